@@ -1,0 +1,1 @@
+"""Sonar sends test transfers between grid storage endpoints and records their rates."""

@@ -1,0 +1,154 @@
+"""All storage nodes of the sandbox in one process: ``python -m sonar.sandbox.nodes``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from sonar.sandbox.files import BASE_PATH, Files
+from sonar.sandbox.flow import CHUNK_BYTES, Draws
+from sonar.sandbox.node import Node
+from sonar.sandbox.topology import Link, Pair, load_links, load_sites
+
+HOST = "127.0.0.1"
+SEED = 2011
+GOODBYE_SECONDS = 0.1
+CONNECT_SECONDS = 10.0
+
+
+def load_base_urls(directory: Path) -> dict[str, str]:
+    """Return the base URL of each endpoint, by its name, as the last start recorded them.
+
+    FileNotFoundError if no sandbox was ever started in this directory.
+    """
+    base_urls: dict[str, str] = json.loads((directory / "nodes.json").read_text())
+    return base_urls
+
+
+@asynccontextmanager
+async def listening(
+    directory: Path, links: Mapping[Pair, Link], endpoints: Sequence[str], seed: int = SEED
+) -> AsyncIterator[dict[str, str]]:
+    """Serve the endpoints from files below ``directory``; yield their base URLs by name.
+
+    ``links`` are keyed by the names of two endpoints. ``nodes.json`` is there, and complete,
+    once this has been entered.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    sockets = _bind(directory, endpoints)
+    ports = {sock.getsockname()[1]: endpoint for endpoint, sock in sockets.items()}
+    base_urls = {endpoint: f"http://{HOST}:{port}/{BASE_PATH}" for port, endpoint in ports.items()}
+    draws = Draws(links, seed)
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(_session())
+        runners: list[web.AppRunner] = []
+        stack.push_async_callback(_stop, runners)
+        for endpoint, sock in sockets.items():
+            node = Node(endpoint, Files(directory, endpoint), draws, ports, session)
+            runners.append(await _serve(node, sock))
+        _record(directory, base_urls)
+        yield base_urls
+
+
+def _bind(directory: Path, endpoints: Sequence[str]) -> dict[str, socket.socket]:
+    previous = _previous_ports(directory)
+    return {endpoint: _socket(previous.get(endpoint, 0)) for endpoint in endpoints}
+
+
+def _previous_ports(directory: Path) -> dict[str, int]:
+    try:
+        base_urls = load_base_urls(directory)
+        return {endpoint: URL(base_url).port or 0 for endpoint, base_url in base_urls.items()}
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def _socket(port: int) -> socket.socket:
+    """Bind this port, or another one if it is taken."""
+    sock = _small(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((HOST, port))
+    except OSError:
+        sock.bind((HOST, 0))
+    return sock
+
+
+def _small(sock: socket.socket) -> socket.socket:
+    """Keep the kernel from holding a whole test file: it is the receiver who sets the pace."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK_BYTES.stop)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK_BYTES.stop)
+    return sock
+
+
+def _client_socket(address: tuple[Any, ...]) -> socket.socket:
+    family, kind, protocol, *_ = address
+    return _small(socket.socket(family, kind, protocol))
+
+
+def _session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, socket_factory=_client_socket),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        auto_decompress=False,
+        read_bufsize=CHUNK_BYTES.stop,
+    )
+
+
+async def _serve(node: Node, sock: socket.socket) -> web.AppRunner:
+    runner = web.AppRunner(
+        node.application(),
+        access_log=None,
+        handler_cancellation=True,
+        shutdown_timeout=GOODBYE_SECONDS,
+    )
+    await runner.setup()
+    await web.SockSite(runner, sock).start()
+    return runner
+
+
+async def _stop(runners: Sequence[web.AppRunner]) -> None:
+    await asyncio.gather(*(runner.cleanup() for runner in runners))
+
+
+def _record(directory: Path, base_urls: Mapping[str, str]) -> None:
+    complete = directory / "nodes.json.new"
+    complete.write_text(json.dumps(base_urls, indent=2) + "\n")
+    complete.replace(directory / "nodes.json")
+
+
+async def run(directory: Path, seed: int) -> None:
+    """Serve the whole grid until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    endpoints = {site.name: site.endpoint for site in load_sites()}
+    links = {(endpoints[link.source], endpoints[link.destination]): link for link in load_links()}
+    async with listening(directory, links, list(endpoints.values()), seed) as base_urls:
+        sys.stdout.write(f"{len(base_urls)} storage nodes listen on {HOST}\n")
+        sys.stdout.flush()
+        await stop.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m sonar.sandbox.nodes", description=__doc__)
+    parser.add_argument("--directory", type=Path, required=True, help="where the files are kept")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the drawn rates and failures")
+    options = parser.parse_args()
+    asyncio.run(run(options.directory, options.seed))
+
+
+if __name__ == "__main__":
+    main()
