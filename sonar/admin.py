@@ -1,0 +1,139 @@
+"""The Django admin: the registry is edited here, probes and results are only looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from sonar import sizes
+from sonar.models import (
+    Downtime,
+    Endpoint,
+    Leftover,
+    Mesh,
+    MeshInterval,
+    Probe,
+    Site,
+    SizeClass,
+    Transfer,
+)
+from sonar.units import format_bytes, format_rate
+
+admin.site.site_header = "Sonar registry"
+admin.site.site_title = "Sonar"
+
+
+class NeverDeleted(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Rows that history refers to."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class OnlyLookedAt(NeverDeleted):
+    """Rows that Sonar writes itself."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(Site)
+class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["name", "cloud", "tier", "country", "wan_gbit_s"]
+    list_filter = ["cloud", "tier"]
+    search_fields = ["name"]
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(NeverDeleted):
+    list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]
+    list_filter = ["site__cloud", "label", "simulated"]
+    list_select_related = ["site"]
+    search_fields = ["name", "site__name"]
+    autocomplete_fields = ["site"]
+    actions = ["retire"]
+
+    @admin.action(description="Retire: test no more, keep the history")
+    def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
+        count = endpoints.filter(retired_at=None).update(retired_at=timezone.now())
+        self.message_user(request, f"{count} endpoints retired.")
+
+
+@admin.register(Downtime)
+class DowntimeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["__str__", "starts_at", "ends_at"]
+    autocomplete_fields = ["site", "endpoint"]
+
+
+class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One size class, checked together with the others: their ranges must tile."""
+
+    class Meta:
+        model = SizeClass
+        fields = ["name", "from_bytes", "test_bytes", "timeout_seconds"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors:
+            others = SizeClass.objects.exclude(pk=self.instance.pk)
+            for sentence in sizes.problems([*others, SizeClass(**cleaned)]):
+                self.add_error(None, sentence[0].upper() + sentence[1:] + ".")
+        return cleaned
+
+
+@admin.register(SizeClass)
+class SizeClassAdmin(NeverDeleted):
+    form = SizeClassForm
+    list_display = ["name", "from_bytes", "test_bytes", "timeout_seconds"]
+
+
+class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = MeshInterval
+    extra = 0
+
+
+@admin.register(Mesh)
+class MeshAdmin(NeverDeleted):
+    list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
+    filter_horizontal = ["sources", "destinations"]
+    inlines = [MeshIntervalInline]
+
+
+@admin.register(Probe)
+class ProbeAdmin(OnlyLookedAt):
+    list_display = ["id", "source", "destination", "size_class", "state", "started_at", "worker"]
+    list_filter = ["state", "size_class"]
+    list_select_related = ["source", "destination", "size_class"]
+
+
+@admin.register(Transfer)
+class TransferAdmin(OnlyLookedAt):
+    list_display = ["started_at", "source", "destination", "size", "rate", "state", "error_where"]
+    list_filter = ["state", "error_where", "size_class"]
+    list_select_related = ["source", "destination"]
+    search_fields = ["source__name", "destination__name", "error"]
+    ordering = ["-started_at"]
+    show_full_result_count = False  # counting all results costs a full scan
+
+    @admin.display(description="size")
+    def size(self, transfer: Transfer) -> str:
+        return format_bytes(transfer.bytes)
+
+    @admin.display(description="rate")
+    def rate(self, transfer: Transfer) -> str:
+        done = transfer.state == Transfer.State.DONE
+        return format_rate(transfer.bytes / transfer.seconds) if done else ""
+
+
+@admin.register(Leftover)
+class LeftoverAdmin(OnlyLookedAt):
+    list_display = ["probe_id", "endpoint", "since", "tries", "next_try", "error"]
+    list_select_related = ["endpoint"]

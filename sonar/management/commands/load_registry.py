@@ -1,0 +1,35 @@
+"""Load sites, endpoints and meshes from a YAML file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from sonar import registry_file
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the registry (size classes, sites, endpoints, meshes) say what a YAML file says. "
+        "All of the file is loaded or nothing; what stands only in the database is left alone. "
+        "docs/registry.md describes the file."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="the YAML file to load; - reads stdin")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        name: str = options["file"]
+        try:
+            text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{name} cannot be read: {error}") from error
+        try:
+            changes = registry_file.load(text)
+        except registry_file.RegistryError as error:
+            problems = "\n".join(f"  {problem}" for problem in error.problems)
+            raise CommandError(f"{name} was not loaded, nothing changed:\n{problems}") from error
+        self.stdout.write(registry_file.describe(changes))

@@ -1,0 +1,22 @@
+"""What Sonar keeps, one file per room."""
+
+from sonar.models.mesh import Mesh, MeshInterval, Schedule
+from sonar.models.probe import Leftover, Probe
+from sonar.models.registry import Downtime, Endpoint, Site, SizeClass
+from sonar.models.transfer import Profile, Transfer
+from sonar.models.version import Version
+
+__all__ = [
+    "Downtime",
+    "Endpoint",
+    "Leftover",
+    "Mesh",
+    "MeshInterval",
+    "Probe",
+    "Profile",
+    "Schedule",
+    "Site",
+    "SizeClass",
+    "Transfer",
+    "Version",
+]

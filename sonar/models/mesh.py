@@ -1,0 +1,133 @@
+"""Meshes: which links are tested, how, and how often; and the schedule that follows."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from sonar.models.registry import NAME, Endpoint, SizeClass, name_field
+from sonar.movers import NAMES as MOVERS
+
+
+class Mode(models.TextChoices):
+    PULL = "pull", "pull: the destination fetches"
+    PUSH = "push", "push: the source sends"
+
+
+def mover_choices() -> list[tuple[str, str]]:
+    return [(name, name) for name in MOVERS]
+
+
+class Mesh(models.Model):
+    """Which links are tested, how often per size class, with what, and in which hours."""
+
+    name = name_field()
+    enabled = models.BooleanField(default=True)
+    mover = models.CharField(max_length=20, default="http-tpc", choices=mover_choices)
+    mode = models.CharField(max_length=4, choices=Mode, default=Mode.PULL)
+    streams = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    tcp_buffer_bytes = models.PositiveIntegerField(
+        "TCP buffer (bytes)",
+        null=True,
+        blank=True,
+        help_text="Only for movers that can set it; empty leaves it to the servers.",
+    )
+    priority = models.PositiveSmallIntegerField(
+        default=5, help_text="Where caps do not allow all that is due, the higher goes first."
+    )
+    sources = models.ManyToManyField(
+        Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
+    )
+    destinations = models.ManyToManyField(
+        Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
+    )
+    quiet_from = models.TimeField(
+        null=True, blank=True, help_text="UTC. No test starts between this and the next."
+    )
+    quiet_until = models.TimeField(null=True, blank=True, help_text="UTC; may be past midnight.")
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name_plural = "meshes"
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="mesh_name_is_plain"),
+            models.CheckConstraint(condition=Q(mode__in=Mode.values), name="mesh_mode_is_known"),
+            models.CheckConstraint(condition=Q(streams__gte=1), name="mesh_streams_are_positive"),
+            models.CheckConstraint(
+                condition=Q(quiet_from__isnull=True, quiet_until__isnull=True)
+                | Q(quiet_from__isnull=False, quiet_until__isnull=False)
+                & ~Q(quiet_from=F("quiet_until")),
+                name="mesh_quiet_hours_have_two_ends",
+                violation_error_message="Quiet hours need two different times, or none.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MeshInterval(models.Model):
+    """How often a mesh tests each of its links with one size class."""
+
+    mesh = models.ForeignKey(Mesh, on_delete=models.CASCADE, related_name="intervals")
+    size_class = models.ForeignKey(SizeClass, on_delete=models.PROTECT)
+    every_seconds = models.PositiveIntegerField(validators=[MinValueValidator(1)])
+
+    class Meta:
+        ordering = ["mesh", "size_class__from_bytes"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["mesh", "size_class"], name="meshinterval_once_per_size_class"
+            ),
+            models.CheckConstraint(
+                condition=Q(every_seconds__gte=1), name="meshinterval_is_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.mesh} {self.size_class} every {self.every_seconds} s"
+
+
+class SkipReason(models.TextChoices):
+    DOWNTIME = "downtime"
+    CAP = "cap"
+    QUIET_HOURS = "quiet hours"
+    BUDGET = "budget"
+
+
+class Schedule(models.Model):
+    """When one link of a mesh is due for a test of one size class, and why it had to wait.
+
+    Rows are made and removed by scheduler.follow_registry, never by hand.
+    """
+
+    mesh = models.ForeignKey(Mesh, on_delete=models.CASCADE)
+    source = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="+")
+    destination = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="+")
+    size_class = models.ForeignKey(SizeClass, on_delete=models.CASCADE)
+    every_seconds = models.PositiveIntegerField()
+    next_due = models.DateTimeField()
+    skipped_because = models.CharField(max_length=12, choices=SkipReason, blank=True)
+    skipped_since = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["mesh", "source", "destination", "size_class"], name="schedule_once"
+            ),
+            models.CheckConstraint(
+                condition=~Q(source=F("destination")), name="schedule_is_between_two_endpoints"
+            ),
+            models.CheckConstraint(
+                condition=Q(skipped_because__in=["", *SkipReason.values]),
+                name="schedule_skip_reason_is_known",
+            ),
+        ]
+        indexes = [
+            # scheduler.claim_due: what is due, oldest first.
+            models.Index(fields=["next_due"], name="schedule_next_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} {self.size_class}"

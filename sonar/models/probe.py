@@ -1,0 +1,82 @@
+"""Probes: test transfers that are queued or running, and what they could not clean up."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+
+from sonar.models.mesh import Mesh, Mode, Schedule
+from sonar.models.registry import Endpoint, SizeClass
+
+
+class Probe(models.Model):
+    """One test transfer that has been ordered and has not ended. Few rows, often updated.
+
+    A probe that ends becomes a Transfer with the same id, in one transaction.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    # At most one open probe per schedule: a slow link is not tested twice at once.
+    schedule = models.OneToOneField(Schedule, null=True, on_delete=models.SET_NULL)
+    mesh = models.ForeignKey(Mesh, null=True, on_delete=models.SET_NULL)
+    source = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    destination = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    size_class = models.ForeignKey(SizeClass, on_delete=models.PROTECT)
+    bytes = models.BigIntegerField()
+    mover = models.CharField(max_length=20)
+    mode = models.CharField(max_length=4, choices=Mode, default=Mode.PULL)
+    streams = models.PositiveSmallIntegerField(default=1)
+    tcp_buffer_bytes = models.PositiveIntegerField(null=True)
+    state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
+    requested_at = models.DateTimeField()
+    sent_at = models.DateTimeField(help_text="When its id was last put on the queue.")
+    started_at = models.DateTimeField(null=True)
+    deadline = models.DateTimeField(null=True)
+    worker = models.CharField(max_length=120, blank=True)
+    progress_bytes = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(source=F("destination")), name="probe_is_between_two_endpoints"
+            ),
+            models.CheckConstraint(condition=Q(bytes__gte=1), name="probe_bytes_are_positive"),
+            models.CheckConstraint(
+                condition=Q(state="queued", started_at__isnull=True, deadline__isnull=True)
+                | Q(state="running", started_at__isnull=False, deadline__isnull=False),
+                name="probe_runs_with_a_deadline",
+            ),
+        ]
+        indexes = [
+            # probes.sweep: running past the deadline, and queued but never taken.
+            models.Index(fields=["deadline"], name="probe_deadline"),
+            models.Index(fields=["sent_at"], condition=Q(state="queued"), name="probe_queued"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} {self.size_class} ({self.state})"
+
+
+class Leftover(models.Model):
+    """A destination file that could not be deleted yet; probes.sweep tries again."""
+
+    probe_id = models.UUIDField(primary_key=True)
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
+    mover = models.CharField(max_length=20)
+    since = models.DateTimeField()
+    next_try = models.DateTimeField()
+    tries = models.PositiveIntegerField(default=1)
+    error = models.TextField()
+
+    class Meta:
+        ordering = ["since"]
+        indexes = [models.Index(fields=["next_try"], name="leftover_next_try")]
+
+    def __str__(self) -> str:
+        return f"{self.probe_id} at {self.endpoint}"

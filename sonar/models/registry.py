@@ -1,0 +1,216 @@
+"""The registry: sites, their endpoints and downtimes, and the size classes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import F, Q
+
+# A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
+BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
+BASE_URL_SENTENCE = (
+    "A base URL is scheme://host[:port]/path with one of the schemes http, https, dav, davs, "
+    "root, xroot, gsiftp, ftp or fake, and holds no user, password or query."
+)
+# Names stand in URLs, file names and log lines.
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
+
+
+def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
+    return models.CharField(
+        verbose_name,
+        max_length=80,
+        unique=True,
+        validators=[RegexValidator(NAME, NAME_SENTENCE)],
+    )
+
+
+class Site(models.Model):
+    """An organisation's place."""
+
+    name = name_field()
+    cloud = models.CharField(max_length=40, blank=True, help_text="Region, like UK or DE.")
+    tier = models.PositiveSmallIntegerField(
+        default=2, validators=[MaxValueValidator(3)], help_text="0 to 3."
+    )
+    country = models.CharField(
+        max_length=2,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Z]{2}$", "A country is two capital letters (ISO 3166).")],
+    )
+    latitude = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(-90), MaxValueValidator(90)]
+    )
+    longitude = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(-180), MaxValueValidator(180)]
+    )
+    wan_gbit_s = models.FloatField(
+        "nominal WAN capacity (Gbit/s)",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.001)],
+    )
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="site_name_is_plain"),
+            models.CheckConstraint(condition=Q(tier__lte=3), name="site_tier_is_0_to_3"),
+            models.CheckConstraint(
+                condition=Q(latitude__isnull=True) | Q(latitude__range=(-90, 90)),
+                name="site_latitude_on_earth",
+            ),
+            models.CheckConstraint(
+                condition=Q(longitude__isnull=True) | Q(longitude__range=(-180, 180)),
+                name="site_longitude_on_earth",
+            ),
+            models.CheckConstraint(
+                condition=Q(wan_gbit_s__isnull=True) | Q(wan_gbit_s__gt=0),
+                name="site_wan_is_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Endpoint(models.Model):
+    """One storage area of a site. Retired, never deleted: history keeps it."""
+
+    name = name_field()
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="endpoints")
+    label = models.CharField(max_length=40, blank=True, help_text="Storage area, like DATADISK.")
+    base_url = models.CharField(
+        "base URL",
+        max_length=400,
+        unique=True,
+        validators=[RegexValidator(BASE_URL, BASE_URL_SENTENCE)],
+        help_text="Everything that Sonar writes and deletes lies below it, in sonar/.",
+    )
+    software = models.CharField(max_length=80, blank=True)
+    inbound_cap = models.PositiveIntegerField(
+        default=2,
+        validators=[MinValueValidator(1)],
+        help_text="Test transfers towards it at once.",
+    )
+    outbound_cap = models.PositiveIntegerField(
+        default=2, validators=[MinValueValidator(1)], help_text="Test transfers from it at once."
+    )
+    budget_bytes_per_day = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Test bytes it may send and receive per UTC day; empty for no limit.",
+    )
+    credential = models.SlugField(
+        max_length=80,
+        blank=True,
+        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its bearer token.",
+    )
+    simulated = models.BooleanField(
+        default=False, help_text="A sandbox node: its rates are simulated and shown as such."
+    )
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="endpoint_name_is_plain"),
+            models.CheckConstraint(
+                condition=Q(base_url__regex=BASE_URL), name="endpoint_base_url_is_plain"
+            ),
+            models.CheckConstraint(
+                condition=Q(inbound_cap__gte=1, outbound_cap__gte=1),
+                name="endpoint_caps_are_positive",
+            ),
+            models.CheckConstraint(
+                condition=Q(budget_bytes_per_day__isnull=True) | Q(budget_bytes_per_day__gte=1),
+                name="endpoint_budget_is_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Downtime(models.Model):
+    """A time in which a site, or one endpoint of it, is declared not to work."""
+
+    site = models.ForeignKey(Site, null=True, blank=True, on_delete=models.CASCADE)
+    endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.CASCADE)
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    reason = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["-starts_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(site__isnull=True) ^ Q(endpoint__isnull=True),
+                name="downtime_of_one_site_or_endpoint",
+                violation_error_message="Name either a site or an endpoint.",
+            ),
+            models.CheckConstraint(
+                condition=Q(ends_at__gt=F("starts_at")),
+                name="downtime_ends_after_it_starts",
+                violation_error_message="A downtime must end after it starts.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.site or self.endpoint}: {self.reason}"
+
+    @classmethod
+    def endpoints_down(cls, moment: datetime) -> set[int]:
+        """Return the ids of the endpoints that are declared down at this moment."""
+        current = cls.objects.filter(starts_at__lte=moment, ends_at__gt=moment)
+        return set(
+            Endpoint.objects.filter(
+                Q(downtime__in=current) | Q(site__downtime__in=current)
+            ).values_list("id", flat=True)
+        )
+
+
+class SizeClass(models.Model):
+    """A named range of file sizes: from its first byte count to that of the next class.
+
+    So ranges cannot overlap or leave a gap. That the first begins at 0 and that every test
+    size lies in its own range is held by a deferred trigger (migration 0002), as it
+    concerns several rows.
+    """
+
+    name = name_field()
+    from_bytes = models.BigIntegerField(
+        validators=[MinValueValidator(0)], help_text="First size that belongs to it."
+    )
+    test_bytes = models.BigIntegerField(
+        validators=[MinValueValidator(1)], help_text="Size of its test file."
+    )
+    timeout_seconds = models.PositiveIntegerField(
+        default=3600,
+        validators=[MinValueValidator(1)],
+        help_text="A test transfer that takes longer has failed.",
+    )
+
+    class Meta:
+        ordering = ["from_bytes"]
+        verbose_name_plural = "size classes"
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="sizeclass_name_is_plain"),
+            # Deferred, so that a registry file may move several boundaries at once.
+            models.UniqueConstraint(
+                fields=["from_bytes"],
+                name="sizeclass_begins_alone",
+                deferrable=models.Deferrable.DEFERRED,
+            ),
+            models.CheckConstraint(
+                condition=Q(from_bytes__gte=0, test_bytes__gte=1, timeout_seconds__gte=1),
+                name="sizeclass_numbers_are_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

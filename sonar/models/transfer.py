@@ -1,0 +1,114 @@
+"""Results: transfers, append-only, each with the profile it was made with."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+
+from sonar.models.mesh import Mesh, Mode
+from sonar.models.registry import Endpoint, SizeClass
+
+WHERE = ["source", "destination", "transfer", "control"]
+
+
+class Profile(models.Model):
+    """What results must not be mixed over unknowingly, one row for each combination in use."""
+
+    class Origin(models.TextChoices):
+        TEST = "test"
+        PRODUCTION = "production"
+        EXTERNAL = "external"
+
+    mover = models.CharField(max_length=20)
+    mode = models.CharField(max_length=4, choices=Mode, blank=True)
+    streams = models.PositiveSmallIntegerField(default=1)
+    tcp_buffer_bytes = models.PositiveIntegerField(null=True)
+    ip_version = models.PositiveSmallIntegerField(null=True)
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.TEST)
+    mesh = models.ForeignKey(Mesh, null=True, on_delete=models.PROTECT)
+    activity = models.CharField("VO or activity", max_length=80, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "mover",
+                    "mode",
+                    "streams",
+                    "tcp_buffer_bytes",
+                    "ip_version",
+                    "origin",
+                    "mesh",
+                    "activity",
+                ],
+                nulls_distinct=False,
+                name="profile_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(ip_version__isnull=True) | Q(ip_version__in=[4, 6]),
+                name="profile_ip_version_is_4_or_6",
+            ),
+            models.CheckConstraint(
+                condition=Q(origin__in=["test", "production", "external"]),
+                name="profile_origin_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.mover} {self.mode}, {self.streams} streams, {self.origin}"
+
+
+class Transfer(models.Model):
+    """One file sent once, finished. Rows are added, never changed."""
+
+    class State(models.TextChoices):
+        DONE = "done"
+        FAILED = "failed"
+        LOST = "lost", "lost: its worker died"
+
+    class Where(models.TextChoices):
+        SOURCE = "source"
+        DESTINATION = "destination"
+        TRANSFER = "transfer"
+        CONTROL = "control"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    source = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    destination = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    size_class = models.ForeignKey(SizeClass, on_delete=models.PROTECT)
+    profile = models.ForeignKey(Profile, on_delete=models.PROTECT)
+    state = models.CharField(max_length=6, choices=State)
+    started_at = models.DateTimeField()
+    seconds = models.FloatField(help_text="Of the whole transfer, as seen by who asked for it.")
+    bytes = models.BigIntegerField(help_text="Of the file, whether it arrived or not.")
+    first_byte_seconds = models.FloatField(null=True)
+    samples = models.JSONField(default=list, help_text="[seconds, bytes] while it ran.")
+    remote_connections = models.JSONField(default=list)
+    error = models.TextField(blank=True)
+    error_where = models.CharField(max_length=11, choices=Where, blank=True)
+    error_is_permanent = models.BooleanField(default=False)
+    worker = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(source=F("destination")), name="transfer_is_between_two_endpoints"
+            ),
+            models.CheckConstraint(
+                condition=Q(bytes__gte=1, seconds__gte=0), name="transfer_numbers_are_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="done", seconds__gt=0, error="", error_where="")
+                | (Q(state__in=["failed", "lost"], error_where__in=WHERE) & ~Q(error="")),
+                name="transfer_failed_with_where_and_why",
+            ),
+        ]
+        indexes = [
+            # matrix.grid: one size class in a window.
+            models.Index(fields=["size_class", "started_at"], name="transfer_class_started"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} {self.size_class} {self.state}"

@@ -1,0 +1,196 @@
+"""What a mover is: one verb, a value in, a value out, and one way to fail.
+
+    MoverError            where: source | destination | transfer | control; permanent or not
+    └── Stopped           the caller asked for the end; says nothing about the link
+
+``where`` names who has to look at it: the source endpoint, the destination endpoint, the
+way between them once both had agreed to the transfer, or Sonar itself (``control``).
+``permanent`` means that trying again without a change will fail again (no such file, no
+right), not that the endpoint is lost.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class Where(StrEnum):
+    SOURCE = "source"
+    DESTINATION = "destination"
+    TRANSFER = "transfer"
+    CONTROL = "control"
+
+
+class MoverError(Exception):
+    """A transfer, or a step around it, that did not succeed.
+
+    ``str(error)`` is one line for people and never holds a credential.
+    """
+
+    def __init__(self, where: Where, message: str, *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.where = where
+        self.permanent = permanent
+
+
+class Stopped(MoverError):
+    """The caller asked for the end (a worker that shuts down, Ctrl-C)."""
+
+    def __init__(self) -> None:
+        super().__init__(Where.CONTROL, "stopped before it ended")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long each step may take, in seconds."""
+
+    connect: float = 10.0
+    answer: float = 30.0
+    """A plain request, or the first line of an answer."""
+    stall: float = 60.0
+    """Without one more byte moved, where the mover can see bytes."""
+    total: float = 3600.0
+    """The move itself, from the request to the verdict."""
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a transfer: a file below the base URL of an endpoint.
+
+    Nothing outside ``base_url`` is ever written, made or deleted.
+    """
+
+    where: Where
+    url: str
+    base_url: str
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Order:
+    """One transfer to make: everything a mover needs to know, and nothing else."""
+
+    source: End
+    destination: End
+    bytes: int
+    adler32: str = ""
+    """Of the source file, eight hex digits; empty where it is not known."""
+    streams: int = 1
+    tcp_buffer_bytes: int | None = None
+    mode: str = "pull"
+    """Who does the work: ``pull`` the destination, ``push`` the source."""
+    overwrite: bool = False
+    ca_bundle: str = ""
+    """Path of the CA certificates to trust; empty for the system's."""
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How far a transfer was, some time after it began."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one successful transfer was, as seen by who asked for it."""
+
+    bytes: int
+    seconds: float
+    first_byte_seconds: float | None = None
+    samples: tuple[Sample, ...] = ()
+    ip_version: int | None = None
+    remote_connections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file as its server describes it; ``adler32`` is empty where the server gives none."""
+
+    bytes: int
+    adler32: str = ""
+
+
+class Watch:
+    """What the caller holds while a transfer runs: it is told of progress and may stop it.
+
+    ``stop`` may be called from any thread; the mover registers with ``on_stop`` what ends
+    its wait (closing a socket, say).
+    """
+
+    def __init__(self, progress: Callable[[int], None] | None = None) -> None:
+        self._progress = progress
+        self._stopped = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def report(self, bytes_moved: int) -> None:
+        """Tell the caller how many bytes have arrived so far."""
+        if self._progress:
+            self._progress(bytes_moved)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
+
+    def check(self) -> None:
+        """Raise Stopped once the caller has asked for the end."""
+        if self.stopped:
+            raise Stopped
+
+    @contextmanager
+    def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call back, once and at once, when the caller asks for the end."""
+        with self._lock:
+            self._callbacks.append(callback)
+            late = self.stopped
+        if late:
+            callback()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+
+
+class Files(Protocol):
+    """The files at one end, as the steps before and after a transfer need them.
+
+    Every method raises MoverError with ``where`` of the end it was given.
+    """
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        """Describe the file, or return None if there is none."""
+
+    def put(self, end: End, order: Order) -> None:
+        """Make the test file of ``order.bytes`` bytes appear, whole or not at all."""
+
+    def delete(self, end: End, order: Order) -> None:
+        """Delete the file; that it is not there is fine."""
+
+
+class Mover(Protocol):
+    """One protocol: the verb, and the files it works on."""
+
+    name: str
+
+    @property
+    def files(self) -> Files:
+        """Return what looks at, puts and deletes the files this mover moves."""
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen and wait for its verdict, or raise MoverError."""

@@ -1,0 +1,58 @@
+"""The content of test files: incompressible, the same for the same size, checksum known."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from functools import lru_cache
+
+CHUNK_BYTES = 1 << 20
+
+
+class TestFile:
+    """A test file of a given size as something to read from; nothing is stored.
+
+    ``requests`` takes its length from ``len`` and rewinds it for a redirect.
+    """
+
+    __test__ = False  # not a test case, whatever its name says
+
+    def __init__(self, size_bytes: int) -> None:
+        self.len = size_bytes
+        self._rewind()
+
+    def _rewind(self) -> None:
+        self._random = random.Random(self.len)  # noqa: S311 - content, not a secret
+        self._left_bytes = self.len
+        self._buffer = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to ``size`` bytes (one chunk at most), and b"" at the end."""
+        if not self._buffer:
+            self._buffer = self._random.randbytes(min(CHUNK_BYTES, self._left_bytes))
+            self._left_bytes -= len(self._buffer)
+        size = len(self._buffer) if size < 0 else size
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+    def tell(self) -> int:
+        return self.len - self._left_bytes - len(self._buffer)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go back to the beginning, the only place a redirected upload goes to."""
+        if (offset, whence) != (0, 0):
+            raise OSError("a test file can only be read from its beginning")
+        self._rewind()
+        return 0
+
+
+@lru_cache(maxsize=32)
+def adler32(size_bytes: int) -> str:
+    """Return the checksum of the test file of this size, as eight hex digits.
+
+    Costs one pass over the content (about 4 s for 2 GB), once per size and process.
+    """
+    content, checksum = TestFile(size_bytes), 1
+    while chunk := content.read():
+        checksum = zlib.adler32(chunk, checksum)
+    return f"{checksum:08x}"

@@ -1,0 +1,69 @@
+"""What a refusal, or an error of urllib3, ssl or the system, means for a transfer."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Iterator
+
+from urllib3.exceptions import NameResolutionError
+
+from sonar.movers.base import End, MoverError
+from sonar.movers.web_address import one_line
+
+# 4xx that another attempt may well get past: timeout, locked, too early, too many requests.
+PASSING_REFUSALS = {408, 423, 425, 429}
+
+REASONS: tuple[tuple[type[BaseException], str, bool], ...] = (
+    (ssl.SSLCertVerificationError, "its certificate is not accepted: {detail}", True),
+    (NameResolutionError, "the host name is unknown", False),
+    (ConnectionRefusedError, "connection refused (nothing listens there)", False),
+    (ssl.SSLError, "TLS failed: {detail}", False),
+    (UnicodeError, "its URL or a header cannot be sent: unusual characters", True),
+)
+
+
+def refused(end: End, place: str, status: int, text: str) -> MoverError:
+    """Return the error for a status that is not what was hoped for."""
+    permanent = (400 <= status < 500 and status not in PASSING_REFUSALS) or status == 501
+    phrase = http.client.responses.get(status, "")
+    told = f": {text}" if text else ""
+    message = one_line(f"{place}: {status} {phrase}{told}", end.token)
+    return MoverError(end.where, message, permanent=permanent)
+
+
+def foreign_failure(error: BaseException, end: End, place: str, overdue: MoverError) -> MoverError:
+    """Return what an error of urllib3, ssl or the system means; ``overdue`` if time ran out."""
+    causes = list(chain_of(error))
+    for kind, sentence, permanent in REASONS:
+        for cause in causes:
+            if isinstance(cause, kind):
+                why = sentence.format(detail=detail_of(cause))
+                message = one_line(f"{place}: {why}", end.token)
+                return MoverError(end.where, message, permanent=permanent)
+    if any(isinstance(cause, TimeoutError) for cause in causes):
+        return overdue
+    told = next((cause for cause in causes if isinstance(cause, OSError)), None)
+    why = detail_of(told) if told else "the server broke off its answer"
+    return MoverError(end.where, one_line(f"{place}: {why}", end.token))
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it came from; urllib3 hides causes in ``args``, too."""
+    queue, seen = [error], set[int]()
+    while queue:
+        error = queue.pop(0)
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        inner = [error.__cause__, *error.args]  # not __context__: that may be another request's
+        queue += [cause for cause in inner if isinstance(cause, BaseException)]
+
+
+def detail_of(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return str(error.verify_message)
+    if isinstance(error, ssl.SSLError):
+        return str(error.reason or "the other side ended it").replace("_", " ").lower()
+    return (getattr(error, "strerror", None) or "the connection broke").lower()

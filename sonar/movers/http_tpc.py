@@ -1,0 +1,230 @@
+"""HTTP third-party copy: COPY tells one server to fetch from (pull) or send to (push) the other.
+
+The one that is told is the active end, the other the passive one. Its answer streams
+performance markers while the bytes move and ends with the verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+from urllib3.response import BaseHTTPResponse
+
+from sonar.movers.base import End, MoverError, Order, Receipt, Sample, Watch, Where
+from sonar.movers.http_exchange import Request, bearer, read_text
+from sonar.movers.http_failures import refused
+from sonar.movers.http_patience import Wait
+from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
+from sonar.movers.web_address import host_of, one_line, place_of, require_inside, web_url
+from sonar.movers.webdav import WebDav
+
+READ_BYTES = 64 * 1024
+MAX_SAMPLES = 10_000
+CALL_SECONDS = 5.0
+"""How long an end may take to show that it is there, once a COPY got no answer."""
+SILENCE_SECONDS = 12.0
+"""A server that is alive sends a marker about every 5 s; without two it is silent."""
+
+NO_DIRECTORY = re.compile(r"no such file|not found|parent|does not exist", re.IGNORECASE)
+REMOTE_NO_DIRECTORY = re.compile(r"status code 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
+
+# What the active end says of the passive one: (words, whether trying again is in vain).
+PASSIVE_FAILURES: tuple[tuple[str, bool], ...] = (
+    (r"(status code|rejected \w+:) (401|403|404|405|409|410|412)\b", True),
+    (r"(status code|rejected \w+:) [1-5]\d\d\b", False),
+    (r"peer certificate|certificate (verif|has expired|is not)", True),
+    (r"could(n't| not) resolve|unknown host|name or service not known", False),
+    (r"could(n't| not) connect|failed to connect|connection refused|no route to host", False),
+    (r"network is unreachable|ssl connect error", False),
+)
+
+
+class NoAnswer(MoverError):
+    """The active end took the COPY and did not say a word."""
+
+
+class DirectoryMissing(MoverError):
+    """The destination complains, before anything moved, that there is no such directory."""
+
+
+class HttpTpc:
+    """COPY between two servers that speak http or https."""
+
+    name = "http-tpc"
+
+    def __init__(self) -> None:
+        self.files = WebDav()
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen and wait for its verdict, or raise MoverError."""
+        require_inside(order.destination)
+        if order.mode == "push":
+            self._check_destination(order)
+        try:
+            return self._copy(order, watch)
+        except DirectoryMissing:
+            self.files.make_directories(order.destination, order)
+        return self._copy(order, watch)
+
+    def _silent_end(self, order: Order, watch: Watch, error: MoverError) -> MoverError:
+        """Return whose the silence is: at most 10 s, and only after a COPY got no answer.
+
+        XRootD 5.5.3 answers a pull only once the source has answered it, so that a source
+        that hangs, or a firewall before it, looks like a destination that hangs.
+        """
+        limits = order.limits
+        brief = replace(
+            limits,
+            connect=min(limits.connect, CALL_SECONDS),
+            answer=min(limits.answer, CALL_SECONDS),
+        )
+        for end in ends(order):
+            watch.check()
+            try:
+                self.files.web.ask(Request("HEAD", end), replace(order, limits=brief))
+            except MoverError as silence:
+                return MoverError(end.where, f"{error}; {silence}")
+        return MoverError(Where.TRANSFER, f"{error}, though both ends answer to a HEAD")
+
+    def _check_destination(self, order: Order) -> None:
+        """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both."""
+        end = order.destination
+        self.files.require_base(end, order)
+        if not order.overwrite and self.files.stat(end, order):
+            raise MoverError(end.where, f"{place_of(end)}: the file exists", permanent=True)
+
+    def _copy(self, order: Order, watch: Watch) -> Receipt:
+        watch.check()
+        active, _ = ends(order)
+        wait = CopyWait(order)
+        request = Request("COPY", active, copy_headers(order))
+        try:
+            with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
+                require_started(response, order)
+                return _follow(response, order, wait, watch)
+        except NoAnswer as error:
+            raise self._silent_end(order, watch, error) from error
+
+
+class CopyWait(Wait):
+    """The deadlines of a COPY: an answer, then progress, and the whole."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(order.limits.answer, order.limits.total)
+        self._order = order
+        self._started = False
+        self._moved = -1
+        self._progress_at = self._heard_at = self.sent_at
+
+    def heard(self, markers: int, moved: int) -> float:
+        """Note that the server said something; return the seconds since the request."""
+        now = time.monotonic()
+        progress = moved > self._moved or not self._started or self._order.streams > 1
+        if progress:
+            self._progress_at, self._moved = now, moved
+        if progress or markers:
+            self._heard_at = now
+        self._started = True
+        self.deadline = min(self._progress_at + self._order.limits.stall, self.end)
+        return now - self.sent_at
+
+    def overdue(self, end: End, place: str) -> MoverError:
+        if not self._started:
+            silence = super().overdue(end, place)
+            return NoAnswer(silence.where, str(silence)) if self.was_sent else silence
+        limits, now = self._order.limits, time.monotonic()
+        at = f"at {max(self._moved, 0)} of {self._order.bytes} bytes"
+        if now >= self.end:
+            message = f"{place}: not finished within {limits.total:g} s, {at}"
+            return MoverError(Where.TRANSFER, message)
+        last_words = self._heard_at - self._progress_at  # the first marker comes with the headers
+        if last_words < 1 or now - self._heard_at > SILENCE_SECONDS:
+            message = f"{place}: the server fell silent, nothing for {now - self._heard_at:.0f} s"
+            return MoverError(end.where, message)
+        message = f"{place}: no byte moved for {limits.stall:g} s, {at}"
+        return MoverError(Where.TRANSFER, message)
+
+
+def ends(order: Order) -> tuple[End, End]:
+    """Return the end that does the work and the other one."""
+    if order.mode == "pull":
+        return order.destination, order.source
+    if order.mode == "push":
+        return order.source, order.destination
+    raise MoverError(
+        Where.CONTROL, f"mode {order.mode!r}: allowed are pull and push", permanent=True
+    )
+
+
+def copy_headers(order: Order) -> dict[str, str]:
+    """Return what makes a COPY a third-party copy."""
+    _, passive = ends(order)
+    headers = {
+        "Source" if order.mode == "pull" else "Destination": web_url(passive),
+        "Overwrite": "T" if order.overwrite else "F",
+        "Credential": "none",
+    }
+    if passive.token:
+        headers["TransferHeaderAuthorization"] = f"Bearer {bearer(passive)}"
+    if order.streams > 1:
+        headers["X-Number-Of-Streams"] = str(order.streams)
+    return headers
+
+
+def require_started(response: BaseHTTPResponse, order: Order) -> None:
+    """Raise MoverError if the active end will not even begin."""
+    if 200 <= response.status < 300:
+        return
+    active, passive = ends(order)
+    text = one_line(read_text(response, active), passive.token)
+    error = refused(active, f"COPY {place_of(active)}", response.status, text)
+    no_directory = response.status == 409 or NO_DIRECTORY.search(text)
+    if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
+        raise DirectoryMissing(active.where, str(error), permanent=True)
+    raise error
+
+
+def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Watch) -> Receipt:
+    """Read the markers to the verdict, and make of it a receipt or an error."""
+    markers, samples = PerfMarkers(), list[Sample]()
+    seconds = wait.heard(0, 0)
+    while chunk := response.read1(READ_BYTES):
+        watch.check()
+        completed = markers.feed(chunk)
+        seconds = wait.heard(completed, markers.moved_bytes)
+        if completed and order.streams == 1:
+            watch.report(markers.moved_bytes)
+            if len(samples) < MAX_SAMPLES:
+                samples.append(Sample(seconds, markers.moved_bytes))
+    require_success(markers.finish(), order)
+    return Receipt(
+        bytes=order.bytes,
+        seconds=seconds,
+        samples=tuple(samples),
+        ip_version=ip_version(markers.remote_connections),
+        remote_connections=markers.remote_connections,
+    )
+
+
+def require_success(verdict: Verdict | None, order: Order) -> None:
+    """Raise MoverError unless the verdict is a success."""
+    active, passive = ends(order)
+    if verdict is None:
+        message = f"COPY {place_of(active)}: the answer ended without a verdict"
+        raise MoverError(active.where, message)
+    if not verdict.success:
+        raise failed(order, one_line(verdict.text, active.token, passive.token))
+
+
+def failed(order: Order, text: str) -> MoverError:
+    """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
+    active, passive = ends(order)
+    message = f"COPY {place_of(active)} told of {host_of(passive)}: {text or 'failed, without why'}"
+    if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
+        return DirectoryMissing(passive.where, message, permanent=True)
+    for pattern, permanent in PASSIVE_FAILURES:
+        if re.search(pattern, text, re.IGNORECASE):
+            return MoverError(passive.where, message, permanent=permanent)
+    return MoverError(Where.TRANSFER, message)

@@ -1,0 +1,94 @@
+"""Where a file is: its URL as http speaks of it, as people read it, and inside its base or not."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import quote, unquote
+
+from urllib3.exceptions import HTTPError
+from urllib3.util import Url, parse_url
+
+from sonar.movers.base import End, MoverError
+
+SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
+PORTS = {"http": 80, "https": 443}
+MAX_MESSAGE = 300
+
+SECRETS = (
+    (re.compile(r"(?i)\b(bearer|basic)[\s:=]+\S+"), r"\1 ***"),
+    (re.compile(r"(?i)\b(authz|access_token|macaroon|token)=[^\s&\"]+"), r"\1=***"),
+    (re.compile(r"(\w+://)[^/@\s]+@"), r"\1"),
+    (re.compile(r"(\w+://[^\s?\"]+)\?[^\s\"]*"), r"\1"),
+)
+
+
+def parsed(end: End, url: str) -> Url:
+    """Return the parts of a URL as http speaks of it, or raise MoverError."""
+    scheme, _, rest = url.partition("://")
+    try:
+        address = parse_url(f"{SCHEMES[scheme.lower()]}://{rest}")
+    except (KeyError, HTTPError):
+        address = Url()
+    if not address.host:
+        message = f"not a URL of http, https, dav or davs: {one_line(url, end.token)}"
+        raise MoverError(end.where, message, permanent=True)
+    return address._replace(auth=None)
+
+
+def web_url(end: End) -> str:
+    """Return the file's URL as http speaks of it: no dav, no user information."""
+    return parsed(end, end.url).url
+
+
+def host_of(end: End) -> str:
+    address = parsed(end, end.url)
+    return f"{address.host}:{address.port or PORTS[str(address.scheme)]}"
+
+
+def place_of(end: End) -> str:
+    """Return host, port and path for people; never the query, it may hold a token."""
+    return one_line(host_of(end) + (parsed(end, end.url).path or "/"), end.token)
+
+
+def one_line(text: str, *tokens: str) -> str:
+    """Return text of foreign origin as one short line without credentials."""
+    for token in filter(None, tokens):
+        text = text.replace(token, "***")
+    for pattern, replacement in SECRETS:
+        text = pattern.sub(replacement, text)
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    line = " ".join(printable.split())
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def path_of(end: End, url: str) -> str:
+    """Return the decoded, normalised path of a URL, as a server's disk would see it."""
+    return "/" + posixpath.normpath("/" + unquote(parsed(end, url).path or "/")).strip("/")
+
+
+def at_path(end: End, path: str) -> End:
+    """Return the same end for another path."""
+    address = parsed(end, end.url)._replace(path=quote(path), fragment=None)
+    return replace(end, url=address.url)
+
+
+def require_inside(end: End) -> None:
+    """Raise MoverError unless the file lies below the base of its endpoint."""
+    file, base = parsed(end, end.url), parsed(end, end.base_url)
+    same_server = (file.scheme, file.netloc) == (base.scheme, base.netloc)
+    root = path_of(end, end.base_url).rstrip("/") + "/"
+    path = path_of(end, end.url)
+    if not (same_server and path.startswith(root) and path != root):
+        message = f"{place_of(end)} is not below its base {one_line(root)}: not touched"
+        raise MoverError(end.where, message, permanent=True)
+
+
+def directories_below_base(end: End) -> Iterator[str]:
+    """Yield the paths between the base and the file, the uppermost first."""
+    base = path_of(end, end.base_url).rstrip("/")
+    names = path_of(end, end.url)[len(base) + 1 :].split("/")
+    for depth in range(1, len(names)):
+        yield "/".join([base, *names[:depth]])

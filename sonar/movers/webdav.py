@@ -1,0 +1,119 @@
+"""The files of an endpoint over WebDAV: look, put, delete, and nothing outside its base."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import suppress
+
+from sonar.movers.base import End, FileInfo, MoverError, Order
+from sonar.movers.content import TestFile
+from sonar.movers.http_exchange import Reply, Request, Web
+from sonar.movers.http_failures import refused
+from sonar.movers.web_address import (
+    at_path,
+    directories_below_base,
+    path_of,
+    place_of,
+    require_inside,
+    web_url,
+)
+
+ABSENT = {404, 410}
+FORBIDDEN = {401, 403}
+NO_PARENT = {404, 409}
+ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
+
+
+class WebDav:
+    """Files over http and https; one object serves all threads of a process."""
+
+    def __init__(self) -> None:
+        self.web = Web()
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        """Describe the file, or return None if there is none.
+
+        The server may read the whole file for its checksum: ``limits.answer`` must allow it.
+        XRootD works on ``xrootd.chksum max`` (4) at a time: with 50 at once some wait over 30 s.
+        """
+        reply = self.web.ask(Request("HEAD", end, {"Want-Digest": "adler32"}), order)
+        if reply.status in ABSENT:
+            return None
+        succeeded(reply, "HEAD", end)
+        return FileInfo(size_of(reply, end), adler32_of(reply.headers.get("Digest", "")))
+
+    def put(self, end: End, order: Order) -> None:
+        """Make the test file appear, whole or not at all: put aside, then moved into place."""
+        require_inside(end)
+        self.require_base(end, order)
+        aside = at_path(end, f"{path_of(end, end.url)}.{uuid.uuid4().hex}.part")
+        try:
+            self._upload(aside, order)
+            headers = {"Destination": web_url(end), "Overwrite": "T"}
+            succeeded(self.web.ask(Request("MOVE", aside, headers), order), "MOVE", aside)
+        except BaseException:
+            with suppress(MoverError):  # the first error is the one to tell
+                self.delete(aside, order)
+            raise
+
+    def _upload(self, end: End, order: Order) -> None:
+        reply = self._put(end, order)
+        if reply.status in NO_PARENT:
+            self.make_directories(end, order)
+            reply = self._put(end, order)
+        succeeded(reply, "PUT", end)
+
+    def _put(self, end: End, order: Order) -> Reply:
+        # XRootD refuses a PUT without reading its body, then hangs up: nothing to keep.
+        headers = {"Content-Length": str(order.bytes), "Connection": "close"}
+        return self.web.ask(Request("PUT", end, headers, TestFile(order.bytes)), order)
+
+    def delete(self, end: End, order: Order) -> None:
+        """Delete the file; that it is not there is fine."""
+        require_inside(end)
+        reply = self.web.ask(Request("DELETE", end), order)
+        if reply.status not in ABSENT:
+            succeeded(reply, "DELETE", end)
+
+    def make_directories(self, end: End, order: Order) -> None:
+        """Make what is missing between the base and the file; others may be making it too."""
+        require_inside(end)
+        self.require_base(end, order)
+        for path in directories_below_base(end):
+            directory = at_path(end, path)
+            reply = self.web.ask(Request("MKCOL", directory), order)
+            if reply.status != 405:  # 405: it exists
+                succeeded(reply, "MKCOL", directory)
+
+    def require_base(self, end: End, order: Order) -> None:
+        """Raise MoverError unless the base directory is there.
+
+        Asked because XRootD makes every missing directory of a PUT or MKCOL without a word.
+        """
+        base = at_path(end, path_of(end, end.base_url))
+        reply = self.web.ask(Request("HEAD", base), order)
+        if reply.status in FORBIDDEN:
+            succeeded(reply, "HEAD", base)
+        if reply.status in ABSENT:
+            message = f"{place_of(base)}: the base directory is missing; Sonar does not make it"
+            raise MoverError(end.where, message, permanent=True)
+
+
+def succeeded(reply: Reply, method: str, end: End) -> None:
+    """Raise MoverError unless the answer is a success."""
+    if not 200 <= reply.status < 300:
+        raise refused(end, f"{method} {place_of(end)}", reply.status, reply.text)
+
+
+def size_of(reply: Reply, end: End) -> int:
+    length = reply.headers.get("Content-Length", "")
+    if not re.fullmatch(r"[0-9]{1,18}", length):
+        raise MoverError(end.where, f"HEAD {place_of(end)}: the server does not tell the size")
+    return int(length)
+
+
+def adler32_of(digest: str) -> str:
+    """Return the adler32 of a Digest header as eight hex digits, or an empty string."""
+    match = ADLER32.search(digest)
+    return match[1].lower().zfill(8) if match else ""

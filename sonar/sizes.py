@@ -1,0 +1,44 @@
+"""Size classes: named ranges of file sizes. A class stores only where it begins and ends
+where the next one begins, so ranges cannot overlap or leave a gap; only the first must
+begin at zero, which `problems` and a trigger in the database check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+
+class SizeRange(Protocol):
+    name: str
+    from_bytes: int
+    test_bytes: int
+
+
+Class = TypeVar("Class", bound=SizeRange)
+
+
+def problems(classes: Iterable[SizeRange]) -> list[str]:
+    """Say in sentences what keeps these ranges from tiling [0, infinity) with their tests."""
+    ordered = sorted(classes, key=lambda one: one.from_bytes)
+    if not ordered:
+        return ["there must be at least one size class"]
+    found = []
+    if ordered[0].from_bytes != 0:
+        found.append(f"the first size class, {ordered[0].name}, must begin at 0 bytes")
+    for lower, upper in zip(ordered, [*ordered[1:], None], strict=True):
+        end = upper.from_bytes if upper else None
+        if end == lower.from_bytes and upper:
+            found.append(f"{lower.name} and {upper.name} begin at the same size, {end} bytes")
+        elif lower.test_bytes < lower.from_bytes or (end is not None and lower.test_bytes >= end):
+            found.append(
+                f"the test size of {lower.name}, {lower.test_bytes} bytes, must lie in its "
+                f"range [{lower.from_bytes}, {'infinity' if end is None else end})"
+            )
+    return found
+
+
+def class_of(size_bytes: int, classes: Sequence[Class]) -> Class:
+    """Return the class that a file of this size falls into."""
+    return max(
+        (one for one in classes if one.from_bytes <= size_bytes), key=lambda one: one.from_bytes
+    )

@@ -1,0 +1,65 @@
+"""SI units: parse and format bytes, rates, durations and ages. 1 MB is 10^6 bytes."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+MB = 10**6
+DASH = "–"
+THIN_SPACE = "\u2009"
+
+_DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read `90s`, `10m`, `6h` or `7d`; raise ValueError with a sentence for anything else."""
+    match = re.fullmatch(r"([1-9]\d{0,6})([smhd])", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration: write a number and s, m, h or d, like 10m")
+    return timedelta(seconds=int(match[1]) * _DURATION_SECONDS[match[2]])
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write what parse_duration reads, in the largest unit that stays whole."""
+    seconds = round(duration.total_seconds())
+    for unit in ("d", "h", "m"):
+        if seconds and seconds % _DURATION_SECONDS[unit] == 0:
+            return f"{seconds // _DURATION_SECONDS[unit]}{unit}"
+    return f"{seconds}s"
+
+
+def three_digits(value: float) -> str:
+    """Write a number with three significant digits and no exponent: 0.0123, 4.70, 1 230."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.3g}")
+    whole = len(str(int(abs(rounded))))
+    decimals = 3 - whole
+    if abs(rounded) < 1:
+        decimals = 2 - int(f"{rounded:e}".split("e")[1])
+    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", THIN_SPACE)
+
+
+def format_rate(bytes_per_second: float) -> str:
+    return f"{three_digits(bytes_per_second / MB)} MB/s"
+
+
+def format_bytes(size: float) -> str:
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", MB), ("kB", 1000)):
+        if size >= factor:
+            return f"{three_digits(size / factor)} {unit}"
+    return f"{size:.0f} B"
+
+
+def format_count(count: int) -> str:
+    return f"{count:,}".replace(",", THIN_SPACE)
+
+
+def format_age(age: timedelta) -> str:
+    """Write an age as someone on shift says it: `3 h ago`; the future is `just now`."""
+    seconds = age.total_seconds()
+    for unit, factor in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        if seconds >= factor * (2 if unit == "d" else 1):
+            return f"{int(seconds // factor)} {unit} ago"
+    return "just now"

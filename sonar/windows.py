@@ -1,0 +1,55 @@
+"""Windows: half-open UTC intervals [start, end), by preset or by two bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sonar.units import parse_duration
+
+PRESETS = ("1h", "6h", "24h", "7d", "30d", "90d")
+PRESET_WORDS = {
+    "1h": "the last hour",
+    "6h": "the last 6 hours",
+    "24h": "the last 24 hours",
+    "7d": "the last 7 days",
+    "30d": "the last 30 days",
+    "90d": "the last 90 days",
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """The results that started at or after ``start`` and before ``end``, both UTC."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise ValueError("the window ends before it begins: from must be before to")
+
+
+def preset(name: str, now: datetime) -> Window:
+    """Return the window of a preset that holds every result up to now.
+
+    Its end is the next full minute, so that two questions in one minute have one answer.
+    """
+    end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    return Window(end - parse_duration(name), end)
+
+
+def parse_time(text: str) -> datetime:
+    """Read ISO 8601; a time without a zone is UTC. Raise ValueError with a sentence."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is not a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z"
+        ) from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def format_time(moment: datetime) -> str:
+    """Write a time as ISO 8601 in UTC, to the second: 2026-11-20T04:00:00Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,277 @@
+"""COPY against servers that misbehave on purpose: whose fault, and within which time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sonar.movers.base import Limits, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.http_tpc import HttpTpc, failed
+from tests.movers.orders import ORDER, order_between
+from tests.movers.scripted import STARTED, Script, chunk, goes_on, marker, says, scripted, status
+
+LIMITS = Limits(connect=2, answer=0.5, stall=0.5, total=1.0)
+SLACK_SECONDS = 1.0
+LAST = b"0\r\n\r\n"
+SUCCESS = chunk(b"success: Created") + LAST
+SOURCE = "http://source.example"
+
+
+def pull(play: Script, watch: Watch | None = None, **wishes: object) -> Receipt:
+    """Pull to a destination that plays this script."""
+    with scripted(play) as server:
+        order = order_between(SOURCE, server.url, **{"limits": LIMITS, **wishes})
+        return HttpTpc().move(order, watch or Watch())
+
+
+def pull_fails(play: Script, **wishes: object) -> tuple[MoverError, float]:
+    """Return the error of a pull, and after how many seconds it came."""
+    began = time.monotonic()
+    with pytest.raises(MoverError) as caught:
+        pull(play, **wishes)
+    return caught.value, time.monotonic() - began
+
+
+def test_markers_become_samples_and_progress() -> None:
+    seen: list[int] = []
+    body = [STARTED, chunk(marker(0)), chunk(marker(900)), SUCCESS]
+    receipt = pull(says(*body, pause=0.1), Watch(seen.append))
+    assert seen == [0, 900]
+    assert [sample.bytes for sample in receipt.samples] == [0, 900]
+    assert 0.1 < receipt.samples[1].seconds < receipt.seconds < 1
+    assert receipt.first_byte_seconds is None
+
+
+def test_markers_of_several_streams_are_not_believed() -> None:
+    seen: list[int] = []
+    play = says(STARTED, chunk(marker(2000)), SUCCESS)
+    assert pull(play, Watch(seen.append), streams=4).samples == ()
+    assert seen == []
+
+
+def test_an_answer_without_chunks_is_read_as_it_comes() -> None:
+    head = b"HTTP/1.1 202 Accepted\r\n\r\n"
+    receipt = pull(says(head, marker(7), marker(9), b"success: Created", pause=0.1))
+    assert [sample.bytes for sample in receipt.samples] == [7, 9]
+    assert receipt.samples[1].seconds - receipt.samples[0].seconds > 0.05
+
+
+@pytest.mark.parametrize("streams", [1, 9])
+def test_the_request_says_all_there_is_to_say(streams: int) -> None:
+    with scripted(says(STARTED, SUCCESS)) as server:
+        order = order_between("davs://source.example", server.url, streams=streams, limits=LIMITS)
+        order = replace(
+            order,
+            source=replace(order.source, token="for-source"),
+            destination=replace(order.destination, token="for-destination"),
+        )
+        HttpTpc().move(order, Watch())
+        (head,) = server.requests
+    assert head.startswith("COPY /base/incoming/1 HTTP/1.1")
+    assert "Source: https://source.example/base/source/2000\r\n" in head
+    assert "Authorization: Bearer for-destination\r\n" in head
+    assert "TransferHeaderAuthorization: Bearer for-source\r\n" in head
+    assert "Overwrite: F\r\n" in head
+    assert "Credential: none\r\n" in head
+    assert ("X-Number-Of-Streams: 9\r\n" in head) == (streams == 9)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [STARTED, LAST],
+        [STARTED, chunk(marker(5)), LAST],
+        [STARTED, chunk(marker(5))],
+        [STARTED, chunk(b"success: Cre")[:-4]],
+        [STARTED, b"zz\r\n"],
+        [STARTED],
+        [b"HTTP/1.1 201 Created\r\nContent-Length: 900\r\n\r\n" + marker(5)],
+        [b"HTTP/1.1 201 Created\r\nContent-Encoding: gzip\r\n\r\n" + marker(5)],
+        [b"no http at all\r\n\r\n"],
+        [b""],
+    ],
+)
+def test_an_answer_without_a_verdict_is_a_failure_of_the_active_end(pieces: list[bytes]) -> None:
+    error, _ = pull_fails(says(*pieces))
+    assert (error.where, error.permanent) == (Where.DESTINATION, False)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.binary(max_size=300))
+def test_no_answer_raises_anything_but_a_mover_error(body: bytes) -> None:
+    with suppress(MoverError):
+        pull(says(STARTED + body))
+
+
+@given(st.text(max_size=2000))
+def test_any_failure_text_becomes_one_short_line(text: str) -> None:
+    message = str(failed(ORDER, text[:300]))
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize(
+    ("play", "words"),
+    [
+        (goes_on(b"", b"", 0.05), "no answer within 0.5 s"),
+        (goes_on(b"HTTP/1.1 201 Cre", b"a", 0.05), "no answer within 0.5 s"),
+        (goes_on(b"HTTP/1.1 201 Created\r\n", b"X-More: 1\r\n", 0.01), "no answer within 0.5 s"),
+        (goes_on(STARTED, b"", 0.05), "fell silent"),
+        (goes_on(STARTED + chunk(marker(5)), b"", 0.05), "fell silent"),
+        (goes_on(STARTED, chunk(b"x"), 0.05), "fell silent"),
+        (goes_on(STARTED, b"0", 0.05), "fell silent"),
+    ],
+)
+def test_a_silent_server_is_given_up_within_the_limit(play: Script, words: str) -> None:
+    error, seconds = pull_fails(play)
+    assert words in str(error)
+    assert error.where == Where.DESTINATION
+    assert seconds < 0.5 + SLACK_SECONDS
+
+
+def test_markers_without_progress_are_a_stall_of_the_transfer() -> None:
+    limits = Limits(connect=2, answer=1, stall=1.5, total=9)
+    error, seconds = pull_fails(goes_on(STARTED, chunk(marker(5)), 0.3), limits=limits)
+    assert "no byte moved for 1.5 s, at 5 of 2000 bytes" in str(error)
+    assert error.where == Where.TRANSFER
+    assert 1.5 < seconds < 1.8 + SLACK_SECONDS
+
+
+def test_markers_of_several_streams_cannot_stall() -> None:
+    limits = Limits(connect=2, answer=1, stall=0.5, total=1.5)
+    play = goes_on(STARTED, chunk(marker(2000)), 0.2)
+    error, seconds = pull_fails(play, limits=limits, streams=4)
+    assert "not finished within 1.5 s" in str(error)
+    assert seconds > 1.5
+
+
+def test_a_transfer_that_moves_ends_with_the_total_limit() -> None:
+    body = b"".join(chunk(marker(moved)) for moved in range(400))
+    play = says(STARTED, *[body[at : at + 40] for at in range(0, len(body), 40)], pause=0.05)
+    error, seconds = pull_fails(play)
+    assert "not finished within 1 s" in str(error)
+    assert error.where == Where.TRANSFER
+    assert seconds < 1.0 + SLACK_SECONDS
+
+
+@pytest.mark.parametrize("first", [b"", STARTED, STARTED + chunk(marker(5))])
+def test_a_stop_ends_a_blocking_read_at_once(first: bytes) -> None:
+    watch, limits = Watch(), Limits(answer=30, stall=30, total=30)
+    began = time.monotonic()
+    threading.Timer(0.2, watch.stop).start()
+    with pytest.raises(Stopped):
+        pull(goes_on(first, b"", 0.05), watch, limits=limits)
+    assert 0.2 <= time.monotonic() - began < SLACK_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("line", "permanent"),
+    [
+        ("401 Unauthorized", True),
+        ("403 Forbidden", True),
+        ("404 Not Found", True),
+        ("412 Precondition Failed", True),
+        ("429 Too Many Requests", False),
+        ("500 Internal Server Error", False),
+        ("501 Not Implemented", True),
+        ("503 Service Unavailable", False),
+        ("507 Insufficient Storage", False),
+    ],
+)
+def test_a_refusal_before_the_start_is_the_active_ends(line: str, permanent: bool) -> None:
+    error, _ = pull_fails(status(line, "no, said the server"))
+    assert (error.where, error.permanent) == (Where.DESTINATION, permanent)
+    assert f": {line}: no, said the server" in str(error)
+
+
+# What XRootD 5.5.3 (with curl 7.88) and other servers say after "failure: ".
+FAILURES = [
+    ("Couldn't connect to server", "passive", False),
+    ("Couldn't resolve host name", "passive", False),
+    ("Could not resolve hostname", "passive", False),
+    ("SSL peer certificate or SSH remote key was not OK", "passive", True),
+    ('Remote side failed with status code 404; error message: "Unable to open"', "passive", True),
+    ("Remote side failed with status code 403", "passive", True),
+    ("Remote side failed with status code 500", "passive", False),
+    ("rejected GET: 401 Unauthorized", "passive", True),
+    ("Transferred a partial file", "transfer", False),
+    ("Failure when receiving data from the peer", "transfer", False),
+    ("Timeout was reached", "transfer", False),
+    ("", "transfer", False),
+]
+
+
+@pytest.mark.parametrize(("text", "whose", "permanent"), FAILURES)
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_a_failure_line_tells_whose_it_is(
+    text: str, whose: str, permanent: bool, mode: str
+) -> None:
+    passive = Where.SOURCE if mode == "pull" else Where.DESTINATION
+    error = failed(replace(ORDER, mode=mode), text)
+    assert error.where == (passive if whose == "passive" else Where.TRANSFER)
+    assert error.permanent is permanent
+
+
+def test_a_mode_that_does_not_exist_is_our_own_error() -> None:
+    error, _ = pull_fails(says(b""), mode="sideways")
+    assert (error.where, error.permanent) == (Where.CONTROL, True)
+
+
+def test_a_destination_outside_its_base_is_never_asked() -> None:
+    with scripted(says(STARTED, SUCCESS)) as server:
+        order = order_between(SOURCE, server.url)
+        outside = replace(order.destination, url=f"{server.url}/base/../etc/passwd")
+        with pytest.raises(MoverError, match="not below its base"):
+            HttpTpc().move(replace(order, destination=outside), Watch())
+        assert server.requests == []
+
+
+def test_no_message_holds_a_token_or_a_query() -> None:
+    secret, order = "MDAxsecret", order_between(SOURCE, "http://127.0.0.1:9")
+
+    def told(connection: object) -> None:
+        text = f'Bearer {secret} https://u:{secret}@se.example/f?authz={secret} "{secret}"'
+        status("403 Forbidden", text)(connection)  # type: ignore[arg-type]
+
+    with scripted(told) as server:
+        url = f"{server.url.replace('//', f'//user:{secret}@')}/base/f?authz={secret}"
+        end = replace(order.destination, url=url, base_url=f"{server.url}/base", token=secret)
+        with pytest.raises(MoverError) as caught:
+            HttpTpc().move(replace(order, destination=end), Watch())
+    assert secret not in str(caught.value)
+    assert "403 Forbidden" in str(caught.value)
+    assert secret not in repr(end).replace(url, "")
+
+
+def test_a_stop_that_came_before_sends_nothing() -> None:
+    watch = Watch()
+    watch.stop()
+    with scripted(says(STARTED, SUCCESS)) as server:
+        with pytest.raises(Stopped):
+            HttpTpc().move(order_between(SOURCE, server.url), watch)
+        assert server.requests == []
+
+
+def with_token(order: Order, token: str) -> Order:
+    return replace(order, destination=replace(order.destination, token=token))
+
+
+def test_a_token_with_a_line_break_inside_is_refused_without_telling_it() -> None:
+    order = with_token(order_between(SOURCE, "http://127.0.0.1:9"), "abc\r\nX-Evil: 1")
+    with pytest.raises(MoverError) as caught:
+        HttpTpc().move(order, Watch())
+    assert "Evil" not in str(caught.value)
+    assert caught.value.where == Where.DESTINATION
+
+
+def test_connections_are_kept_apart_by_credential() -> None:
+    with scripted(lambda c: c.sendall(STARTED + SUCCESS)) as server:
+        mover, order = HttpTpc(), order_between(SOURCE, server.url, limits=LIMITS)
+        for token in ("one", "one", "two", "", "one"):
+            mover.move(with_token(order, token), Watch())
+        assert len(server._open) == 3

@@ -1,0 +1,241 @@
+"""One measurement, with movers in memory: what it asks for, what it verifies, what it leaves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from sonar.movers import measure as measure_module
+from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.fake import FakeFiles, FakeMover
+from sonar.movers.measure import measure
+from tests.movers.orders import ORDER
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_module, "LOOK_AGAIN_SECONDS", (0.0, 0.0))
+
+
+class RecordingFiles(FakeFiles):
+    """Files in memory that note what was asked of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        self.asked.append(f"stat {end.where}")
+        return super().stat(end, order)
+
+    def put(self, end: End, order: Order) -> None:
+        self.asked.append(f"put {end.where}")
+        time.sleep(0.01)
+        super().put(end, order)
+
+    def delete(self, end: End, order: Order) -> None:
+        self.asked.append(f"delete {end.where}")
+        super().delete(end, order)
+
+
+class RecordingMover(FakeMover):
+    def __init__(self, after: Callable[[RecordingFiles], None] = lambda _: None) -> None:
+        super().__init__()
+        self.files: RecordingFiles = RecordingFiles()
+        self._after = after
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        self.files.asked.append("move")
+        receipt = super().move(order, watch)
+        self._after(self.files)
+        return receipt
+
+
+def nothing_is_left(mover: FakeMover) -> bool:
+    return ORDER.destination.url not in mover.files.held
+
+
+def test_a_measurement_costs_four_requests_once_the_source_is_there() -> None:
+    mover = RecordingMover()
+    measure(mover, ORDER, Watch())
+    mover.files.asked.clear()
+    outcome = measure(mover, ORDER, Watch())
+    assert outcome.receipt
+    assert (outcome.error, outcome.leftover) == (None, None)
+    assert mover.files.asked == ["stat source", "move", "stat destination", "delete destination"]
+    assert nothing_is_left(mover)
+
+
+def test_a_missing_source_file_is_put_first() -> None:
+    mover = RecordingMover()
+    assert measure(mover, ORDER, Watch()).receipt
+    assert mover.files.asked[:4] == ["stat source", "stat source", "put source", "move"]
+
+
+def test_a_source_file_of_the_wrong_size_is_put_anew() -> None:
+    mover = RecordingMover()
+    mover.files.held[ORDER.source.url] = FileInfo(7)
+    assert measure(mover, ORDER, Watch()).receipt
+    assert mover.files.held[ORDER.source.url].bytes == ORDER.bytes
+
+
+def test_twenty_threads_put_the_same_source_file_once() -> None:
+    mover = RecordingMover()
+    orders = [
+        replace(ORDER, destination=replace(ORDER.destination, url=f"http://ral.example/{n}"))
+        for n in range(20)
+    ]
+    threads = [threading.Thread(target=measure, args=(mover, o, Watch())) for o in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert mover.files.asked.count("put source") == 1
+    assert mover.files.asked.count("move") == 20
+
+
+def test_a_thread_that_waits_for_an_upload_can_be_stopped() -> None:
+    mover, watch = RecordingMover(), Watch()
+    with measure_module._uploads.turn(ORDER.source.url, Watch()):
+        threading.Timer(0.05, watch.stop).start()
+        outcome = measure(mover, ORDER, watch)
+    assert isinstance(outcome.error, Stopped)
+    assert "move" not in mover.files.asked
+
+
+def test_no_lock_is_kept_when_nobody_wants_it() -> None:
+    order = replace(ORDER, source=replace(ORDER.source, url="http://glasgow.example/base/other"))
+    assert measure(RecordingMover(), order, Watch()).receipt
+    assert order.source.url not in measure_module._uploads._locks
+
+
+def test_a_source_file_with_other_content_is_an_error_of_the_source() -> None:
+    mover = RecordingMover()
+    mover.files.held[ORDER.source.url] = FileInfo(ORDER.bytes, "deadbeef")
+    outcome = measure(mover, ORDER, Watch())
+    assert outcome.error
+    assert (outcome.error.where, outcome.error.permanent) == (Where.SOURCE, True)
+    assert "move" not in mover.files.asked
+
+
+@pytest.mark.parametrize(
+    ("arrived", "words"),
+    [
+        (FileInfo(1_999, ORDER.adler32), "1999 bytes arrived of 2000"),
+        (FileInfo(2_000, "deadbeef"), "adler32 deadbeef arrived"),
+        (None, "not there"),
+    ],
+)
+def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FileInfo | None, words: str) -> None:
+    def spoil(files: RecordingFiles) -> None:
+        files.held.pop(ORDER.destination.url)
+        if arrived:
+            files.held[ORDER.destination.url] = arrived
+
+    mover = RecordingMover(after=spoil)
+    outcome = measure(mover, ORDER, Watch())
+    assert outcome.receipt is None
+    assert outcome.error
+    assert words in str(outcome.error)
+    assert outcome.error.where == Where.TRANSFER
+    assert nothing_is_left(mover)
+
+
+def test_a_server_without_checksums_is_believed_the_size() -> None:
+    def forget(files: RecordingFiles) -> None:
+        files.held[ORDER.destination.url] = FileInfo(ORDER.bytes)
+
+    assert measure(RecordingMover(after=forget), ORDER, Watch()).receipt
+
+
+def test_the_checksum_the_source_tells_is_expected_where_the_order_has_none() -> None:
+    def spoil(files: RecordingFiles) -> None:
+        files.held[ORDER.destination.url] = FileInfo(ORDER.bytes, "deadbeef")
+
+    mover, order = RecordingMover(after=spoil), replace(ORDER, adler32="")
+    mover.files.put(order.source, order)
+    outcome = measure(mover, order, Watch())
+    assert "deadbeef" in str(outcome.error)
+
+
+@pytest.mark.parametrize(
+    "error", [MoverError(Where.TRANSFER, "reset"), Stopped(), MoverError(Where.SOURCE, "gone")]
+)
+def test_a_failure_leaves_nothing_even_if_the_file_comes_back(error: MoverError) -> None:
+    class Returning(RecordingFiles):
+        """A server that still creates the file after the first delete."""
+
+        returns = 1
+
+        def delete(self, end: End, order: Order) -> None:
+            super().delete(end, order)
+            if self.returns:
+                self.returns -= 1
+                self.held[end.url] = FileInfo(3)
+
+    def fail(_: RecordingFiles) -> None:
+        raise error
+
+    mover = RecordingMover(after=fail)
+    mover.files = Returning()
+    outcome = measure(mover, ORDER, Watch())
+    assert outcome.error is error
+    assert outcome.leftover is None
+    assert nothing_is_left(mover)
+
+
+def test_a_file_that_cannot_be_deleted_is_told_of() -> None:
+    class Undeletable(RecordingFiles):
+        def delete(self, end: End, order: Order) -> None:
+            raise MoverError(end.where, "no right to delete", permanent=True)
+
+    mover = RecordingMover()
+    mover.files = Undeletable()
+    outcome = measure(mover, ORDER, Watch())
+    assert outcome.receipt
+    assert str(outcome.leftover) == "no right to delete"
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit, ZeroDivisionError])
+def test_an_interruption_is_passed_on_after_the_clean_up(
+    interruption: type[BaseException],
+) -> None:
+    def interrupt(_: RecordingFiles) -> None:
+        raise interruption
+
+    mover = RecordingMover(after=interrupt)
+    with pytest.raises(interruption):
+        measure(mover, ORDER, Watch())
+    assert mover.files.asked[-3:] == ["delete destination", "stat destination", "stat destination"]
+    assert nothing_is_left(mover)
+
+
+def test_a_stop_before_the_beginning_asks_for_nothing() -> None:
+    mover, watch = RecordingMover(), Watch()
+    watch.stop()
+    outcome = measure(mover, ORDER, watch)
+    assert isinstance(outcome.error, Stopped)
+    assert mover.files.asked == []
+
+
+def test_a_failed_move_tells_how_long_it_took() -> None:
+    def fail(_: RecordingFiles) -> None:
+        time.sleep(0.02)
+        raise MoverError(Where.TRANSFER, "reset")
+
+    assert measure(RecordingMover(after=fail), ORDER, Watch()).elapsed_seconds >= 0.02
+
+
+@pytest.fixture
+def held_turn() -> Iterator[None]:
+    with measure_module._uploads.turn("http://other.example/file", Watch()):
+        yield
+
+
+@pytest.mark.usefixtures("held_turn")
+def test_the_upload_of_another_file_is_not_waited_for() -> None:
+    assert measure(RecordingMover(), ORDER, Watch()).receipt

@@ -1,0 +1,24 @@
+"""Movers by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from sonar import movers
+from sonar.movers.fake import FakeMover
+from sonar.movers.http_tpc import HttpTpc
+
+
+@pytest.mark.parametrize(("name", "kind"), [("http-tpc", HttpTpc), ("fake", FakeMover)])
+def test_a_mover_is_found_by_its_name(name: str, kind: type) -> None:
+    assert isinstance(movers.get(name), kind)
+    assert movers.get(name) is movers.get(name)
+
+
+def test_every_mover_bears_the_name_it_is_found_by() -> None:
+    assert [movers.get(name).name for name in movers.NAMES] == list(movers.NAMES)
+
+
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="'ftp'; allowed: http-tpc, fake"):
+        movers.get("ftp")

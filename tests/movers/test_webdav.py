@@ -1,0 +1,239 @@
+"""WebDAV's files: addresses, digests, redirects and refusals, without a real server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.web_address import directories_below_base, one_line, require_inside, web_url
+from sonar.movers.webdav import WebDav, adler32_of
+from tests.movers.orders import ORDER, order_between
+from tests.movers.scripted import Script, says, scripted, status
+
+LIMITS = Limits(connect=2, answer=1, total=5)
+
+
+def end(url: str, base: str = "http://se.example/data/sonar") -> End:
+    return End(Where.DESTINATION, url, base)
+
+
+def order_to(server: str) -> Order:
+    return order_between("http://source.example", server, limits=LIMITS)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://se.example/data/sonar/f",
+        "http://se.example:80/data/sonar/a/../f",
+        "dav://se.example/data//sonar/f",
+        "http://SE.example/data/sonar/%66",
+    ],
+)
+def test_a_file_below_its_base_may_be_touched(url: str) -> None:
+    base = "http://se.example:80/data/sonar/" if ":80" in url else "http://se.example/data/sonar/"
+    require_inside(end(url, base))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://se.example/data/sonar",
+        "http://se.example/data/sonar/",
+        "http://se.example/data/sonar/..",
+        "http://se.example/data/sonar/../f",
+        "http://se.example/data/sonar/%2e%2e/f",
+        "http://se.example/data/sonar/a/..%2F..%2Ff",
+        "http://se.example/data/sonar2/f",
+        "http://se.example/data/f",
+        "https://se.example/data/sonar/f",
+        "http://se.example:8080/data/sonar/f",
+        "http://other.example/data/sonar/f",
+        "http://se.example@other.example/data/sonar/f",
+        "root://se.example/data/sonar/f",
+        "file:///data/sonar/f",
+        "nonsense",
+        "",
+    ],
+)
+def test_a_file_outside_its_base_is_never_touched(url: str) -> None:
+    files = WebDav()
+    for touch in (files.put, files.delete, files.make_directories):
+        with pytest.raises(MoverError) as caught:
+            touch(end(url), ORDER)
+        assert caught.value.permanent
+
+
+def test_the_root_of_a_server_can_be_a_base() -> None:
+    require_inside(end("http://se.example/f", "http://se.example"))
+    require_inside(end("http://se.example/f", "http://se.example/"))
+
+
+def test_the_directories_between_base_and_file_are_named_from_above() -> None:
+    deep = end("http://se.example/data/sonar/a%20b/c/f")
+    assert list(directories_below_base(deep)) == ["/data/sonar/a b", "/data/sonar/a b/c"]
+    assert list(directories_below_base(end("http://se.example/data/sonar/f"))) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "spoken"),
+    [
+        ("davs://se.example:443/f", "https://se.example:443/f"),
+        ("dav://se.example/a b", "http://se.example/a%20b"),
+        ("https://user:word@se.example/f", "https://se.example/f"),
+        ("http://[2001:db8::1]:1094/f", "http://[2001:db8::1]:1094/f"),
+    ],
+)
+def test_dav_is_http_and_user_information_is_dropped(url: str, spoken: str) -> None:
+    assert web_url(end(url)) == spoken
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer SECRET refused",
+        "bad token=SECRET given",
+        "see https://se.example/f?authz=Bearer%20SECRET&x=1",
+        "see https://user:SECRET@se.example/f",
+    ],
+)
+def test_a_credential_in_foreign_words_is_not_told(text: str) -> None:
+    assert "SECRET" not in one_line(text)
+
+
+def test_foreign_words_become_one_short_line() -> None:
+    assert one_line("a\r\nb\x00\x1b[2J  c\n") == "a b [2J c"
+    assert len(one_line("x" * 9000)) == 300
+
+
+@pytest.mark.parametrize(
+    ("header", "checksum"),
+    [
+        ("adler32=dd7469ac", "dd7469ac"),
+        ("ADLER32=DD7469AC", "dd7469ac"),
+        ("md5=j81Q/+O0hvbzXyRCrJF9mQ==, adler32=3da0195", "03da0195"),
+        ('adler32="03da0195"', "03da0195"),
+        ("md5=j81Q/+O0hvbzXyRCrJF9mQ==", ""),
+        ("adler32=", ""),
+        ("adler32=3XRprA==", ""),
+        ("adler32=dd7469acdd", ""),
+        ("", ""),
+    ],
+)
+def test_a_digest_is_read_leniently(header: str, checksum: str) -> None:
+    assert adler32_of(header) == checksum
+
+
+def test_a_file_is_described_by_size_and_checksum() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\nDigest: adler32=dd7469ac\r\n\r\n"
+    with scripted(lambda c: c.sendall(head)) as server:
+        info = WebDav().stat(order_to(server.url).destination, order_to(server.url))
+    assert info
+    assert (info.bytes, info.adler32) == (20971520, "dd7469ac")
+
+
+@pytest.mark.parametrize(
+    ("play", "words"),
+    [
+        (says(b"HTTP/1.1 200 OK\r\n\r\n"), "does not tell the size"),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Length: much\r\n\r\n"), "does not tell the size"),
+        (status("503 Busy"), "503 Service Unavailable"),
+        (says(b"HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\n\r\n"), "not followed"),
+        (status("302 Found\r\nLocation: /again"), "redirects"),
+    ],
+)
+def test_an_answer_that_describes_no_file_is_an_error(play: Script, words: str) -> None:
+    with scripted(play) as server:
+        order = order_to(server.url)
+        with pytest.raises(MoverError, match=words) as caught:
+            WebDav().stat(order.destination, order)
+    assert caught.value.where == Where.DESTINATION
+
+
+def test_a_redirect_is_followed_without_the_credential() -> None:
+    with scripted(status("200 OK", "12345")) as disk:
+        lead = status(f"307 Temporary Redirect\r\nLocation: {disk.url}/pool/1")
+        with scripted(lead) as door:
+            order = order_to(door.url)
+            there = replace(order.destination, token="secret")
+            WebDav().delete(there, order)
+            assert "Bearer secret" in door.requests[0]
+        (head,) = disk.requests
+    assert head.startswith("DELETE /pool/1 HTTP/1.1")
+    assert "secret" not in head
+
+
+def test_a_host_name_that_does_not_exist_is_told() -> None:
+    order = order_to("http://no-such-host.invalid:1094")
+    with pytest.raises(MoverError, match=r"DELETE no-such-host\.invalid:1094.*name is unknown"):
+        WebDav().delete(order.destination, order)
+
+
+def test_a_refused_connection_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    order = order_to(f"http://127.0.0.1:{port}")
+    with pytest.raises(MoverError, match=f"127.0.0.1:{port}/base/incoming/1: connection refused"):
+        WebDav().stat(order.destination, order)
+
+
+def test_a_server_without_tls_behind_https_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=speak_plainly, args=(listener,), daemon=True).start()
+        order = order_to(f"https://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(MoverError, match="TLS failed: wrong version number"):
+            WebDav().stat(order.destination, order)
+
+
+def speak_plainly(listener: socket.socket) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(1)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_unusable_ca_certificates_are_our_own_error(
+    content: str | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    bundle = tmp_path_factory.mktemp("ca") / "ca.pem"
+    if content:
+        bundle.write_text(content)
+    order = replace(order_to("https://se.example"), ca_bundle=str(bundle))
+    with pytest.raises(MoverError, match=r"ca\.pem cannot be used") as caught:
+        WebDav().stat(order.destination, order)
+    assert (caught.value.where, caught.value.permanent) == (Where.CONTROL, True)
+
+
+def test_a_server_that_takes_no_more_of_an_upload_is_given_up() -> None:
+    over, answered = threading.Event(), threading.Event()
+
+    def head_then_deaf(connection: socket.socket) -> None:
+        if answered.is_set():
+            over.wait(10)
+        answered.set()
+        status("200 OK")(connection)
+
+    limits = Limits(connect=1, answer=1, total=2)
+    with scripted(head_then_deaf) as server:
+        order = replace(order_to(server.url), bytes=50_000_000, limits=limits)
+        began = time.monotonic()
+        with pytest.raises(MoverError, match=r"PUT .*not taken, in time"):
+            WebDav().put(order.destination, order)
+        over.set()
+    assert time.monotonic() - began < 5
+
+
+def test_an_upload_is_not_begun_where_even_looking_is_forbidden() -> None:
+    with scripted(status("403 Forbidden")) as server:
+        order = order_to(server.url)
+        with pytest.raises(MoverError, match=r"HEAD .* 403 Forbidden") as caught:
+            WebDav().put(order.destination, order)
+        assert [head.split()[0] for head in server.requests] == ["HEAD"]
+    assert caught.value.permanent

@@ -1,0 +1,19 @@
+"""What a test needs beyond Python: skipped by name where it is absent, failed where CI=true."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+
+def needs(*programs: str) -> None:
+    """Skip the running test if a program is missing; in CI a missing program is a failure."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if not missing:
+        return
+    reason = f"needs {', '.join(missing)} on the PATH"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)

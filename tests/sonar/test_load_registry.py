@@ -1,0 +1,205 @@
+"""`manage.py load_registry`: what a file changes, and what a bad one says."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from sonar.models import Endpoint, Mesh, Site, SizeClass, Version
+
+pytestmark = pytest.mark.django_db
+
+GOOD = """\
+sites:
+  - {name: GLASGOW, cloud: UK, tier: 2, country: GB, latitude: 55.9, longitude: -4.3, wan_gbit_s: 6}
+  - {name: RAL, cloud: UK, tier: 1, country: GB}
+endpoints:
+  - name: GLASGOW_DATADISK
+    site: GLASGOW
+    label: DATADISK
+    base_url: https://glasgow.example:1094/data
+    inbound_cap: 4
+    credential: glasgow
+  - name: RAL_DATADISK
+    site: RAL
+    base_url: davs://ral.example/data
+meshes:
+  - name: uk
+    mode: push
+    sources: [GLASGOW_DATADISK]
+    every: {small: 10m, large: 6h}
+    quiet_hours: "23:00-04:30"
+"""
+
+
+def load(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "grid.yaml"
+    path.write_text(text)
+    out = StringIO()
+    call_command("load_registry", str(path), stdout=out)
+    return out.getvalue()
+
+
+def errors(tmp_path: Path, text: str) -> str:
+    """Load a bad file; return what was said, after making sure that nothing changed."""
+    before = snapshot()
+    with pytest.raises(CommandError) as caught:
+        load(tmp_path, text)
+    assert snapshot() == before
+    assert "nothing changed" in str(caught.value)
+    return str(caught.value)
+
+
+def snapshot() -> list[list[object]]:
+    return [
+        list(kind.objects.order_by("id").values()) for kind in (Site, Endpoint, Mesh, SizeClass)
+    ]
+
+
+def test_a_file_is_loaded_whole_and_says_what_it_added(tmp_path):
+    said = load(tmp_path, GOOD)
+    assert "added: 2 sites: GLASGOW, RAL" in said
+    assert "added: 2 endpoints: GLASGOW_DATADISK, RAL_DATADISK" in said
+    assert "added: 1 meshes: uk" in said
+    glasgow = Endpoint.objects.get(name="GLASGOW_DATADISK")
+    assert (glasgow.site.name, glasgow.inbound_cap, glasgow.outbound_cap) == ("GLASGOW", 4, 2)
+    uk = Mesh.objects.get(name="uk")
+    assert (uk.mode, list(uk.sources.all()), uk.destinations.count()) == ("push", [glasgow], 0)
+    assert {one.size_class.name: one.every_seconds for one in uk.intervals.all()} == {
+        "small": 600,
+        "large": 21600,
+    }
+    assert str(uk.quiet_from) == "23:00:00"
+
+
+def test_loading_it_again_changes_nothing(tmp_path):
+    load(tmp_path, GOOD)
+    before, version = snapshot(), Version.objects.get(name="registry").value
+    said = load(tmp_path, GOOD)
+    assert "added" not in said
+    assert "changed" not in said
+    assert "left as they were: 2 endpoints" in said
+    assert snapshot() == before
+    assert Version.objects.get(name="registry").value == version
+
+
+def test_a_changed_value_changes_its_row_only(tmp_path):
+    load(tmp_path, GOOD)
+    said = load(tmp_path, GOOD.replace("inbound_cap: 4", "inbound_cap: 5"))
+    assert "changed: 1 endpoints: GLASGOW_DATADISK" in said
+    assert "left as they were: 1 endpoints: RAL_DATADISK" in said
+
+
+def test_a_changed_interval_or_member_changes_its_mesh(tmp_path):
+    load(tmp_path, GOOD)
+    assert "changed: 1 meshes: uk" in load(tmp_path, GOOD.replace("10m", "20m"))
+    all_sources = GOOD.replace("sources: [GLASGOW_DATADISK]", "sources: all").replace("10m", "20m")
+    assert "changed: 1 meshes: uk" in load(tmp_path, all_sources)
+
+
+def test_what_the_file_does_not_name_is_left_alone(tmp_path):
+    load(tmp_path, GOOD)
+    load(tmp_path, "sites: [{name: LANCS}]")
+    assert Endpoint.objects.count() == 2
+
+
+def test_an_endpoint_is_retired_and_comes_back(tmp_path):
+    load(tmp_path, GOOD)
+    retired = GOOD.replace("    credential: glasgow", "    credential: glasgow\n    retired: true")
+    load(tmp_path, retired)
+    when = Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at
+    assert when
+    load(tmp_path, retired)
+    assert Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at == when
+    load(tmp_path, GOOD)
+    assert Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at is None
+
+
+def test_size_classes_are_configuration(tmp_path):
+    load(
+        tmp_path,
+        "size_classes:\n"
+        "  - {name: tiny, from_bytes: 0, test_bytes: 1000}\n"
+        "  - {name: small, from_bytes: 10000000, test_bytes: 20000000}\n",
+    )
+    assert list(SizeClass.objects.values_list("name", "from_bytes")) == [
+        ("tiny", 0),
+        ("small", 10000000),
+        ("medium", 100000000),
+        ("large", 1000000000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "tier: 1",
+            "tier: 5",
+            "sites[1].tier (line 3): Ensure this value is less than or equal to 3",
+        ),
+        ("tier: 1", "tier: one", "sites[1].tier (line 3): Input should be a valid integer"),
+        ("site: RAL", "site: RALL", "endpoints[1].site (line 12): there is no site 'RALL'"),
+        (
+            "inbound_cap: 4",
+            "inbound_cap: 0",
+            "endpoints[0].inbound_cap (line 9): Ensure this value",
+        ),
+        (
+            "https://glasgow",
+            "https://me:secret@glasgow",
+            "endpoints[0].base_url (line 8): A base URL is scheme://",
+        ),
+        ("https://glasgow", "file://glasgow", "endpoints[0].base_url (line 8): A base URL is"),
+        ("davs://ral.example/data", "https://glasgow.example:1094/data", "endpoints[1].base_url"),
+        ("mode: push", "mode: shove", "meshes[0].mode (line 16): Value 'shove' is not a valid"),
+        ("mode: push", "mover: warp", "meshes[0].mover (line 16): Value 'warp' is not a valid"),
+        ("mode: push", "modus: push", "meshes[0].modus (line 16): Extra inputs are not permitted"),
+        ("small: 10m", "small: 10x", "meshes[0].every.small (line 18): '10x' is not a duration"),
+        (
+            "small: 10m",
+            "tiny: 10m",
+            "meshes[0].every.tiny (line 18): there is no size class 'tiny'",
+        ),
+        ("23:00-04:30", "all night", "meshes[0].quiet_hours (line 19): write quiet hours in UTC"),
+        ("23:00-04:30", "25:00-26:00", "meshes[0].quiet_hours (line 19): "),
+        ("[GLASGOW_DATADISK]", "[NOWHERE]", "meshes[0].sources[0] (line 17): there is no endpoint"),
+        ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): name endpoints, or write "all"'),
+        ("name: RAL_DATADISK", "name: GLASGOW_DATADISK", "GLASGOW_DATADISK stands twice"),
+        ("    label: DATADISK", "    site: RAL", "'site' stands twice in one mapping (line 7)"),
+        ("sites:", "sights:", "sights (line 2): Extra inputs are not permitted"),
+        ("mode: push", "mode: [push", "not YAML"),
+    ],
+)
+def test_a_bad_file_changes_nothing_and_names_the_place(tmp_path, old: str, new: str, said: str):
+    assert said in errors(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_every_error_is_named_not_only_the_first(tmp_path):
+    text = GOOD.replace("tier: 1", "tier: 5").replace("inbound_cap: 4", "inbound_cap: 0")
+    said = errors(tmp_path, text)
+    assert "sites[1].tier" in said
+    assert "endpoints[0].inbound_cap" in said
+
+
+def test_a_secret_in_a_url_is_not_repeated_in_the_error(tmp_path):
+    said = errors(tmp_path, GOOD.replace("https://glasgow", "https://me:sesame@glasgow"))
+    assert "sesame" not in said
+
+
+def test_classes_that_do_not_tile_are_refused_in_words(tmp_path):
+    said = errors(tmp_path, "size_classes: [{name: small, from_bytes: 5, test_bytes: 10}]")
+    assert "the first size class, small, must begin at 0 bytes" in said
+
+
+def test_an_empty_or_missing_file_is_one_sentence(tmp_path):
+    assert "the file is empty" in errors(tmp_path, "# nothing\n")
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("load_registry", str(tmp_path / "none.yaml"))
+
+
+def test_text_that_is_no_mapping_is_refused(tmp_path):
+    assert "the file (line 1)" in errors(tmp_path, "- a\n- b\n")

@@ -1,0 +1,170 @@
+"""What the database itself refuses, whoever writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from sonar.models import Downtime, Endpoint, Profile, Schedule, Site, SizeClass, Transfer, Version
+from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+
+def refused(constraint: str, write: Callable[..., object], *args: object, **values: object) -> None:
+    """Make sure that a write fails for this constraint, at the latest at its commit."""
+    with pytest.raises(IntegrityError, match=constraint):
+        write_and_check(write, *args, **values)
+
+
+@transaction.atomic
+def write_and_check(write: Callable[..., object], *args: object, **values: object) -> None:
+    write(*args, **values)
+    connection.check_constraints()
+
+
+def test_names_are_unique_and_plain():
+    Site.objects.create(name="RAL")
+    refused("sonar_site_name", Site.objects.create, name="RAL")
+    refused("site_name_is_plain", Site.objects.create, name="<b>RAL</b>")
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "https://user:password@ral.ac.uk/data",
+        "https://token@ral.ac.uk/data",
+        "https://ral.ac.uk/data?authz=secret",
+        "file:///etc",
+        "ral.ac.uk/data",
+        "https:///data",
+    ],
+)
+def test_a_base_url_has_a_known_scheme_and_no_credentials(base_url: str):
+    refused("endpoint_base_url_is_plain", endpoint, "RAL", base_url=base_url)
+
+
+@pytest.mark.parametrize(
+    "base_url", ["https://ral.ac.uk:1094/a/b", "davs://[2001:db8::1]/x", "root://ral.ac.uk"]
+)
+def test_base_urls_of_real_endpoints_are_accepted(base_url: str):
+    assert endpoint("RAL", base_url=base_url).pk
+
+
+@pytest.mark.parametrize("cap", ["inbound_cap", "outbound_cap"])
+def test_caps_are_positive(cap: str):
+    refused("endpoint_caps_are_positive", endpoint, "RAL", **{cap: 0})
+
+
+def test_a_budget_is_positive():
+    refused("endpoint_budget_is_positive", endpoint, "RAL", budget_bytes_per_day=0)
+
+
+def test_a_downtime_is_of_one_thing_and_ends_after_it_starts():
+    ral = endpoint("RAL")
+    times = {"starts_at": NOW, "ends_at": NOW + timedelta(hours=1)}
+    refused("downtime_of_one", Downtime.objects.create, **times)
+    refused("downtime_of_one", Downtime.objects.create, site=ral.site, endpoint=ral, **times)
+    refused("downtime_ends", Downtime.objects.create, site=ral.site, starts_at=NOW, ends_at=NOW)
+
+
+def test_a_downtime_of_a_site_is_one_of_its_endpoints():
+    glasgow, lancs, _ = three_endpoints()
+    later = NOW + timedelta(hours=1)
+    Downtime.objects.create(site=glasgow.site, starts_at=NOW, ends_at=later, reason="power")
+    Downtime.objects.create(endpoint=lancs, starts_at=later, ends_at=later + timedelta(1))
+    assert Downtime.endpoints_down(NOW) == {glasgow.id}
+    assert Downtime.endpoints_down(later) == {lancs.id}
+
+
+def test_size_classes_tile_by_construction():
+    """A class ends where the next begins; two may not begin at the same size."""
+    refused(
+        "sizeclass_begins_alone", SizeClass.objects.create, name="x", from_bytes=0, test_bytes=1
+    )
+
+
+def test_the_first_size_class_begins_at_zero():
+    small = SizeClass.objects.filter(name="small")
+    refused("small does not fit", small.update, from_bytes=1)
+    refused("medium does not fit", small.delete)
+
+
+def test_a_test_size_lies_in_its_range():
+    medium = SizeClass.objects.filter(name="medium")
+    refused("medium does not fit", medium.update, test_bytes=10**9)
+    refused("medium does not fit", medium.update, test_bytes=10**8 - 1)
+    medium.update(test_bytes=10**8)
+    connection.check_constraints()
+
+
+def test_a_mesh_has_whole_quiet_hours_or_none():
+    refused("quiet_hours_have_two_ends", mesh, quiet_from="01:00")
+    refused("quiet_hours_have_two_ends", mesh, quiet_from="01:00", quiet_until="01:00")
+
+
+def test_a_schedule_is_between_two_endpoints():
+    glasgow = endpoint("GLASGOW")
+    small = SizeClass.objects.get(name="small")
+    refused(
+        "schedule_is_between_two_endpoints",
+        Schedule.objects.create,
+        mesh=mesh(),
+        source=glasgow,
+        destination=glasgow,
+        size_class=small,
+        every_seconds=60,
+        next_due=NOW,
+    )
+
+
+def transfer(**values: object) -> Transfer:
+    glasgow, lancs, _ = Endpoint.objects.all()
+    facts = {
+        "source": glasgow,
+        "destination": lancs,
+        "size_class": SizeClass.objects.get(name="small"),
+        "profile": Profile.objects.get_or_create(mover="fake")[0],
+        "state": "done",
+        "started_at": NOW,
+        "seconds": 1.0,
+        "bytes": 10,
+    }
+    return Transfer.objects.create(**(facts | values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"error": "no such file"},
+        {"seconds": 0.0},
+        {"state": "failed"},
+        {"state": "failed", "error": "no such file"},
+        {"state": "failed", "error_where": "source"},
+        {"state": "failed", "error": "x", "error_where": "moon"},
+    ],
+)
+def test_a_transfer_is_done_or_says_where_and_why_not(values: dict[str, object]):
+    three_endpoints()
+    refused("transfer_failed_with_where_and_why", transfer, **values)
+
+
+def test_a_profile_stands_once_even_with_empty_columns():
+    Profile.objects.create(mover="fake")
+    refused("profile_once", Profile.objects.create, mover="fake")
+
+
+def version(name: str) -> int:
+    return Version.objects.filter(name=name).values_list("value", flat=True).first() or 0
+
+
+def test_every_change_of_the_registry_and_of_results_raises_its_version():
+    three_endpoints()
+    registry, results = version("registry"), version("results")
+    Endpoint.objects.filter(name="RAL_DATADISK").update(label="x")
+    assert (version("registry"), version("results")) == (registry + 1, results)
+    transfer()
+    assert (version("registry"), version("results")) == (registry + 1, results + 1)
