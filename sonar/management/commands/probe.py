@@ -1,0 +1,122 @@
+"""One test transfer in the foreground."""
+
+from __future__ import annotations
+
+import difflib
+import signal
+from typing import Any, TypeVar
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Model
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from sonar import movers, probes, results, scheduler
+from sonar.models import Endpoint, Probe, SizeClass
+from sonar.movers.base import MoverError, Receipt, Stopped, Watch
+from sonar.movers.measure import Outcome
+from sonar.units import format_bytes, format_rate, three_digits
+
+Named = TypeVar("Named", bound=Model)
+
+
+class Command(BaseCommand):
+    help = (
+        "Send one test file from SOURCE to DESTINATION now, show its progress and record the "
+        "result. The caps, budgets and downtimes of both endpoints hold. Exit code 0 if it was "
+        "measured, 1 if it failed or may not run now, 130 if you stopped it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("source", metavar="SOURCE", help="name of the endpoint to send from")
+        parser.add_argument(
+            "destination", metavar="DESTINATION", help="name of the endpoint to send to"
+        )
+        parser.add_argument("size", metavar="SIZE", help="name of a size class, like small")
+        parser.add_argument("--mover", choices=movers.NAMES, default="http-tpc")
+        parser.add_argument(
+            "--mode", choices=["pull", "push"], default="pull", help="who does the work"
+        )
+        parser.add_argument("--streams", type=int, default=1, metavar="N")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        if options["streams"] < 1:
+            raise CommandError("--streams must be 1 or more")
+        wish = scheduler.Wish(
+            source=named(Endpoint, options["source"]),
+            destination=named(Endpoint, options["destination"]),
+            size_class=named(SizeClass, options["size"]),
+            mover=options["mover"],
+            mode=options["mode"],
+            streams=options["streams"],
+        )
+        try:
+            ordered = scheduler.order_now(wish, timezone.now())
+        except scheduler.RefusedError as error:
+            raise CommandError(f"Not now: {error}") from error
+        probe = probes.claim(ordered.id, timezone.now())
+        if probe is None:
+            raise CommandError(f"A worker has taken the probe {ordered.id}: see its result there.")
+        console = Console(highlight=False, soft_wrap=True)
+        outcome = show(probe, console)
+        record(probe, outcome, console)
+
+
+def named(model: type[Named], name: str) -> Named:
+    """Find a registered row by name; CommandError names those that look like it."""
+    rows = {row.name: row for row in model._default_manager.all()}  # type: ignore[attr-defined]
+    if name in rows:
+        return rows[name]
+    close = difflib.get_close_matches(name, rows, n=3, cutoff=0.4) or sorted(rows)[:5]
+    hint = f"did you mean {', '.join(close)}?" if close else "none is registered."
+    raise CommandError(f"There is no {model._meta.verbose_name} {name!r}: {hint}")
+
+
+def show(probe: Probe, console: Console) -> Outcome:
+    """Carry out a probe under a progress bar; Ctrl-C stops it and cleans up."""
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task(f"{probe.source} to {probe.destination}", total=probe.bytes)
+        watch = Watch(lambda moved: bars.update(bar, completed=moved))
+        before = signal.signal(signal.SIGINT, lambda number, frame: watch.stop())
+        try:
+            return probes.carry_out(probe, watch)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def record(probe: Probe, outcome: Outcome, console: Console) -> None:
+    """Keep the result and say it in one line; raise CommandError unless it was measured."""
+    if isinstance(outcome.error, Stopped):
+        probes.drop(probe)
+        note = f" {outcome.leftover} (the sweep will try again)" if outcome.leftover else ""
+        if outcome.leftover:
+            results.note_leftover(probe, outcome.leftover, timezone.now())
+        raise CommandError(f"Stopped; nothing was recorded.{note}", returncode=130)
+    results.end_probe(probe, outcome, timezone.now())
+    if outcome.receipt is None:
+        raise CommandError(failure(outcome.error))
+    console.print(success(probe, outcome.receipt))
+
+
+def success(probe: Probe, receipt: Receipt) -> str:
+    """Say what was measured: `20.0 MB in 4.10 s: 4.88 MB/s (http-tpc pull, 1 stream, IPv4)`."""
+    streams = f"{probe.streams} stream" + ("s" if probe.streams > 1 else "")
+    how = [f"{probe.mover} {probe.mode}", streams]
+    how += [f"IPv{receipt.ip_version}"] if receipt.ip_version else []
+    simulated = probe.source.simulated or probe.destination.simulated
+    how += ["simulated link"] if simulated else []
+    return (
+        f"{probe.source} to {probe.destination}: {format_bytes(receipt.bytes)} in "
+        f"{three_digits(receipt.seconds)} s: {format_rate(receipt.bytes / receipt.seconds)} "
+        f"({', '.join(how)})"
+    )
+
+
+def failure(error: MoverError | None) -> str:
+    """Say where and why it failed, and whether trying again could help."""
+    if error is None:
+        return "Failed."
+    again = "will fail again until that is mended" if error.permanent else "may pass"
+    return f"Failed at the {error.where}: {error} ({again})."

@@ -1,0 +1,247 @@
+"""One probe's life: claim, prepare, move, verify, clean up, record; and the sweep for the lost."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from sonar import movers, results
+from sonar.models import Endpoint, Leftover, Probe
+from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where
+from sonar.movers.base import Watch as MoverWatch
+from sonar.movers.content import adler32
+from sonar.movers.measure import Outcome, measure
+
+log = logging.getLogger(__name__)
+
+# Beyond twice its time limit (once to prepare, once to move) a probe's worker has died.
+DEADLINE_MARGIN = timedelta(seconds=60)
+PROGRESS_EVERY_SECONDS = 1.0
+LEFTOVERS_PER_SWEEP = 20
+LEFTOVER_LONGEST_WAIT = timedelta(hours=6)
+
+
+class Running:
+    """The transfers that run in this process, so that its end can stop them."""
+
+    def __init__(self) -> None:
+        self._watches: set[MoverWatch] = set()
+        self._lock = threading.Lock()
+        self.stopping = False
+
+    def add(self, watch: MoverWatch) -> None:
+        with self._lock:
+            self._watches.add(watch)
+            stopping = self.stopping
+        if stopping:
+            watch.stop()
+
+    def remove(self, watch: MoverWatch) -> None:
+        with self._lock:
+            self._watches.discard(watch)
+
+    def stop_all(self) -> None:
+        with self._lock:
+            self.stopping = True
+            watches = list(self._watches)
+        for watch in watches:
+            watch.stop()
+
+
+running = Running()
+
+
+def run(probe_id: UUID) -> None:
+    """Run one queued probe to its end, if nobody else has it."""
+    if running.stopping:
+        return
+    probe = claim(probe_id, timezone.now())
+    if probe is None:
+        return
+    watch = MoverWatch(_progress_writer(probe))
+    running.add(watch)
+    try:
+        outcome = carry_out(probe, watch)
+    finally:
+        running.remove(watch)
+    finish(probe, outcome)
+
+
+def claim(probe_id: UUID, now: datetime) -> Probe | None:
+    """Take a queued probe for this process, or return None if it is not there to take."""
+    probe = (
+        Probe.objects.select_related("source", "destination", "size_class")
+        .filter(id=probe_id, state=Probe.State.QUEUED)
+        .first()
+    )
+    if probe is None:
+        return None
+    limit = timedelta(seconds=probe.size_class.timeout_seconds)
+    probe.state = Probe.State.RUNNING
+    probe.started_at, probe.deadline = now, now + 2 * limit + DEADLINE_MARGIN
+    probe.worker, probe.progress_bytes = socket.gethostname(), 0
+    taken = Probe.objects.filter(id=probe_id, state=Probe.State.QUEUED).update(
+        state=probe.state,
+        started_at=probe.started_at,
+        deadline=probe.deadline,
+        worker=probe.worker,
+        progress_bytes=0,
+    )
+    return probe if taken else None
+
+
+def carry_out(probe: Probe, watch: MoverWatch) -> Outcome:
+    """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
+    release_connection()
+    began = time.monotonic()
+    try:
+        order = order_for(probe)
+    except MoverError as error:
+        return Outcome(None, error, None, time.monotonic() - began)
+    return measure(movers.get(probe.mover), order, watch)
+
+
+def release_connection() -> None:
+    """Give this thread's connection back, unless a transaction of the caller needs it."""
+    if not connection.in_atomic_block:
+        connection.close()
+
+
+def finish(probe: Probe, outcome: Outcome) -> None:
+    """Record how a probe ended; one that was stopped goes back to the queue instead."""
+    if isinstance(outcome.error, Stopped):
+        hand_back(probe)
+        if outcome.leftover:
+            results.note_leftover(probe, outcome.leftover, timezone.now())
+        return
+    if not results.end_probe(probe, outcome, timezone.now()):
+        log.warning("probe %s was ended by somebody else while it ran", probe.id)
+
+
+def hand_back(probe: Probe) -> None:
+    """Put a probe that was stopped before its end back into the queue; the sweep sends it."""
+    Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at).update(
+        state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
+    )
+
+
+def drop(probe: Probe) -> None:
+    """Forget a probe that its owner stopped: nothing was measured and nobody failed."""
+    Probe.objects.filter(id=probe.id).delete()
+
+
+def order_for(probe: Probe) -> Order:
+    """Say to the mover what this probe wants; raises MoverError without a credential."""
+    limits = Limits(total=probe.size_class.timeout_seconds)
+    return Order(
+        source=_end(Where.SOURCE, probe.source, f"source/{probe.bytes}"),
+        destination=incoming_file(probe.destination, probe.id),
+        bytes=probe.bytes,
+        adler32=adler32(probe.bytes),
+        streams=probe.streams,
+        tcp_buffer_bytes=probe.tcp_buffer_bytes,
+        mode=probe.mode,
+        ca_bundle=settings.SONAR_CA_BUNDLE,
+        limits=limits,
+    )
+
+
+def incoming_file(destination: Endpoint, probe_id: UUID) -> End:
+    """Name the destination file of a probe: nobody else's, so it may always be deleted."""
+    return _end(Where.DESTINATION, destination, f"incoming/{probe_id}")
+
+
+def _end(where: Where, endpoint: Endpoint, path: str) -> End:
+    base_url = endpoint.base_url.rstrip("/")
+    return End(where, f"{base_url}/sonar/{path}", base_url, token_of(endpoint))
+
+
+def token_of(endpoint: Endpoint) -> str:
+    """Read the bearer token of an endpoint, each time anew: tokens are renewed in place."""
+    if not endpoint.credential:
+        return ""
+    path = settings.SONAR_CREDENTIALS_DIR / endpoint.credential
+    try:
+        return str(path.read_text().strip())
+    except OSError as error:
+        raise MoverError(
+            Where.CONTROL,
+            f"the credential {endpoint.credential!r} of {endpoint.name} cannot be read "
+            f"from SONAR_CREDENTIALS_DIR: {error.strerror}",
+            permanent=True,
+        ) from error
+
+
+def _progress_writer(probe: Probe) -> Callable[[int], None]:
+    """Return what notes progress on the probe's row, now and then."""
+    written = time.monotonic()
+
+    def write(bytes_moved: int) -> None:
+        nonlocal written
+        if time.monotonic() - written < PROGRESS_EVERY_SECONDS:
+            return
+        written = time.monotonic()
+        Probe.objects.filter(id=probe.id, started_at=probe.started_at).update(
+            progress_bytes=bytes_moved
+        )
+        release_connection()
+
+    return write
+
+
+def sweep(now: datetime) -> list[UUID]:
+    """End what died, clean up what stayed behind; return the queued probes to send again."""
+    for probe in Probe.objects.select_related("destination", "source", "size_class").filter(
+        state=Probe.State.RUNNING, deadline__lt=now
+    ):
+        leftover = delete_incoming(probe.mover, probe.destination, probe.id)
+        results.lose_probe(probe, leftover, now)
+        log.warning("probe %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
+    _sweep_leftovers(now)
+    return _stale_queued(now)
+
+
+def delete_incoming(mover: str, destination: Endpoint, probe_id: UUID) -> MoverError | None:
+    """Delete a probe's destination file; return why not, if it could not be done."""
+    try:
+        end = incoming_file(destination, probe_id)
+        order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE)
+        release_connection()
+        movers.get(mover).files.delete(end, order)
+    except MoverError as error:
+        return error
+    return None
+
+
+def _sweep_leftovers(now: datetime) -> None:
+    due = Leftover.objects.select_related("endpoint").filter(next_try__lte=now)
+    for leftover in due.order_by("next_try")[:LEFTOVERS_PER_SWEEP]:
+        why = delete_incoming(leftover.mover, leftover.endpoint, leftover.probe_id)
+        if why is None:
+            leftover.delete()
+            continue
+        wait = min(timedelta(minutes=2**leftover.tries), LEFTOVER_LONGEST_WAIT)
+        Leftover.objects.filter(pk=leftover.pk).update(
+            tries=leftover.tries + 1, next_try=now + wait, error=str(why)
+        )
+
+
+def _stale_queued(now: datetime) -> list[UUID]:
+    """Claim for sending again the probes whose message nobody has taken for a while."""
+    stale = Probe.objects.filter(
+        state=Probe.State.QUEUED, sent_at__lt=now - timedelta(seconds=settings.SONAR_RESEND_SECONDS)
+    )
+    return [
+        probe_id
+        for probe_id in stale.values_list("id", flat=True)
+        if stale.filter(id=probe_id).update(sent_at=now)
+    ]

@@ -1,0 +1,98 @@
+"""`manage.py probe`: one test in the foreground, told in one line."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from sonar import movers
+from sonar.models import Downtime, Probe, Transfer
+from sonar.movers.base import MoverError, Where
+from sonar.movers.fake import FakeMover
+from tests.sonar.world import three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
+    three_endpoints()
+    mover = FakeMover(failures={"ral": MoverError(Where.SOURCE, "no such file", permanent=True)})
+    monkeypatch.setattr(movers, "get", lambda name: mover)
+    return mover
+
+
+def probe(*arguments: str) -> None:
+    call_command("probe", *arguments, stdout=StringIO())
+
+
+def test_a_measured_test_is_one_line_with_bytes_seconds_rate_and_how(fake, capsys):
+    probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small", "--streams", "2")
+    line = capsys.readouterr().out.strip().splitlines()[-1]
+    assert re.fullmatch(
+        r"GLASGOW_DATADISK to LANCS_DATADISK: 20\.0 MB in [\d.]+ s: [\d.]+ MB/s "
+        r"\(http-tpc pull, 2 streams, IPv6\)",
+        line,
+    )
+    assert Transfer.objects.get().state == "done"
+    assert not Probe.objects.exists()
+
+
+def test_a_failed_test_says_where_and_why_and_is_recorded(fake):
+    with pytest.raises(CommandError, match="Failed at the source: no such file") as caught:
+        probe("RAL_DATADISK", "LANCS_DATADISK", "small")
+    assert "until that is mended" in str(caught.value)
+    assert Transfer.objects.get().state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["GLASGOW", "LANCS_DATADISK", "small"], "did you mean GLASGOW_DATADISK"),
+        (["GLASGOW_DATADISK", "X", "small"], "There is no endpoint 'X'"),
+        (["GLASGOW_DATADISK", "LANCS_DATADISK", "huge"], "There is no size class 'huge'"),
+        (["GLASGOW_DATADISK", "GLASGOW_DATADISK", "small"], "two different endpoints"),
+        (["GLASGOW_DATADISK", "LANCS_DATADISK", "small", "--streams", "0"], "--streams must be 1"),
+    ],
+)
+def test_a_bad_wish_is_refused_in_a_sentence(fake, arguments: list[str], said: str):
+    with pytest.raises(CommandError, match=re.escape(said)):
+        probe(*arguments)
+    assert not Probe.objects.exists()
+    assert not Transfer.objects.exists()
+
+
+def test_a_downtime_holds_for_a_test_by_hand_too(fake):
+    now = timezone.now()
+    glasgow = three_names()["GLASGOW_DATADISK"]
+    Downtime.objects.create(
+        endpoint=glasgow, starts_at=now, ends_at=now + timedelta(hours=1), reason="power"
+    )
+    with pytest.raises(CommandError, match="Not now: GLASGOW_DATADISK is in a declared downtime"):
+        probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
+
+
+def three_names() -> dict[str, object]:
+    from sonar.models import Endpoint
+
+    return {one.name: one for one in Endpoint.objects.all()}
+
+
+def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
+    slow = FakeMover(seconds=30)
+    monkeypatch.setattr(movers, "get", lambda name: slow)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(CommandError, match="Stopped; nothing was recorded") as caught:
+        probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
+    assert caught.value.returncode == 130
+    assert not Probe.objects.exists()
+    assert not Transfer.objects.exists()
+    assert not [url for url in slow.files.held if "/incoming/" in url]

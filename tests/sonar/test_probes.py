@@ -1,0 +1,247 @@
+"""One probe's life, with the fake mover: claimed once, ended once, cleaned up always."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from sonar import movers, probes, results, scheduler
+from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
+from sonar.movers.base import MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.fake import FakeMover
+from sonar.movers.measure import Outcome
+from tests.sonar.world import NOW, three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+FAILED = Outcome(None, MoverError(Where.SOURCE, "no such file", permanent=True), None, 1.5)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
+    mover = FakeMover(failures={"ral": MoverError(Where.DESTINATION, "disk full")})
+    monkeypatch.setattr(movers, "get", lambda name: mover)
+    return mover
+
+
+@pytest.fixture
+def probe() -> Probe:
+    glasgow, lancs, _ = three_endpoints()
+    return ordered(glasgow, lancs)
+
+
+def ordered(source: Endpoint, destination: Endpoint) -> Probe:
+    small = SizeClass.objects.get(name="small")
+    return scheduler.order_now(scheduler.Wish(source, destination, small, "fake"), NOW)
+
+
+def claimed(probe: Probe) -> Probe:
+    taken = probes.claim(probe.id, NOW)
+    assert taken is not None
+    return taken
+
+
+def incoming(mover: FakeMover) -> list[str]:
+    return [url for url in mover.files.held if "/incoming/" in url]
+
+
+def test_a_queued_probe_becomes_a_transfer_with_its_id(probe, fake):
+    probes.run(probe.id)
+    transfer = Transfer.objects.get(id=probe.id)
+    assert not Probe.objects.exists()
+    assert (transfer.state, transfer.bytes, transfer.error) == ("done", 20 * 10**6, "")
+    assert transfer.seconds > 0
+    assert len(transfer.samples) == 4
+    profile = transfer.profile
+    assert (profile.mover, profile.mode, profile.streams) == ("fake", "pull", 1)
+    assert (profile.ip_version, profile.origin) == (6, "test")
+
+
+def test_the_source_file_stays_and_the_destination_file_goes(probe, fake):
+    probes.run(probe.id)
+    assert list(fake.files.held) == [f"fake://glasgow/data/sonar/source/{20 * 10**6}"]
+
+
+def test_a_failure_is_recorded_with_where_and_why(fake):
+    glasgow, _, ral = three_endpoints()
+    probe = ordered(glasgow, ral)
+    probes.run(probe.id)
+    transfer = Transfer.objects.get(id=probe.id)
+    assert (transfer.state, transfer.error_where) == ("failed", "destination")
+    assert transfer.error == "disk full"
+    assert not transfer.error_is_permanent
+    assert incoming(fake) == []
+
+
+def test_the_same_message_twice_measures_once(probe, fake):
+    probes.run(probe.id)
+    probes.run(probe.id)
+    assert Transfer.objects.count() == 1
+
+
+def test_a_message_without_a_probe_does_nothing(fake):
+    probes.run(uuid.uuid4())
+    assert not Transfer.objects.exists()
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_of_many_workers_one_claims(probe):
+    taken: list[bool] = []
+
+    def worker() -> None:
+        taken.append(probes.claim(probe.id, NOW) is not None)
+        connection.close()
+
+    threads = [threading.Thread(target=worker) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 1
+
+
+def test_a_claimed_probe_has_a_deadline_beyond_its_time_limit(probe):
+    running = claimed(probe)
+    limit = timedelta(seconds=running.size_class.timeout_seconds)
+    assert running.deadline - running.started_at > limit
+    running.refresh_from_db()
+    assert running.state == "running"
+
+
+def test_the_end_of_a_run_that_was_taken_back_counts_nothing(probe):
+    """A worker that was thought dead reports after the sweep has ended its probe."""
+    running = claimed(probe)
+    assert results.lose_probe(running, None, NOW)
+    assert not results.end_probe(running, FAILED, NOW)
+    assert Transfer.objects.get().state == "lost"
+
+
+def test_the_end_of_an_earlier_run_does_not_end_a_later_one(probe):
+    earlier = claimed(probe)
+    probes.hand_back(earlier)
+    later = probes.claim(probe.id, NOW + timedelta(minutes=1))
+    assert not results.end_probe(earlier, FAILED, NOW)
+    assert results.end_probe(later, FAILED, NOW)
+
+
+def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkeypatch):
+    mover = FakeMover(seconds=30)
+    monkeypatch.setattr(movers, "get", lambda name: mover)
+    running = claimed(probe)
+    watch = Watch()
+    threading.Timer(0.2, watch.stop).start()
+    outcome = probes.carry_out(running, watch)
+    assert isinstance(outcome.error, Stopped)
+    probes.finish(running, outcome)
+    probe.refresh_from_db()
+    assert (probe.state, probe.started_at, probe.deadline) == ("queued", None, None)
+    assert incoming(mover) == []
+    assert not Transfer.objects.exists()
+
+
+def test_a_worker_that_stops_takes_no_new_probe(probe, fake, monkeypatch):
+    stopped = probes.Running()
+    stopped.stop_all()
+    monkeypatch.setattr(probes, "running", stopped)
+    probes.run(probe.id)
+    probe.refresh_from_db()
+    assert probe.state == "queued"
+
+
+def test_progress_is_noted_on_the_row(probe, monkeypatch):
+    monkeypatch.setattr(probes, "PROGRESS_EVERY_SECONDS", 0.0)
+    running = claimed(probe)
+    probes._progress_writer(running)(12345)
+    probe.refresh_from_db()
+    assert probe.progress_bytes == 12345
+
+
+def test_the_sweep_ends_what_died_as_lost_and_removes_its_file(probe, fake):
+    running = claimed(probe)
+    end = probes.incoming_file(running.destination, running.id)
+    fake.files.held[end.url] = None
+    assert probes.sweep(running.deadline) == []
+    assert Probe.objects.exists()
+    probes.sweep(running.deadline + timedelta(seconds=1))
+    transfer = Transfer.objects.get(id=probe.id)
+    assert (transfer.state, transfer.error_where) == ("lost", "control")
+    assert running.worker in transfer.error
+    assert incoming(fake) == []
+
+
+def test_the_sweep_sends_again_what_nobody_took(probe, settings):
+    stale = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
+    assert probes.sweep(NOW) == []
+    assert probes.sweep(stale) == [probe.id]
+    assert probes.sweep(stale) == []
+
+
+def test_a_file_that_cannot_be_deleted_is_tried_again_until_it_is_gone(probe, fake, monkeypatch):
+    def refuse(end: object, order: object) -> None:
+        raise MoverError(Where.DESTINATION, "no route to host")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fake.files, "delete", refuse)
+        probes.run(probe.id)
+        assert Transfer.objects.get().state == "done"
+        leftover = Leftover.objects.get()
+        assert leftover.error == "no route to host"
+        probes.sweep(leftover.next_try)
+        again = Leftover.objects.get()
+        assert again.tries == 2
+        assert again.next_try > leftover.next_try
+    assert len(incoming(fake)) == 1
+    probes.sweep(again.next_try)
+    assert not Leftover.objects.exists()
+    assert incoming(fake) == []
+
+
+def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
+    settings.SONAR_CREDENTIALS_DIR = tmp_path
+    Endpoint.objects.filter(name="GLASGOW_DATADISK").update(credential="glasgow")
+    (tmp_path / "glasgow").write_text("sesame\n")
+    order = probes.order_for(claimed(probe))
+    assert (order.source.token, order.destination.token) == ("sesame", "")
+    assert "sesame" not in repr(order)
+    (tmp_path / "glasgow").write_text("renewed\n")
+    assert probes.token_of(Endpoint.objects.get(name="GLASGOW_DATADISK")) == "renewed"
+
+
+def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings, tmp_path, fake):
+    settings.SONAR_CREDENTIALS_DIR = tmp_path
+    Endpoint.objects.filter(name="GLASGOW_DATADISK").update(credential="glasgow")
+    probes.run(probe.id)
+    transfer = Transfer.objects.get()
+    assert (transfer.error_where, transfer.error_is_permanent) == ("control", True)
+    assert "'glasgow' of GLASGOW_DATADISK" in transfer.error
+
+
+def test_everything_that_is_written_lies_below_the_base_url(probe):
+    order = probes.order_for(claimed(probe))
+    assert order.source.url == f"fake://glasgow/data/sonar/source/{20 * 10**6}"
+    assert order.destination.url == f"fake://lancs/data/sonar/incoming/{probe.id}"
+
+
+def test_results_of_one_kind_share_one_profile(probe, fake):
+    probes.run(probe.id)
+    second = ordered(probe.source, probe.destination)
+    probes.run(second.id)
+    assert Profile.objects.count() == 1
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_no_connection_is_held_while_bytes_move(probe, monkeypatch):
+    held: list[bool] = []
+
+    class Mover(FakeMover):
+        def move(self, order: Order, watch: Watch) -> Receipt:
+            held.append(connection.connection is not None)
+            return super().move(order, watch)
+
+    monkeypatch.setattr(movers, "get", lambda name: Mover())
+    probes.run(probe.id)
+    assert held == [False]

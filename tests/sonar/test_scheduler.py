@@ -1,0 +1,302 @@
+"""Which tests are claimed, and why the others wait."""
+
+from __future__ import annotations
+
+import threading
+from datetime import time, timedelta
+
+import pytest
+from django.db import connection
+
+from sonar import scheduler
+from sonar.models import (
+    Downtime,
+    Endpoint,
+    Mesh,
+    MeshInterval,
+    Probe,
+    Profile,
+    Schedule,
+    SizeClass,
+    Transfer,
+)
+from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+
+def links(probes: object) -> list[tuple[str, str]]:
+    return sorted((one.source.site.name, one.destination.site.name) for one in probes)
+
+
+def reasons() -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for reason in Schedule.objects.exclude(skipped_because="").values_list(
+        "skipped_because", flat=True
+    ):
+        counted[reason] = counted.get(reason, 0) + 1
+    return counted
+
+
+def test_every_link_of_a_mesh_is_scheduled_in_both_directions_for_each_class():
+    three_endpoints()
+    mesh()
+    scheduler.follow_registry(NOW)
+    assert Schedule.objects.count() == 3 * 2 * 3
+    assert not Schedule.objects.filter(
+        source__name="RAL_DATADISK", destination__name="RAL_DATADISK"
+    )
+
+
+def test_schedules_follow_the_registry():
+    glasgow, lancs, ral = three_endpoints()
+    uk = mesh()
+    scheduler.follow_registry(NOW)
+    kept = set(Schedule.objects.exclude(source=ral).exclude(destination=ral).values_list("id"))
+    ral.retired_at = NOW
+    ral.save()
+    scheduler.follow_registry(NOW)
+    assert set(Schedule.objects.values_list("id")) == kept
+    uk.sources.add(lancs)
+    scheduler.follow_registry(NOW)
+    assert {(one.source_id, one.destination_id) for one in Schedule.objects.all()} == {
+        (lancs.id, glasgow.id)
+    }
+    Mesh.objects.update(enabled=False)
+    scheduler.follow_registry(NOW)
+    assert not Schedule.objects.exists()
+
+
+def test_nothing_is_computed_while_the_registry_stays(django_assert_num_queries):
+    three_endpoints()
+    mesh()
+    scheduler.follow_registry(NOW)
+    with django_assert_num_queries(1):
+        scheduler.follow_registry(NOW)
+
+
+def test_a_shorter_interval_counts_from_now():
+    three_endpoints()
+    mesh(every_seconds=86400)
+    scheduler.claim_due(NOW)
+    MeshInterval.objects.update(every_seconds=60)
+    scheduler.follow_registry(NOW)
+    assert set(Schedule.objects.values_list("next_due", flat=True)) <= {
+        NOW,
+        NOW + timedelta(seconds=60),
+    }
+
+
+def test_a_due_test_is_claimed_once_and_is_due_again_after_its_interval():
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    ids = scheduler.claim_due(NOW)
+    assert len(ids) == 18
+    assert set(Probe.objects.values_list("id", flat=True)) == set(ids)
+    assert set(Schedule.objects.values_list("next_due", flat=True)) == {NOW + timedelta(hours=1)}
+    assert scheduler.claim_due(NOW) == []
+
+
+def test_a_probe_carries_what_its_mesh_wants():
+    three_endpoints()
+    mesh(streams=4, mode="push", tcp_buffer_bytes=1 << 20)
+    scheduler.claim_due(NOW)
+    probe = Probe.objects.first()
+    assert (probe.mover, probe.mode, probe.streams) == ("fake", "push", 4)
+    assert probe.tcp_buffer_bytes == 1 << 20
+    assert probe.bytes == probe.size_class.test_bytes
+
+
+def test_a_link_whose_last_test_has_not_ended_is_not_tested_twice_at_once():
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    scheduler.claim_due(NOW)
+    assert scheduler.claim_due(NOW + timedelta(days=1)) == []
+
+
+def test_caps_hold_for_each_direction_and_the_rest_says_so():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    Endpoint.objects.filter(id=glasgow.id).update(inbound_cap=1, outbound_cap=2)
+    scheduler.claim_due(NOW)
+    assert Probe.objects.filter(source=glasgow).count() == 2
+    assert Probe.objects.filter(destination=glasgow).count() == 1
+    assert reasons() == {"cap": 18 - Probe.objects.count()}
+
+
+def test_what_runs_already_counts_against_the_caps():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=2, outbound_cap=2)
+    scheduler.claim_due(NOW)
+    assert scheduler.claim_due(NOW) == []
+    Probe.objects.filter(source=glasgow).first().delete()
+    assert len(scheduler.claim_due(NOW)) == 1
+
+
+def test_a_full_endpoint_does_not_keep_the_others_from_running(settings, monkeypatch):
+    """More rows than a batch wait for one endpoint; those behind them still run."""
+    monkeypatch.setattr(scheduler, "BATCH", 2)
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
+    Endpoint.objects.filter(id=glasgow.id).update(inbound_cap=1, outbound_cap=1)
+    scheduler.claim_due(NOW)
+    assert Probe.objects.exclude(source=glasgow).exclude(destination=glasgow).count() == 6
+
+
+def test_sonars_own_limit_holds(settings):
+    settings.SONAR_IN_FLIGHT = 5
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    assert len(scheduler.claim_due(NOW)) == 5
+    assert reasons() == {"cap": 13}
+
+
+def test_the_higher_priority_goes_first_then_the_older(settings):
+    settings.SONAR_IN_FLIGHT = 2
+    three_endpoints()
+    mesh("calm", priority=1)
+    scheduler.follow_registry(NOW)
+    urgent = mesh("urgent", priority=9)
+    scheduler.follow_registry(NOW)
+    oldest = Schedule.objects.filter(mesh=urgent).last()
+    Schedule.objects.filter(id=oldest.id).update(next_due=NOW - timedelta(hours=1))
+    scheduler.claim_due(NOW)
+    assert set(Probe.objects.values_list("mesh__name", flat=True)) == {"urgent"}
+    assert Probe.objects.filter(schedule=oldest).exists()
+
+
+def test_a_downtime_keeps_tests_away_and_is_the_reason():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    Downtime.objects.create(
+        site=glasgow.site, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
+    )
+    scheduler.claim_due(NOW)
+    assert links(Probe.objects.all()) == [("LANCS", "RAL")] * 3 + [("RAL", "LANCS")] * 3
+    assert reasons() == {"downtime": 12}
+    assert Schedule.objects.filter(skipped_since=NOW).count() == 12
+    scheduler.claim_due(NOW + timedelta(hours=1))
+    assert Schedule.objects.filter(skipped_since=NOW).count() == 12
+
+
+def test_the_reason_goes_when_the_test_runs():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    Downtime.objects.create(
+        endpoint=glasgow, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
+    )
+    scheduler.claim_due(NOW)
+    scheduler.claim_due(NOW + timedelta(hours=2))
+    assert reasons() == {}
+    assert Probe.objects.count() == 18
+
+
+@pytest.mark.parametrize(
+    ("moment", "quiet"),
+    [(time(22, 59), False), (time(23), True), (time(3), True), (time(4, 30), False)],
+)
+def test_quiet_hours_may_pass_midnight(moment: time, quiet: bool):
+    three_endpoints()
+    mesh(quiet_from="23:00", quiet_until="04:30")
+    now = NOW.replace(hour=moment.hour, minute=moment.minute)
+    assert (scheduler.claim_due(now) == []) is quiet
+    assert (reasons() == {"quiet hours": 18}) is quiet
+
+
+def test_a_budget_of_bytes_holds_over_the_day_and_within_one_tick():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    large = SizeClass.objects.get(name="large").test_bytes
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=large + 10)
+    scheduler.claim_due(NOW)
+    mine = Probe.objects.filter(source=glasgow) | Probe.objects.filter(destination=glasgow)
+    assert sum(mine.values_list("bytes", flat=True)) <= large + 10
+    assert reasons()["budget"] > 0
+
+
+def test_results_of_today_use_up_the_budget_and_those_of_yesterday_do_not():
+    glasgow, lancs, _ = three_endpoints()
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=50 * 10**6)
+    small = SizeClass.objects.get(name="small")
+    profile = Profile.objects.create(mover="fake")
+    for started_at in (NOW, NOW - timedelta(days=1)):
+        Transfer.objects.create(
+            source=glasgow,
+            destination=lancs,
+            size_class=small,
+            profile=profile,
+            state="done",
+            started_at=started_at,
+            seconds=1,
+            bytes=30 * 10**6,
+        )
+    assert scheduler.Room.left(NOW).budget_bytes == {glasgow.id: 20 * 10**6}
+
+
+def test_a_small_test_runs_where_the_budget_is_too_small_for_a_large_one():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=25 * 10**6)
+    scheduler.claim_due(NOW)
+    mine = Probe.objects.filter(source=glasgow) | Probe.objects.filter(destination=glasgow)
+    assert [one.size_class.name for one in mine] == ["small"]
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_only_one_planner_plans_at_a_time():
+    three_endpoints()
+    mesh()
+    claimed: list[int] = []
+
+    def plan() -> None:
+        claimed.append(len(scheduler.claim_due(NOW)))
+        connection.close()
+
+    planners = [threading.Thread(target=plan) for _ in range(6)]
+    for planner in planners:
+        planner.start()
+    for planner in planners:
+        planner.join()
+    assert sum(claimed) == Probe.objects.count() > 0
+    for one in Endpoint.objects.all():
+        assert Probe.objects.filter(source=one).count() <= one.outbound_cap
+        assert Probe.objects.filter(destination=one).count() <= one.inbound_cap
+
+
+def test_the_number_of_queries_of_a_tick_does_not_grow_with_the_mesh(django_assert_max_num_queries):
+    for number in range(20):
+        endpoint(f"SITE{number}", inbound_cap=99, outbound_cap=99)
+    mesh()
+    scheduler.follow_registry(NOW)
+    with django_assert_max_num_queries(16):
+        scheduler.claim_due(NOW)
+
+
+def test_a_refusal_names_the_endpoint_and_why():
+    glasgow, lancs, ral = three_endpoints()
+    assert scheduler.refusal(glasgow, lancs, 10, NOW) == ""
+    mesh()
+    scheduler.claim_due(NOW)
+    assert "GLASGOW_DATADISK already sends its cap of 2" in scheduler.refusal(
+        glasgow, lancs, 10, NOW
+    )
+    Probe.objects.all().delete()
+    Downtime.objects.create(
+        endpoint=lancs, starts_at=NOW, ends_at=NOW + timedelta(hours=1), reason="power"
+    )
+    assert "LANCS_DATADISK is in a declared downtime" in scheduler.refusal(glasgow, lancs, 1, NOW)
+    ral.retired_at = NOW
+    assert "RAL_DATADISK is retired" in scheduler.refusal(glasgow, ral, 1, NOW)
+    ral.retired_at = None
+    Endpoint.objects.filter(id=ral.id).update(budget_bytes_per_day=5)
+    assert "used up its test bytes" in scheduler.refusal(glasgow, ral, 6, NOW)

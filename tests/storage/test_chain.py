@@ -1,0 +1,193 @@
+"""The whole chain on real parts: beat, planner, Redis, Celery worker, XRootD, PostgreSQL, page."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from django.db import connection
+
+from sonar import registry_file
+from sonar.models import Leftover, Probe, Transfer
+from tests.storage.conftest import Pair
+
+pytestmark = pytest.mark.usefixtures("real_commits")
+
+CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
+SLOW = 4e6  # bytes per second: 20 MB take five seconds, time enough to interrupt them
+WORKER = ["worker", "--pool=threads", "-c", "8", "--loglevel=INFO", "--without-gossip"]
+
+REGISTRY = """
+size_classes:
+  - {{name: small, from_bytes: 0, test_bytes: 200000}}
+  - {{name: medium, from_bytes: 1000000, test_bytes: 2000000}}
+  - {{name: large, from_bytes: 10000000, test_bytes: 20000000}}
+sites: [{{name: A, tier: 1}}, {{name: B, tier: 2}}]
+endpoints:
+  - {{name: A_DATADISK, site: A, base_url: "{a}/base", credential: "{token_a}"}}
+  - {{name: B_DATADISK, site: B, base_url: "{b}/base", credential: "{token_b}"}}
+meshes:
+  - {{name: pull, every: {{small: 1h, medium: 1h, large: 1h}}}}
+  - {{name: push, mode: push, sources: [A_DATADISK], every: {{small: 1h}}}}
+"""
+
+
+class Processes:
+    """Celery processes on the database of this test."""
+
+    def __init__(self, place: Path, settings: dict[str, str]) -> None:
+        self.place = place
+        self.running: list[subprocess.Popen[bytes]] = []
+        name = connection.settings_dict["NAME"]
+        url = os.environ["DATABASE_URL"].rpartition("/")[0]
+        self.env = os.environ | {"DATABASE_URL": f"{url}/{name}"} | settings
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        log = self.place / f"{len(self.running)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*CELERY, *arguments], env=self.env, stdout=output, stderr=subprocess.STDOUT
+            )
+        self.running.append(process)
+        return process
+
+    def start_all(self) -> None:
+        self.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
+        self.start(*WORKER, "-Q", "control", "-n", "control@%h")
+        self.start("beat", "--pidfile=", "--schedule", str(self.place / "beat"))
+
+    @property
+    def logs(self) -> str:
+        return "\n".join(path.read_text() for path in sorted(self.place.glob("*.log")))
+
+    def close(self) -> None:
+        for process in reversed(self.running):
+            if process.poll() is None:
+                process.terminate()
+        for process in self.running:
+            process.wait(30)
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    settings = {
+        "SONAR_PLAN_SECONDS": "1",
+        "SONAR_SWEEP_SECONDS": "1",
+        "SONAR_RESEND_SECONDS": "2",
+        "SONAR_DATABASE_POOL": "4",
+        "SONAR_CREDENTIALS_DIR": str(tmp_path / "credentials"),
+    }
+    (tmp_path / "credentials").mkdir()
+    started = Processes(tmp_path, settings)
+    yield started
+    started.close()
+
+
+def wait_for(done: Callable[[], bool], processes: Processes, seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, processes.logs[-4000:]
+        time.sleep(0.2)
+
+
+def register(pair: Pair, processes: Processes, source_url: str = "") -> None:
+    """Load a registry of these two servers, the first by way of another address if given."""
+    credentials = Path(processes.env["SONAR_CREDENTIALS_DIR"])
+    names = {"token_a": pair.source_token, "token_b": pair.destination_token}
+    for name, token in names.items():
+        if token:
+            (credentials / name).write_text(token)
+    registry_file.load(
+        REGISTRY.format(
+            a=source_url or pair.source.url,
+            b=pair.destination.url,
+            **{name: name if token else "" for name, token in names.items()},
+        )
+    )
+
+
+def files_left(pair: Pair) -> list[Path]:
+    return [
+        path
+        for server in (pair.source, pair.destination)
+        for path in server.data.rglob("incoming/*")
+        if path.is_file()
+    ]
+
+
+def test_due_tests_run_over_real_servers_and_show_on_the_page(plain, processes, live_server):
+    register(plain, processes)
+    processes.start_all()
+    wait_for(lambda: Transfer.objects.count() >= 7, processes)
+    assert list(Transfer.objects.exclude(state="done").values_list("error", flat=True)) == []
+    modes = sorted(Transfer.objects.values_list("profile__mode", flat=True))
+    assert modes == ["pull"] * 6 + ["push"]
+    assert files_left(plain) == []
+    for size in ("small", "medium", "large"):
+        answer = requests.get(f"{live_server.url}/api/v1/matrix/", {"size": size}, timeout=10)
+        cells = answer.json()["cells"]
+        assert cells["state"] == [["not_applicable", "measured"], ["measured", "not_applicable"]]
+        done = Transfer.objects.filter(size_class__name=size, source__name="A_DATADISK")
+        rates = [one.bytes / one.seconds / 1e6 for one in done]
+        assert cells["value"][0][1] == pytest.approx(sum(rates) / len(rates), rel=1e-3)
+    page = requests.get(live_server.url, timeout=10).text
+    assert "A_DATADISK" in page
+
+
+def test_tests_over_tls_with_tokens_run_and_no_token_reaches_a_log(guarded, processes):
+    processes.env["SONAR_CA_BUNDLE"] = str(guarded.source.authority.bundle)
+    register(guarded, processes)
+    processes.start_all()
+    wait_for(lambda: Transfer.objects.count() >= 7, processes)
+    assert list(Transfer.objects.exclude(state="done").values_list("error", flat=True)) == []
+    assert files_left(guarded) == []
+    for token in (guarded.source_token, guarded.destination_token):
+        assert token not in processes.logs
+
+
+def running_large() -> bool:
+    return Probe.objects.filter(state="running", size_class__name="large").exists()
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_tests_back_and_leaves_no_file(
+    mortal, slow_road, processes
+):
+    register(mortal, processes, slow_road(mortal.source, SLOW).url)
+    processes.start_all()
+    wait_for(running_large, processes)
+    time.sleep(0.5)
+    worker = processes.running[0]
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(20) == 0
+    assert not Probe.objects.filter(state="running").exists()
+    assert Probe.objects.filter(state="queued", size_class__name="large").exists()
+    assert files_left(mortal) == []
+    processes.start(*WORKER, "-Q", "transfers", "-n", "again@%h")
+    wait_for(lambda: not Probe.objects.exists(), processes)
+    assert set(Transfer.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_a_killed_worker_loses_its_tests_once_and_the_sweep_removes_the_files(
+    mortal, slow_road, processes
+):
+    register(mortal, processes, slow_road(mortal.source, SLOW).url)
+    processes.start_all()
+    wait_for(running_large, processes)
+    time.sleep(0.5)
+    running = set(Probe.objects.filter(state="running").values_list("id", flat=True))
+    processes.running[0].kill()
+    past = Probe.objects.filter(state="running").update(deadline="2000-01-01T00:00:00Z")
+    assert past == len(running)
+    wait_for(lambda: not Probe.objects.filter(id__in=running).exists(), processes)
+    lost = Transfer.objects.filter(id__in=running)
+    assert {(one.state, one.error_where) for one in lost} == {("lost", "control")}
+    assert lost.count() == len(running)
+    wait_for(lambda: files_left(mortal) == [], processes)
+    assert not Leftover.objects.exists()

@@ -1,0 +1,283 @@
+"""Real servers that die, hang or are left alone in the middle of a transfer.
+
+Each must end as the right error, within its limit, with no file left at the destination.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from urllib3.response import BaseHTTPResponse
+
+from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.http_exchange import Request, Web
+from sonar.movers.http_patience import Wait
+from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.measure import LOOK_AGAIN_SECONDS, Outcome, measure, remove
+from tests.storage.conftest import Pair
+from tests.storage.throttle import Throttle
+from tests.storage.xrootd import Server
+
+Road = Callable[..., Throttle]
+
+BIG_BYTES = 40_000_000  # 10 s on the slow road
+SLACK_SECONDS = 1.5
+LOOKS_SECONDS = sum(LOOK_AGAIN_SECONDS)
+
+
+class Meanwhile(HttpTpc):
+    """A mover during whose transfer something happens."""
+
+    def __init__(self, pair: Pair, happens: Callable[[], None], *, before: bool = False) -> None:
+        super().__init__()
+        self._pair, self._happens, self._before = pair, happens, before
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        if self._before:
+            self._happens()
+        else:
+            threading.Thread(target=self._happen_midway, daemon=True).start()
+        return super().move(order, watch)
+
+    def _happen_midway(self) -> None:
+        while not any(path.stat().st_size for path in self._pair.left_behind()):
+            time.sleep(0.01)
+        self._happens()
+
+
+def slow_order(pair: Pair, road: Road, mode: str, **wishes: object) -> Order:
+    """Return an order whose bytes take the slow road, between the servers only."""
+    order = pair.order(mode=mode, bytes=BIG_BYTES, **wishes)
+    HttpTpc().files.put(order.source, order)
+    passive, server = (
+        ("source", pair.source) if mode == "pull" else ("destination", pair.destination)
+    )
+    end: End = getattr(order, passive)
+    slow = road(server).url
+    turned = replace(end, url=end.url.replace(server.url, slow), base_url=f"{slow}/base")
+    return replace(order, **{passive: turned})
+
+
+def timed(mover: HttpTpc, order: Order, watch: Watch | None = None) -> tuple[Outcome, float]:
+    began = time.monotonic()
+    outcome = measure(mover, order, watch or Watch())
+    return outcome, time.monotonic() - began
+
+
+def error_of(outcome: Outcome) -> MoverError:
+    assert outcome.receipt is None
+    assert outcome.error
+    return outcome.error
+
+
+@pytest.mark.usefixtures("_brief_looks")
+@pytest.mark.parametrize(("mode", "where"), [("pull", Where.TRANSFER), ("push", Where.SOURCE)])
+def test_a_source_that_dies_midway_leaves_nothing(
+    mode: str, where: Where, mortal: Pair, slow_road: Road
+) -> None:
+    order = slow_order(mortal, slow_road, mode)
+    outcome, seconds = timed(Meanwhile(mortal, mortal.source.kill), order)
+    error = error_of(outcome)
+    assert (error.where, error.permanent) == (where, False)
+    assert outcome.leftover is None
+    assert mortal.left_behind() == []
+    assert seconds < order.limits.stall + LOOKS_SECONDS + SLACK_SECONDS
+
+
+@pytest.mark.parametrize(("mode", "where"), [("pull", Where.DESTINATION), ("push", Where.TRANSFER)])
+def test_a_destination_that_dies_midway_is_cleared_once_it_is_back(
+    mode: str, where: Where, mortal: Pair, slow_road: Road
+) -> None:
+    order = slow_order(mortal, slow_road, mode)
+    outcome, seconds = timed(Meanwhile(mortal, mortal.destination.kill), order)
+    error = error_of(outcome)
+    assert (error.where, error.permanent) == (where, False)
+    assert outcome.leftover
+    assert outcome.leftover.where == Where.DESTINATION
+    assert seconds < order.limits.stall + SLACK_SECONDS
+    assert mortal.left_behind() != []
+    mortal.destination.start()
+    assert remove(HttpTpc().files, order) is None
+    assert mortal.left_behind() == []
+
+
+@pytest.mark.usefixtures("_brief_looks")
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_an_active_end_that_hangs_is_given_up(mode: str, mortal: Pair, slow_road: Road) -> None:
+    active = mortal.destination if mode == "pull" else mortal.source
+    limits = Limits(connect=1, answer=1, stall=1.5, total=20)
+    order = slow_order(mortal, slow_road, mode, limits=limits)
+    outcome, seconds = timed(Meanwhile(mortal, active.freeze), order)
+    error = error_of(outcome)
+    assert error.where == (Where.DESTINATION if mode == "pull" else Where.SOURCE)
+    assert "fell silent" in str(error)
+    assert seconds < limits.stall + max(limits.answer, LOOKS_SECONDS) + SLACK_SECONDS
+    assert bool(outcome.leftover) == (mode == "pull")
+    is_cleared_once_it_goes_on(mortal, active, order)
+
+
+def is_cleared_once_it_goes_on(pair: Pair, server: Server, order: Order) -> None:
+    server.thaw()
+    assert remove(HttpTpc().files, order, (0.3,)) is None
+    assert pair.left_behind() == []
+
+
+@pytest.mark.usefixtures("_brief_looks")
+def test_a_source_that_hangs_midway_is_a_stall_of_the_transfer(
+    mortal: Pair, slow_road: Road
+) -> None:
+    limits = Limits(connect=1, answer=1.5, stall=5.5, total=20)
+    order = slow_order(mortal, slow_road, "pull", limits=limits)
+    outcome, seconds = timed(Meanwhile(mortal, mortal.source.freeze), order)
+    error = error_of(outcome)
+    assert (error.where, outcome.leftover) == (Where.TRANSFER, None)
+    assert "no byte moved for 5.5 s" in str(error)
+    first_marker_seconds = 5
+    assert seconds < first_marker_seconds + limits.stall + SLACK_SECONDS
+    is_cleared_once_it_goes_on(mortal, mortal.source, order)
+
+
+@pytest.mark.usefixtures("_brief_looks")
+def test_a_source_that_hangs_before_the_first_byte_is_found_out(
+    mortal: Pair, slow_road: Road
+) -> None:
+    """XRootD does not answer such a pull at all: the destination looks like the one that hangs."""
+    limits = Limits(connect=1, answer=1, stall=6, total=20)
+    order = slow_order(mortal, slow_road, "pull", limits=limits)
+    outcome, seconds = timed(Meanwhile(mortal, mortal.source.freeze, before=True), order)
+    error = error_of(outcome)
+    assert (error.where, outcome.leftover) == (Where.SOURCE, None)
+    assert str(error).count("no answer within 1 s") == 2
+    assert seconds < 2 * limits.answer + LOOKS_SECONDS + SLACK_SECONDS
+    is_cleared_once_it_goes_on(mortal, mortal.source, order)
+
+
+@pytest.mark.usefixtures("_brief_looks")
+def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(
+    mortal: Pair,
+) -> None:
+    """A hole in the way of the servers, as a firewall makes it; our own way is whole."""
+    limits = Limits(connect=1, answer=1, stall=6, total=20)
+    order = mortal.order(limits=limits)
+    HttpTpc().files.put(order.source, order)
+    with socket.create_server(("127.0.0.1", 0)) as hole:
+        address = f"http://127.0.0.1:{hole.getsockname()[1]}/f"
+        mover = HttpTpc()
+        mover.files.web = Detour(address)
+        error = error_of(measure(mover, order, Watch()))
+    assert error.where == Where.TRANSFER
+    assert "both ends answer" in str(error)
+
+
+class Detour(Web):
+    """Sends the servers elsewhere for the source than we go ourselves."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+
+    @contextmanager
+    def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
+        headers = dict(request.headers)
+        if "Source" in headers:
+            headers["Source"] = self._address
+        with super().open(replace(request, headers=headers), order, wait) as response:
+            yield response
+
+
+@pytest.mark.usefixtures("_brief_looks")
+def test_a_destination_that_hangs_in_a_push_is_a_stall_of_the_transfer(
+    mortal: Pair, slow_road: Road
+) -> None:
+    limits = Limits(connect=1, answer=1.5, stall=5.5, total=20)
+    order = slow_order(mortal, slow_road, "push", limits=limits)
+    mover = HttpTpc()
+    mover.files.web = Freezing(mortal.destination)
+    outcome, seconds = timed(mover, order)
+    error = error_of(outcome)
+    assert error.where == Where.TRANSFER
+    assert "no byte moved for 5.5 s, at 0 of" in str(error)
+    assert outcome.leftover
+    assert seconds < limits.stall + limits.answer + SLACK_SECONDS
+    is_cleared_once_it_goes_on(mortal, mortal.destination, order)
+
+
+class Freezing(Web):
+    """Freezes a server just before the COPY, once the looks before it are done."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self._server = server
+
+    @contextmanager
+    def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
+        if request.method == "COPY":
+            self._server.freeze()
+        with super().open(request, order, wait) as response:
+            yield response
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_an_end_that_hangs_from_the_beginning_is_given_up(side: str, mortal: Pair) -> None:
+    limits = Limits(connect=1, answer=1, stall=2, total=20)
+    order = mortal.order(limits=limits)
+    assert measure(HttpTpc(), mortal.order(), Watch()).receipt
+    getattr(mortal, side).freeze()
+    outcome, seconds = timed(HttpTpc(), order)
+    error = error_of(outcome)
+    assert error.where == side
+    assert "no answer within 1 s" in str(error)
+    assert seconds < 2 * limits.answer + SLACK_SECONDS
+    getattr(mortal, side).thaw()
+
+
+@pytest.mark.usefixtures("_brief_looks")
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_the_total_limit_ends_a_transfer_that_moves(
+    mode: str, mortal: Pair, slow_road: Road
+) -> None:
+    limits = Limits(connect=1, answer=2, stall=5, total=1.5)
+    outcome, seconds = timed(HttpTpc(), slow_order(mortal, slow_road, mode, limits=limits))
+    error = error_of(outcome)
+    assert (error.where, outcome.leftover) == (Where.TRANSFER, None)
+    assert "not finished within 1.5 s" in str(error)
+    assert seconds < limits.total + LOOKS_SECONDS + SLACK_SECONDS
+    assert mortal.left_behind() == []
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_stop_ends_a_transfer_at_once_and_leaves_nothing(
+    before: bool, mode: str, mortal: Pair, slow_road: Road
+) -> None:
+    order, watch = slow_order(mortal, slow_road, mode), Watch()
+    mover = Meanwhile(mortal, lambda: stop_soon(watch) if before else watch.stop(), before=before)
+    outcome, _ = timed(mover, order, watch)
+    assert isinstance(outcome.error, Stopped)
+    assert outcome.leftover is None
+    assert outcome.elapsed_seconds < 3
+    assert mortal.left_behind() == []
+
+
+def test_a_stop_ends_a_transfer_over_tls_at_once(guarded: Pair, slow_road: Road) -> None:
+    order, watch = guarded.order(bytes=BIG_BYTES), Watch()
+    HttpTpc().files.put(order.source, order)
+    address = slow_road(guarded.source).url.replace("http://127.0.0.1", "https://localhost")
+    url = order.source.url.replace(guarded.source.url, address)
+    slow = replace(order.source, url=url, base_url=f"{address}/base")
+    mover = Meanwhile(guarded, watch.stop)
+    outcome, _ = timed(mover, replace(order, source=slow), watch)
+    assert isinstance(outcome.error, Stopped)
+    assert (outcome.leftover, guarded.left_behind()) == (None, [])
+    assert outcome.elapsed_seconds < 3
+
+
+def stop_soon(watch: Watch) -> None:
+    """Stop about when the server begins: the file may yet be created after the first delete."""
+    threading.Timer(0.003, watch.stop).start()

@@ -1,0 +1,295 @@
+"""Transfers between real XRootD servers: those that succeed, and those that cannot."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+
+from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Watch, Where
+from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.measure import Outcome, measure, verify
+from sonar.movers.webdav import WebDav
+from tests.storage.conftest import SIZE_BYTES, Pair, start_pair
+from tests.storage.xrootd import Authority, free_port
+
+pytestmark = pytest.mark.usefixtures("_brief_looks")
+
+MODES = ["pull", "push"]
+ACTIVE_END = {"pull": Where.DESTINATION, "push": Where.SOURCE}
+
+
+@pytest.fixture(scope="module")
+def mover() -> HttpTpc:
+    """Return one mover for all tests, so that they share its connections as workers do."""
+    return HttpTpc()
+
+
+def move(mover: HttpTpc, order: Order) -> Receipt:
+    """Put the source file where it is missing, and move without what comes after."""
+    if mover.files.stat(order.source, order) is None:
+        mover.files.put(order.source, order)
+    return mover.move(order, Watch())
+
+
+def move_fails(mover: HttpTpc, order: Order) -> MoverError:
+    with pytest.raises(MoverError) as caught:
+        mover.move(order, Watch())
+    return caught.value
+
+
+def fails(outcome: Outcome, where: Where, words: str, *, permanent: bool) -> None:
+    assert outcome.receipt is None
+    assert outcome.error
+    assert words in str(outcome.error).lower()
+    assert (outcome.error.where, outcome.error.permanent) == (where, permanent)
+    assert outcome.leftover is None
+
+
+def without_token(end: End) -> End:
+    return replace(end, token="")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("world", ["plain", "guarded"])
+def test_a_transfer_is_measured_and_leaves_nothing(
+    world: str, mode: str, mover: HttpTpc, request: pytest.FixtureRequest
+) -> None:
+    pair: Pair = request.getfixturevalue(world)
+    outcome = measure(mover, pair.order(mode=mode), Watch())
+    assert (outcome.error, outcome.leftover) == (None, None)
+    assert outcome.receipt
+    assert outcome.receipt.bytes == SIZE_BYTES
+    assert 0 < outcome.receipt.seconds <= outcome.elapsed_seconds
+    assert outcome.receipt.ip_version in ({4} if mode == "pull" else {4, None})
+    assert pair.left_behind() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_arrives_is_what_was_sent(mode: str, plain: Pair, mover: HttpTpc) -> None:
+    order = plain.order(mode=mode)
+    move(mover, order)
+    info = mover.files.stat(order.destination, order)
+    assert info
+    assert (info.bytes, info.adler32) == (order.bytes, order.adler32)
+    mover.files.delete(order.destination, order)
+    assert mover.files.stat(order.destination, order) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_several_streams_carry_a_file(mode: str, plain: Pair, mover: HttpTpc) -> None:
+    outcome = measure(mover, plain.order(streams=4, mode=mode, bytes=20_000_000), Watch())
+    assert outcome.error is None
+    assert outcome.receipt
+    assert outcome.receipt.samples == ()
+
+
+def test_the_same_connections_serve_many_measurements(plain: Pair, mover: HttpTpc) -> None:
+    for _ in range(20):
+        assert measure(mover, plain.order(), Watch()).receipt
+    assert plain.left_behind() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_missing_source_is_a_permanent_error_of_the_source(
+    mode: str, plain: Pair, mover: HttpTpc
+) -> None:
+    order = plain.order(mode=mode)
+    source = replace(order.source, url=f"{plain.source.url}/base/source/none")
+    error = move_fails(mover, replace(order, source=source))
+    assert (error.where, error.permanent) == (Where.SOURCE, True)
+    assert "no such file" in str(error)
+    mover.files.delete(order.destination, order)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("side", ["source", "destination"])
+@pytest.mark.parametrize("fault", ["refused", "unknown"])
+def test_an_end_that_cannot_be_reached_is_named(
+    fault: str, side: str, mode: str, plain: Pair, mover: HttpTpc
+) -> None:
+    order = plain.order(mode=mode)
+    host = f"127.0.0.1:{free_port()}" if fault == "refused" else "no-such-host.invalid:1094"
+    lost = End(Where(side), f"http://{host}/base/f", f"http://{host}/base")
+    error = move_fails(mover, replace(order, **{side: lost}))
+    assert error.where == side
+    assert not error.permanent
+    assert host in str(error)
+    mover.files.delete(order.destination, order)
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_a_measurement_names_the_end_that_cannot_be_reached(
+    side: str, plain: Pair, mover: HttpTpc
+) -> None:
+    order, host = plain.order(), f"127.0.0.1:{free_port()}"
+    lost = End(Where(side), f"http://{host}/base/f", f"http://{host}/base")
+    outcome = measure(mover, replace(order, **{side: lost}), Watch())
+    assert outcome.error
+    assert outcome.error.where == side
+    assert "connection refused" in str(outcome.error)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_a_missing_right_is_a_permanent_error_of_that_side(
+    side: str, mode: str, guarded: Pair, mover: HttpTpc
+) -> None:
+    order = guarded.order(mode=mode)
+    assert measure(mover, order, Watch()).receipt
+    bare = replace(order, **{side: without_token(getattr(order, side))})
+    error = move_fails(mover, bare)
+    assert (error.where, error.permanent) == (Where(side), True)
+    mover.files.delete(order.destination, order)
+    assert guarded.left_behind() == []
+
+
+def test_a_measurement_without_any_right_says_so(guarded: Pair, mover: HttpTpc) -> None:
+    order = guarded.order()
+    bare = replace(
+        order, source=without_token(order.source), destination=without_token(order.destination)
+    )
+    fails(measure(mover, bare, Watch()), Where.SOURCE, "403 forbidden", permanent=True)
+
+
+def test_a_token_to_read_is_enough_at_the_source(guarded: Pair, mover: HttpTpc) -> None:
+    measure(mover, guarded.order(), Watch())
+    order = guarded.order()
+    reader = replace(order.source, token=guarded.source.macaroon("DOWNLOAD"))
+    assert measure(mover, replace(order, source=reader), Watch()).receipt
+
+
+@pytest.mark.parametrize("size", [1_000, 20_000_001])
+def test_a_refused_upload_is_told_as_such_again_and_again(
+    size: int, guarded: Pair, mover: HttpTpc
+) -> None:
+    order = guarded.order(bytes=size)
+    order = replace(order, source=replace(order.source, token=guarded.source.macaroon("DOWNLOAD")))
+    for _ in range(3):
+        fails(measure(mover, order, Watch()), Where.SOURCE, "403 forbidden", permanent=True)
+
+
+def test_a_certificate_of_a_stranger_is_refused(guarded: Pair, plain: Pair) -> None:
+    order = replace(guarded.order(), ca_bundle="")
+    outcome = measure(HttpTpc(), order, Watch())
+    fails(outcome, Where.SOURCE, "certificate is not accepted", permanent=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_missing_directory_below_the_base_is_made(mode: str, plain: Pair, mover: HttpTpc) -> None:
+    order = plain.order(mode=mode)
+    deep = replace(order.destination, url=f"{plain.destination.url}/base/{mode}/a%20b/incoming/f")
+    outcome = measure(mover, replace(order, destination=deep), Watch())
+    assert outcome.receipt
+    assert (plain.destination.data / "base" / mode / "a b" / "incoming").is_dir()
+    assert plain.left_behind() == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_missing_base_is_a_permanent_error_and_is_not_made(
+    mode: str, plain: Pair, mover: HttpTpc
+) -> None:
+    order, base = plain.order(mode=mode), f"{plain.destination.url}/nowhere"
+    lost = End(Where.DESTINATION, f"{base}/incoming/f", base)
+    outcome = measure(mover, replace(order, destination=lost), Watch())
+    fails(outcome, Where.DESTINATION, "base directory is missing", permanent=True)
+    assert not (plain.destination.data / "nowhere").exists()
+
+
+def test_a_missing_base_of_the_source_is_not_made_by_an_upload(plain: Pair, mover: HttpTpc) -> None:
+    base = f"{plain.source.url}/nowhere"
+    order = replace(plain.order(), source=End(Where.SOURCE, f"{base}/source/f", base))
+    fails(measure(mover, order, Watch()), Where.SOURCE, "base directory is missing", permanent=True)
+    assert not (plain.source.data / "nowhere").exists()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_destination_that_exists_is_overwritten_only_if_told(
+    mode: str, plain: Pair, mover: HttpTpc
+) -> None:
+    order = plain.order(mode=mode)
+    move(mover, order)
+    error = move_fails(mover, order)
+    assert (error.where, error.permanent) == (Where.DESTINATION, True)
+    assert "exists" in str(error)
+    assert mover.move(replace(order, overwrite=True), Watch()).bytes == order.bytes
+    mover.files.delete(order.destination, order)
+
+
+def test_a_source_of_the_right_size_with_other_content_is_no_test_file(
+    plain: Pair, mover: HttpTpc
+) -> None:
+    order = plain.order(bytes=2_000_003)
+    mover.files.put(order.source, order)
+    path = plain.source.data / "base" / "source" / "2000003"
+    path.write_bytes(b"x" + path.read_bytes()[1:])
+    fails(measure(mover, order, Watch()), Where.SOURCE, "adler32", permanent=True)
+    move(mover, order)
+    with pytest.raises(MoverError, match=r"adler32 .* arrived") as caught:
+        verify(mover.files, order, order.adler32)
+    assert caught.value.where == Where.TRANSFER
+    mover.files.delete(order.destination, order)
+    path.unlink()
+
+
+def test_a_source_of_the_wrong_size_is_put_anew(plain: Pair, mover: HttpTpc) -> None:
+    order = plain.order(bytes=2_000_005)
+    mover.files.put(order.source, order)
+    path = plain.source.data / "base" / "source" / "2000005"
+    path.write_bytes(b"short")
+    assert measure(mover, order, Watch()).receipt
+    assert path.stat().st_size == 2_000_005
+
+
+class CountingFiles(WebDav):
+    """WebDAV that counts uploads."""
+
+    puts = 0
+
+    def put(self, end: End, order: Order) -> None:
+        self.puts += 1
+        super().put(end, order)
+
+
+def test_twenty_threads_upload_the_same_source_file_once(plain: Pair) -> None:
+    mover, outcomes = HttpTpc(), list[Outcome]()
+    mover.files = CountingFiles()
+    orders = [plain.order(bytes=3_000_000) for _ in range(20)]
+    threads = [
+        threading.Thread(target=lambda o=one: outcomes.append(measure(mover, o, Watch())))
+        for one in orders
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [outcome.error for outcome in outcomes] == [None] * 20
+    assert mover.files.puts == 1
+    assert plain.left_behind() == []
+    assert not list(plain.source.data.rglob("*.part"))
+
+
+def test_a_failed_upload_leaves_nothing_at_the_source(authority: Authority) -> None:
+    pair = start_pair(authority)
+    try:
+        pair.source.make_directory("base/source/2000000/in-the-way")
+        order = pair.order()
+        with pytest.raises(MoverError, match="MOVE ") as caught:
+            HttpTpc().files.put(order.source, order)
+        assert caught.value.where == Where.SOURCE
+        assert not list(pair.source.data.rglob("*.part"))
+    finally:
+        pair.source.close()
+        pair.destination.close()
+
+
+def test_a_server_that_accepts_and_says_nothing_is_given_up(plain: Pair, mover: HttpTpc) -> None:
+    limits = Limits(connect=1, answer=1, stall=1, total=5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        order = replace(
+            plain.order(limits=limits), source=End(Where.SOURCE, f"{url}/base/f", f"{url}/base")
+        )
+        fails(measure(mover, order, Watch()), Where.SOURCE, "no answer within 1 s", permanent=False)

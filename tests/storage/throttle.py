@@ -1,0 +1,55 @@
+"""A TCP proxy that lets bytes through at a chosen pace, so that a transfer can be caught midway."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import suppress
+
+PIECE_BYTES = 32 * 1024
+
+
+class Throttle:
+    """Listens on a loopback port and passes every connection on to another one."""
+
+    def __init__(self, target_port: int, bytes_per_second: float) -> None:
+        self._target, self._pace = target_port, bytes_per_second
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets = [self._listener]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                self._join(near)
+
+    def _join(self, near: socket.socket) -> None:
+        try:
+            far = socket.create_connection(("127.0.0.1", self._target))
+        except OSError:
+            near.close()
+            return
+        self._sockets += [near, far]
+        for ends in ((near, far), (far, near)):
+            threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, reader: socket.socket, writer: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := reader.recv(PIECE_BYTES):
+                writer.sendall(piece)
+                time.sleep(len(piece) / self._pace)
+        for sock in (reader, writer):
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        for sock in self._sockets:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()

@@ -1,0 +1,197 @@
+"""Real XRootD servers for tests: started on free loopback ports, ended by their own pid."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import trustme
+import urllib3
+from cryptography import x509
+from urllib3.util import Timeout
+
+START_SECONDS = 15.0
+ACTIVITIES = "UPLOAD,DOWNLOAD,DELETE,LIST,MANAGE"
+SERVER_USER = "xrootd"
+
+# Without xrd.tls XrdHttp skips its handlers, and COPY is a "Request unknown" even over http.
+PLAIN_CONFIG = """
+all.role server
+all.export /
+oss.localroot {room}/data
+all.adminpath {room}/admin
+all.pidpath {room}/run
+xrd.port {port}
+xrd.network nodnr norpipa
+xrd.protocol http:{port} libXrdHttp.so
+xrootd.chksum max 4 adler32 md5 crc32c
+http.exthandler xrdtpc libXrdHttpTPC.so
+xrd.tls {room}/host.pem {room}/host.key
+xrd.tlsca certdir {certificates}
+"""
+
+MACAROON_CONFIG = """
+all.sitename TEST_{port}
+http.exthandler xrdmacaroons libXrdMacaroons.so
+http.header2cgi Authorization authz
+http.gridmap {room}/grid-mapfile
+macaroons.secretkey {room}/macaroon.secret
+ofs.authorize 1
+acc.authdb {room}/authdb
+ofs.authlib ++ libXrdMacaroons.so
+"""
+
+
+def give_to_server(path: Path) -> None:
+    """Hand a file or directory to the user the servers run as (root only)."""
+    if os.getuid() == 0:
+        shutil.chown(path, SERVER_USER, SERVER_USER)
+
+
+def make_room() -> Path:
+    """Make a directory the server's user may enter, unlike pytest's own."""
+    room = Path(tempfile.mkdtemp(prefix="sonar-xrootd-"))
+    room.chmod(0o755)
+    give_to_server(room)
+    return room
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+class Authority:
+    """A certificate authority with one client, as the TLS servers of these tests know it."""
+
+    def __init__(self, room: Path) -> None:
+        self.directory = room / "certificates"
+        self.directory.mkdir(mode=0o755)
+        self.ca = trustme.CA()
+        self.bundle = self.directory / "ca.pem"
+        self.ca.cert_pem.write_to_path(str(self.bundle))
+        subprocess.run(["openssl", "rehash", str(self.directory)], check=True, capture_output=True)
+        client = self.ca.issue_cert(common_name="worker")
+        self.client_pem = room / "client.pem"
+        client.private_key_and_cert_chain_pem.write_to_path(str(self.client_pem))
+        self.client_name = self._openssl_name(client.cert_chain_pems[0].bytes())
+
+    @staticmethod
+    def _openssl_name(pem: bytes) -> str:
+        short = {"organizationName": "O", "organizationalUnitName": "OU", "commonName": "CN"}
+        subject = x509.load_pem_x509_certificate(pem).subject
+        return "".join(f"/{short[part.oid._name]}={part.value}" for part in subject)
+
+    def equip(self, room: Path) -> None:
+        """Put a host certificate, and who may do what, into a server's directory."""
+        host = self.ca.issue_cert("localhost", "127.0.0.1")
+        chain = b"".join(pem.bytes() for pem in host.cert_chain_pems)
+        (room / "host.pem").write_bytes(chain)
+        (room / "host.key").write_bytes(host.private_key_pem.bytes())
+        (room / "grid-mapfile").write_text(f'"{self.client_name}" worker\n')
+        (room / "authdb").write_text("u worker / a\n")
+        (room / "macaroon.secret").write_bytes(base64.encodebytes(os.urandom(64)))
+        for name in ("host.pem", "host.key", "grid-mapfile", "authdb", "macaroon.secret"):
+            (room / name).chmod(0o400)
+            give_to_server(room / name)
+
+
+class Server:
+    """One storage server, its data on disk, and the means to stop, freeze and restart it."""
+
+    def __init__(self, room: Path, authority: Authority, *, guarded: bool = False) -> None:
+        self.room, self.authority, self.guarded = room, authority, guarded
+        self.data = room / "data"
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        for directory in (self.data, room / "admin", room / "run"):
+            directory.mkdir(exist_ok=True)
+            give_to_server(directory)
+        authority.equip(room)
+        text = PLAIN_CONFIG + (MACAROON_CONFIG if guarded else "")
+        text = text.format(room=room, port=self.port, certificates=authority.directory)
+        (room / "server.cfg").write_text(text)
+
+    @property
+    def url(self) -> str:
+        scheme, host = ("https", "localhost") if self.guarded else ("http", "127.0.0.1")
+        return f"{scheme}://{host}:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return "\n".join(path.read_text(errors="replace") for path in self.room.rglob("x.log"))
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> Server:
+        become = ["-R", SERVER_USER] if os.getuid() == 0 else []
+        command = ["xrootd", *become, "-n", "test", "-c", str(self.room / "server.cfg")]
+        files = ["-l", str(self.room / "x.log"), "-s", str(self.room / "run" / "x.pid")]
+        with (self.room / "out.log").open("wb") as out:
+            self.process = subprocess.Popen(
+                command + files, cwd=self.room, stdout=out, stderr=subprocess.STDOUT
+            )
+        self._await_port()
+        return self
+
+    def _await_port(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        self.kill()
+        raise RuntimeError(f"xrootd did not start:\n{self.log[-3000:]}")
+
+    def freeze(self) -> None:
+        assert self.process
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self.process
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.room, ignore_errors=True)
+
+    def make_directory(self, name: str) -> Path:
+        """Make a directory on the server's disk, as its operators would."""
+        path = self.data
+        for part in name.strip("/").split("/"):
+            path = path / part
+            path.mkdir(exist_ok=True)
+            give_to_server(path)
+        return path
+
+    def macaroon(self, activities: str = ACTIVITIES) -> str:
+        """Fetch a token from the server as the client with a certificate would."""
+        client = str(self.authority.client_pem)
+        with urllib3.PoolManager(
+            ca_certs=str(self.authority.bundle), cert_file=client, key_file=client
+        ) as pool:
+            answer = pool.request(
+                "POST",
+                f"{self.url}/",
+                json={"caveats": [f"activity:{activities}"], "validity": "PT2H"},
+                headers={"Content-Type": "application/macaroon-request"},
+                timeout=Timeout(10),
+            )
+        return str(answer.json()["macaroon"])
