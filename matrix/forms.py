@@ -1,0 +1,186 @@
+"""The parameters of a query as they come in a URL, checked by a Django form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.datastructures import MultiValueDict
+
+from matrix.filters import FILTERS, Filter, either
+from sonar import windows
+from sonar.models import Endpoint, Mesh, Profile, Site, SizeClass
+from sonar.windows import PRESETS
+
+DEFAULT_SIZE = "large"
+STAT_WORDS = {
+    "mean": "Mean rate of {files}",
+    "median": "Median rate of {files}",
+    "p05": "5th percentile of the rate of {files}",
+    "p95": "95th percentile of the rate of {files}",
+    "std": "Standard deviation of the rate of {files}",
+    "min": "Lowest rate of {files}",
+    "max": "Highest rate of {files}",
+    "throughput": "Throughput (all bytes over all seconds) of {files}",
+    "success": "Share of {files} that succeeded",
+    "count": "Number of {files}",
+    "last": "Age of the last of the {files}",
+}
+STATS = tuple(STAT_WORDS)
+GROUPINGS = ("endpoint", "site", "cloud", "tier", "country")
+
+PARAMETERS = ("size", "window", "from", "to", "stat", "rows", "columns", *FILTERS)
+
+# The values that a filter can have, where that is known beforehand; others are free text.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "tier": ("0", "1", "2", "3"),
+    "ip_version": ("4", "6"),
+    "origin": tuple(Profile.Origin.values),
+}
+REGISTERED: dict[str, type[models.Model]] = {"site": Site, "endpoint": Endpoint, "mesh": Mesh}
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class BadQueryError(ValueError):
+    """The query cannot be answered; ``errors`` has sentences by parameter."""
+
+    def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
+        self.errors = {name: list(sentences) for name, sentences in errors.items()}
+        super().__init__(" ".join(one for some in self.errors.values() for one in some))
+
+
+def unknown(given: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
+    return {
+        name: [f"There is no parameter “{name}”: use {either(sorted(allowed))}."]
+        for name in given
+        if name not in allowed
+    }
+
+
+class OneOf(forms.ChoiceField):
+    def __init__(self, parameter: str, allowed: Sequence[str]) -> None:
+        sentence = f"{parameter} “%(value)s” is not known: use {either(allowed or ['none'])}."
+        super().__init__(
+            required=False,
+            choices=[(option, option) for option in allowed],
+            error_messages={"invalid_choice": sentence},
+        )
+
+
+class Moment(forms.Field):
+    def __init__(self, parameter: str) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+
+    def to_python(self, value: str | None) -> datetime | None:
+        if not value:
+            return None
+        try:
+            moment = windows.parse_time(value)
+        except (ValueError, OverflowError):
+            moment = None
+        if moment is None or moment < EARLIEST or moment.microsecond:
+            raise ValidationError(
+                f"{self.parameter} “{value}” is not a time that can be asked for: write ISO 8601 "
+                "in UTC to the second, from 1970 on, like 2026-11-20T04:00:00Z."
+            )
+        return moment
+
+
+class Filters(forms.Field):
+    widget = forms.MultipleHiddenInput
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+
+    def clean(self, value: list[str] | None) -> tuple[Filter, ...]:
+        chosen = {self._one(text) for text in value or () if text}
+        return tuple(sorted(chosen, key=lambda one: (one.exclude, one.value)))
+
+    def _one(self, text: str) -> Filter:
+        one = Filter(self.parameter, text.removeprefix("!"), text.startswith("!"))
+        if sentence := self._problem(one):
+            raise ValidationError(sentence)
+        return one
+
+    def _problem(self, one: Filter) -> str:
+        allowed = ALLOWED.get(one.attribute)
+        if allowed and one.value not in allowed:
+            return f"{self.parameter} “{one.value}” is not known: use {either(allowed)}."
+        if one.attribute == "streams" and not is_stream_count(one.value):
+            return f"streams “{one.value}” is not a whole number from 1 to 9999."
+        if not one.value or len(one.value) > 80 or not one.value.isprintable():
+            return f"{self.parameter} must be 1 to 80 printable characters, after ! to exclude."
+        return ""
+
+
+def is_stream_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 1 <= len(text) <= 4 and not text.startswith("0")
+
+
+class QueryForm(forms.Form):
+    """The parameters that pages and API share, checked."""
+
+    def __init__(self, data: MultiValueDict[str, str]) -> None:
+        super().__init__(data)
+        self.given = data
+        self.sizes = list(SizeClass.objects.values_list("name", flat=True))
+        self.fields |= {
+            "size": OneOf("size", self.sizes),
+            "window": OneOf("window", PRESETS),
+            "from": Moment("from"),
+            "to": Moment("to"),
+            "stat": OneOf("stat", STATS),
+            "rows": OneOf("rows", GROUPINGS),
+            "columns": OneOf("columns", GROUPINGS),
+            **{name: Filters(name) for name in FILTERS},
+        }
+
+    def clean(self) -> dict[str, Any]:
+        self._check_once()
+        self._check_bounds()
+        for kind, model in REGISTERED.items():
+            self._check_registered(kind, model)
+        return self.cleaned_data
+
+    def _check_once(self) -> None:
+        for name, texts in self.given.lists():
+            if name in self.fields and name not in FILTERS and len(texts) > 1:
+                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+
+    def _check_bounds(self) -> None:
+        start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
+        if self.errors.keys() & {"from", "to"} or not (start or end):
+            return
+        if self.cleaned_data.get("window"):
+            self.add_error("window", "window and from/to exclude each other: use one of the two.")
+        elif not (start and end):
+            missing = "to" if start else "from"
+            self.add_error(missing, f"{missing} is missing: from and to are given together.")
+        elif start >= end:
+            self.add_error("from", "from must be before to.")
+
+    def _check_registered(self, kind: str, model: type[models.Model]) -> None:
+        used = [one for one in self.filters() if one.attribute == kind]
+        if not used:
+            return
+        found = model._default_manager.filter(name__in={one.value for one in used})
+        known = set(found.values_list("name", flat=True))
+        for one in used:
+            if one.value not in known:
+                self.add_error(
+                    one.parameter,
+                    f"{one.parameter} “{one.value}” is not known: "
+                    f"use the name of a registered {kind}.",
+                )
+
+    def filters(self) -> tuple[Filter, ...]:
+        return tuple(one for name in FILTERS for one in self.cleaned_data.get(name) or ())
+
+    def default_size(self) -> str:
+        return DEFAULT_SIZE if DEFAULT_SIZE in self.sizes else (self.sizes or [DEFAULT_SIZE])[-1]

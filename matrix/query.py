@@ -1,0 +1,123 @@
+"""What a page or an API call asks for: URL <-> typed value <-> English sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+
+from matrix.filters import Filter, alternatives, words_of
+from matrix.forms import DEFAULT_SIZE, PARAMETERS, STAT_WORDS, BadQueryError, QueryForm, unknown
+from sonar import windows
+from sonar.windows import PRESET_WORDS, Window
+
+
+@dataclass(frozen=True)
+class MatrixQuery:
+    """A question to the matrix: the state of a page and of its URL.
+
+    ``window`` is a preset, or empty where ``start`` and ``end`` bound it. ``filters`` of one
+    parameter are alternatives, those of different parameters must all hold, and every
+    exclusion must hold.
+    """
+
+    size: str = DEFAULT_SIZE
+    window: str = "7d"
+    start: datetime | None = None
+    end: datetime | None = None
+    stat: str = "mean"
+    rows: str = "endpoint"
+    columns: str = "endpoint"
+    filters: tuple[Filter, ...] = ()
+
+    @classmethod
+    def from_params(
+        cls, params: QueryDict | Mapping[str, Sequence[str]], also: Iterable[str] = ()
+    ) -> MatrixQuery:
+        """Read URL parameters; those named in ``also`` belong to the caller and are left out.
+
+        Raises BadQueryError with sentences by parameter: for an unknown parameter, a value
+        that is not allowed, or the name of something that is not registered.
+        """
+        lists = dict(params.lists()) if isinstance(params, QueryDict) else params
+        given = {name: list(texts) for name, texts in lists.items() if name not in also}
+        form = QueryForm(MultiValueDict(given))
+        errors = unknown(given, [*PARAMETERS, *also])
+        errors |= {name: list(map(str, some)) for name, some in form.errors.items()}
+        if errors:
+            raise BadQueryError(errors)
+        return cls._checked(form)
+
+    @classmethod
+    def _checked(cls, form: QueryForm) -> MatrixQuery:
+        values = form.cleaned_data
+        return cls(
+            size=values["size"] or form.default_size(),
+            window=values["window"] or ("" if values["from"] else cls.window),
+            start=values["from"],
+            end=values["to"],
+            stat=values["stat"] or cls.stat,
+            rows=values["rows"] or cls.rows,
+            columns=values["columns"] or cls.columns,
+            filters=form.filters(),
+        )
+
+    def to_params(self) -> dict[str, list[str]]:
+        """Return the URL parameters, defaults left out: one view has one URL."""
+        named = {
+            name: getattr(self, name) for name in ("size", "window", "stat", "rows", "columns")
+        }
+        params = {
+            name: [text]
+            for name, text in named.items()
+            if text and text != getattr(MatrixQuery, name)
+        }
+        if self.start and self.end:
+            params |= {
+                "from": [windows.format_time(self.start)],
+                "to": [windows.format_time(self.end)],
+            }
+        for one in self.filters:
+            params.setdefault(one.parameter, []).append(one.text)
+        return params
+
+    def url(self, path: str = "/", **also: str) -> str:
+        """Return a path with these parameters and the caller's own behind it."""
+        text = urlencode(self.to_params() | {name: [one] for name, one in also.items()}, True, ":!")
+        return f"{path}?{text}" if text else path
+
+    def replace(self, **changes: str | datetime | tuple[Filter, ...] | None) -> MatrixQuery:
+        """Return the same question with some fields changed; a preset replaces both bounds."""
+        if changes.get("window"):
+            changes |= {"start": None, "end": None}
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+
+    def without(self, dropped: Filter) -> MatrixQuery:
+        return self.replace(filters=tuple(one for one in self.filters if one != dropped))
+
+    def window_at(self, now: datetime) -> Window:
+        """Return the window in force: a preset ends with the minute of ``now``."""
+        if self.start and self.end:
+            return Window(self.start, self.end)
+        return windows.preset(self.window, now)
+
+    def describe(self) -> str:
+        """Say the question as one English sentence, without a full stop."""
+        what = STAT_WORDS[self.stat].format(files=f"{self.size}-file transfers")
+        parts = [what, self._window_words(), f"from {self.rows} to {self.columns}"]
+        parts += [words_of(some) for some in alternatives(self.filters)]
+        return ", ".join(parts)
+
+    def _window_words(self) -> str:
+        if self.start and self.end:
+            return f"{minute_words(self.start)} to {minute_words(self.end)} UTC"
+        return PRESET_WORDS[self.window]
+
+
+def minute_words(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")

@@ -1,0 +1,224 @@
+"""GET /api/v1/matrix/ as docs/api.md has it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from tests.matrix.world import NOW, World, make_published, transfer
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/matrix/"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def answer(client: Client, text: str = "") -> dict[str, Any]:
+    response = client.get(f"{URL}?{text}")
+    assert response.status_code == 200, response.content
+    return json.loads(response.content, parse_constant=pytest.fail)
+
+
+def test_the_whole_matrix_comes_in_one_answer(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 4.0)
+    transfer(small_world.ral, small_world.glasgow, 6.0)
+    transfer(small_world.ral, small_world.desy, None)
+    found = answer(
+        client, "source_cloud=UK&destination_cloud=DE&destination_cloud=UK&label=!SCRATCHDISK"
+    )
+    assert found["query"] == {
+        "size": "large",
+        "window": "7d",
+        "start": "2026-11-13T12:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+        "stat": "mean",
+        "rows": "endpoint",
+        "columns": "endpoint",
+        "source_cloud": ["UK"],
+        "destination_cloud": ["DE", "UK"],
+        "label": ["!SCRATCHDISK"],
+    }
+    assert found["description"].startswith("Mean rate of large-file transfers, the last 7 days,")
+    assert (found["unit"], found["simulated"]) == ("MB/s", False)
+    assert found["sources"][1] == {
+        "name": "RAL_DATADISK",
+        "site": "RAL",
+        "cloud": "UK",
+        "tier": 1,
+        "country": "GB",
+        "label": "DATADISK",
+        "simulated": False,
+    }
+    assert [one["name"] for one in found["destinations"]] == [
+        "DESY_DATADISK",
+        "Glasgow_DATADISK",
+        "RAL_DATADISK",
+    ]
+    assert found["cells"] == {
+        "value": [[None, None, None], [None, 5.0, None]],
+        "std": [[None, None, None], [None, 1.414214, None]],
+        "ok": [[0, 0, 0], [0, 2, 0]],
+        "failed": [[0, 0, 0], [1, 0, 0]],
+        "last": [[None, None, None], ["2026-11-20T11:30:30Z", "2026-11-20T11:30:30Z", None]],
+        "state": [
+            ["untested", "not_applicable", "untested"],
+            ["failed", "measured", "not_applicable"],
+        ],
+    }
+    assert found["source_average"] == [None, 5.0]
+    assert found["destination_average"] == [None, 5.0, None]
+    assert found["average"] == 5.0
+
+
+def test_the_published_grand_average_is_in_the_answer(client: Client, db: None) -> None:
+    make_published()
+    assert round(answer(client)["average"], 2) == 6.40
+
+
+def test_an_empty_matrix_is_an_answer_too(client: Client, db: None) -> None:
+    found = answer(client)
+    assert (found["sources"], found["cells"]["value"], found["average"]) == ([], [], None)
+
+
+def test_fields_pick_the_arrays_of_cells(client: Client, small_world: World) -> None:
+    assert list(answer(client, "fields=ok,state")["cells"]) == ["ok", "state"]
+    assert list(answer(client, "fields=ok&fields=value")["cells"]) == ["value", "ok"]
+
+
+def test_a_custom_window_has_no_preset(client: Client, db: None) -> None:
+    asked = answer(client, "from=2026-11-01&to=2026-11-02T00:00:01Z")["query"]
+    assert (asked["window"], asked["start"], asked["end"]) == (
+        None,
+        "2026-11-01T00:00:00Z",
+        "2026-11-02T00:00:01Z",
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "accept"),
+    [("format=csv", "*/*"), ("", "text/csv"), ("format=csv", "application/json")],
+)
+def test_csv_has_one_line_for_each_link(
+    client: Client, small_world: World, asked: str, accept: str
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 4.0)
+    transfer(small_world.ral, small_world.desy, None)
+    response = client.get(f"{URL}?{asked}", headers={"accept": accept})
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    lines = list(csv.reader(response.content.decode().splitlines()))
+    assert lines[0] == [
+        "source",
+        "destination",
+        "value_mb_s",
+        "std_mb_s",
+        "ok",
+        "failed",
+        "last",
+        "state",
+    ]
+    assert len(lines) == 1 + 4 * 3
+    measured = [line for line in lines if line[:2] == ["RAL_DATADISK", "Glasgow_DATADISK"]]
+    assert measured[0][2:] == ["4.0", "", "1", "0", "2026-11-20T11:30:30Z", "measured"]
+
+
+@pytest.mark.parametrize(
+    ("stat", "head"),
+    [("success", "value_percent"), ("count", "value_transfers"), ("last", "value_seconds")],
+)
+def test_csv_names_the_unit_of_the_value(client: Client, db: None, stat: str, head: str) -> None:
+    response = client.get(f"{URL}?format=csv&fields=value&stat={stat}")
+    assert response.content.decode() == f"source,destination,{head}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("size=giant", "size"),
+        ("nonsense=1", "nonsense"),
+        ("format=xml", "format"),
+        ("format=csv&stat=mode", "stat"),
+        ("fields=median", "fields"),
+        ("site=%00", "site"),
+        ("endpoint=%3Cscript%3E", "endpoint"),
+    ],
+)
+def test_a_bad_parameter_is_a_400_in_json(
+    client: Client, db: None, text: str, parameter: str
+) -> None:
+    response = client.get(f"{URL}?{text}", headers={"accept": "text/csv"})
+    assert (response.status_code, response["Content-Type"]) == (400, "application/json")
+    assert list(response.json()["errors"]) == [parameter]
+    assert response.json()["errors"][parameter] == [response.json()["detail"]]
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/nothing/", "/api/", "/api/v2/matrix/", "/api/v1/matrix/x"]
+)
+def test_an_unknown_route_is_a_404_in_json(client: Client, db: None, path: str) -> None:
+    response = client.get(path)
+    assert (response.status_code, response["Content-Type"]) == (404, "application/json")
+    assert response.json() == {"detail": f"There is nothing at {path}.", "errors": {}}
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_a_method_that_writes_is_a_405_in_json(client: Client, db: None, method: str) -> None:
+    response = getattr(client, method)(URL)
+    assert response.status_code == 405
+    assert response.json() == {"detail": f'Method "{method.upper()}" not allowed.', "errors": {}}
+
+
+def test_without_public_read_an_account_is_needed(
+    client: Client, db: None, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    response = client.get(URL)
+    assert response.status_code == 403
+    assert response.json()["errors"] == {}
+    client.force_login(User.objects.create_user("shifter"))
+    assert client.get(URL).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["", "format=csv", "stat=p95&source_cloud=UK"])
+def test_an_unchanged_answer_is_a_304_that_computes_nothing(
+    client: Client, small_world: World, text: str
+) -> None:
+    etag = client.get(f"{URL}?{text}")["ETag"]
+    with CaptureQueriesContext(connection) as captured:
+        again = client.get(f"{URL}?{text}", headers={"if-none-match": etag})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", etag)
+    statements = [one["sql"] for one in captured.captured_queries]
+    # The names of the size classes, and the version.
+    assert len(statements) == 2, statements
+    assert not [sql for sql in statements if "sonar_transfer" in sql]
+
+
+def test_the_etag_is_the_version_and_holds_as_long_as_the_data_do(
+    client: Client, small_world: World
+) -> None:
+    first = client.get(URL)
+    assert first["ETag"] == f'"{first.json()["version"]}"'
+    weak = {"if-none-match": f"W/{first['ETag']}"}  # as the compressing middleware sends it
+    assert client.get(URL, headers=weak).status_code == 304
+    assert client.get(f"{URL}?stat=max", headers=weak).status_code == 200
+    assert client.get(f"{URL}?format=csv", headers=weak).status_code == 200
+    transfer(small_world.ral, small_world.glasgow, 4.0)
+    assert client.get(URL, headers=weak).status_code == 200
+
+
+def test_the_number_of_queries_of_an_answer_is_six(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 4.0)
+    with CaptureQueriesContext(connection) as captured:
+        answer(client)
+    assert len(captured) == 6, [one["sql"] for one in captured.captured_queries]

@@ -1,0 +1,195 @@
+"""Every parameter, there and back; and what a bad one is answered with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.http import QueryDict
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from matrix.filters import FILTERS, LINK_FILTERS
+from matrix.forms import GROUPINGS, STATS, BadQueryError
+from matrix.query import MatrixQuery
+from sonar.models import SizeClass
+from sonar.windows import PRESETS
+from tests.matrix import world
+
+pytestmark = pytest.mark.django_db
+
+
+def asked(text: str) -> MatrixQuery:
+    return MatrixQuery.from_params(QueryDict(text))
+
+
+def sentences(text: str) -> dict[str, list[str]]:
+    with pytest.raises(BadQueryError) as caught:
+        asked(text)
+    return caught.value.errors
+
+
+texts = st.text(
+    st.characters(
+        codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp", "Zs", "Cf", "Co", "Cn"]
+    ),
+    min_size=1,
+    max_size=20,
+).filter(lambda text: not text.startswith("!"))
+VALUES = {
+    "tier": st.sampled_from("0123"),
+    "ip_version": st.sampled_from("46"),
+    "origin": st.sampled_from(["test", "production", "external"]),
+    "streams": st.integers(1, 9999).map(str),
+    "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),
+    "endpoint": st.sampled_from(["RAL_DATADISK", "DESY_SCRATCHDISK"]),
+    "mesh": st.just("everything"),
+}
+filter_values = {
+    name: st.lists(
+        st.tuples(
+            st.sampled_from(["", "!"]),
+            VALUES.get(name.split("_")[-1] if name in LINK_FILTERS else name, texts),
+        ).map("".join),
+        max_size=2,
+    )
+    for name in FILTERS
+}
+moments = st.datetimes(datetime(1970, 1, 1), datetime(2999, 1, 1)).map(
+    lambda moment: moment.replace(microsecond=0, tzinfo=UTC)
+)
+bounds = st.tuples(moments, st.integers(1, 10**9)).map(
+    lambda pair: {
+        "from": [pair[0].isoformat()],
+        "to": [(pair[0] + timedelta(seconds=pair[1])).isoformat()],
+    }
+)
+windows = st.one_of(
+    st.just({}), bounds, st.sampled_from(PRESETS).map(lambda one: {"window": [one]})
+)
+plain = st.fixed_dictionaries(
+    {},
+    optional={
+        "size": st.sampled_from(["small", "medium", "large"]).map(lambda one: [one]),
+        "stat": st.sampled_from(STATS).map(lambda one: [one]),
+        "rows": st.sampled_from(GROUPINGS).map(lambda one: [one]),
+        "columns": st.sampled_from(GROUPINGS).map(lambda one: [one]),
+        **filter_values,
+    },
+)
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+@given(given_plain=plain, window=windows)
+def test_every_query_survives_its_own_url(
+    small_world: world.World, given_plain: dict[str, list[str]], window: dict[str, list[str]]
+) -> None:
+    query = MatrixQuery.from_params(given_plain | window)
+    again = asked(query.url().removeprefix("/").removeprefix("?"))
+    assert again == query
+    assert again.url() == query.url()
+    assert query.describe() == again.describe()
+
+
+def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it() -> None:
+    assert asked("size=large&window=7d&stat=mean&rows=endpoint&columns=endpoint").url() == "/"
+    assert asked("").url(format="csv") == "/?format=csv"
+    assert asked("columns=tier&rows=site&stat=p95").url() == "/?stat=p95&rows=site&columns=tier"
+
+
+def test_empty_values_as_a_plain_form_sends_them_are_not_given() -> None:
+    assert asked("from=&to=&window=&site=&stat=") == asked("")
+
+
+def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> None:
+    SizeClass.objects.filter(name="large").update(name="huge")
+    assert asked("").size == "huge"
+    assert sentences("size=large")["size"] == [
+        "size “large” is not known: use small, medium or huge."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter", "sentence"),
+    [
+        ("colour=red", "colour", "There is no parameter “colour”: use cloud, columns, country,"),
+        ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
+        ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
+        ("stat=mode", "stat", "stat “mode” is not known: use mean, median, p05, p95, std, min,"),
+        ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
+        ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),
+        ("stat=mean&stat=max", "stat", "stat is given 2 times: give it once."),
+        ("from=2026-11-01", "to", "to is missing: from and to are given together."),
+        ("to=2026-11-01", "from", "from is missing: from and to are given together."),
+        ("from=2026-11-02&to=2026-11-01", "from", "from must be before to."),
+        ("from=2026-11-02&to=2026-11-02", "from", "from must be before to."),
+        ("window=7d&from=2026-11-01&to=2026-11-02", "window", "exclude each other"),
+        ("from=yesterday&to=2026-11-02", "from", "write ISO 8601 in UTC to the second"),
+        ("from=0001-01-01T00:00%2B14:00&to=2026-11-02", "from", "from 1970 on"),
+        ("from=2026-11-01T00:00:00.5Z&to=2026-11-02", "from", "to the second"),
+        ("tier=4", "tier", "tier “4” is not known: use 0, 1, 2 or 3."),
+        ("source_tier=!4", "source_tier", "source_tier “4” is not known: use 0, 1, 2 or 3."),
+        ("ip_version=5", "ip_version", "ip_version “5” is not known: use 4 or 6."),
+        ("origin=mars", "origin", "use test, production or external."),
+        ("streams=0", "streams", "streams “0” is not a whole number from 1 to 9999."),
+        ("streams=²", "streams", "is not a whole number"),
+        ("cloud=%00", "cloud", "cloud must be 1 to 80 printable characters"),
+        ("label=!", "label", "label must be 1 to 80 printable characters"),
+        (f"cloud={'x' * 81}", "cloud", "1 to 80 printable characters"),
+        (
+            "site=Atlantis",
+            "site",
+            "site “Atlantis” is not known: use the name of a registered site.",
+        ),
+        ("destination_site=!Atlantis", "destination_site", "the name of a registered site."),
+        ("endpoint=X", "endpoint", "use the name of a registered endpoint."),
+        ("mesh=X", "mesh", "mesh “X” is not known: use the name of a registered mesh."),
+    ],
+)
+def test_a_bad_value_is_answered_with_a_sentence_that_names_the_parameter(
+    text: str, parameter: str, sentence: str
+) -> None:
+    found = sentences(text)
+    assert list(found) == [parameter]
+    assert sentence in found[parameter][0]
+
+
+def test_all_bad_parameters_are_named_at_once() -> None:
+    assert set(sentences("size=giant&stat=mode&tier=9&x=1&x=2")) == {"size", "stat", "tier", "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint"),
+        (
+            "stat=success&size=small&window=24h&rows=site&columns=cloud",
+            "Share of small-file transfers that succeeded, the last 24 hours, from site to cloud",
+        ),
+        (
+            "from=2026-11-01&to=2026-11-02T04:05:06Z",
+            "Mean rate of large-file transfers, 2026-11-01 00:00 to 2026-11-02 04:05:06 UTC, "
+            "from endpoint to endpoint",
+        ),
+        (
+            "source_cloud=UK&source_cloud=DE&destination_site=!RAL&site=DESY&ip_version=6",
+            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
+            "only from or to site DESY, not to site RAL, only from cloud DE or UK, "
+            "only with IP version 6",
+        ),
+    ],
+)
+def test_a_query_describes_itself_in_a_sentence(
+    small_world: world.World, text: str, sentence: str
+) -> None:
+    assert asked(text).describe() == sentence
+
+
+def test_a_preset_replaces_both_bounds_and_a_filter_can_be_taken_away(
+    small_world: world.World,
+) -> None:
+    query = asked("from=2026-11-01&to=2026-11-02&cloud=UK&cloud=!DE")
+    assert query.replace(window="24h").url() == "/?window=24h&cloud=UK&cloud=!DE"
+    assert query.without(query.filters[0]).url().endswith("&cloud=!DE")
