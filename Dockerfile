@@ -1,0 +1,16 @@
+# One image for every role: docker-compose.yml says which command each container runs.
+FROM python:3.11-slim-bookworm
+ENV PYTHONUNBUFFERED=1 SONAR_HOME=/var/lib/sonar
+RUN useradd --create-home --home-dir /var/lib/sonar sonar
+WORKDIR /opt/sonar
+COPY requirements.txt ./
+RUN pip install --no-cache-dir -r requirements.txt
+COPY manage.py ./
+COPY sonar sonar
+COPY matrix matrix
+COPY templates templates
+COPY static static
+USER sonar
+RUN python manage.py collectstatic --no-input
+EXPOSE 8000
+CMD ["gunicorn", "sonar.wsgi", "--bind=0.0.0.0:8000", "--worker-class=gthread", "--workers=2", "--threads=8"]

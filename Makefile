@@ -1,0 +1,45 @@
+# Two commands for a newcomer: `make run` and `make test`. Each sets itself up.
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+export PORT
+
+.PHONY: run test lint format screenshots clean help
+
+help: ## List the commands
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
+	@exec $(BIN)/python -m sonar.sandbox
+
+test: $(VENV)/.test ## Check style and types, and run every test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test ## Check style and types only
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: $(VENV)/.test ## Mend what style checks can mend
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+clean: ## Remove the virtual environment and caches; SONAR_HOME stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Sonar needs Python 3.11 or newer: $(PYTHON) is not on the PATH."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Sonar needs Python 3.11 or newer: set PYTHON=python3.11, say."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Sonar needs Python's venv module: on Debian, install the package python3-venv."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.txt | $(VENV)/bin/python
+	@echo "Setting up Python packages in $(VENV) (once, about a minute) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.test: requirements.txt requirements-dev.txt | $(VENV)/bin/python
+	@echo "Setting up Python packages for the tests in $(VENV) (once, about a minute) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,78 @@
+"""Child processes: started so that they cannot outlive us, stopped so that they can tidy up."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+START_SECONDS = 30
+STOP_SECONDS = 20
+PR_SET_PDEATHSIG = 1
+
+
+class StartError(Exception):
+    """Something did not start; the message is a sentence for the person who started it."""
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this child if its parent dies without a word (SIGKILL)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def start(
+    command: Sequence[str], log: Path, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a child in its own process group, its output in a log file.
+
+    Its own group, so that Ctrl-C in the terminal reaches only the parent, which then ends
+    the children in the right order.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=env,
+            process_group=0,
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads yet when children start
+        )
+
+
+def stop(
+    process: subprocess.Popen[bytes],
+    how: signal.Signals = signal.SIGTERM,
+    seconds: float = STOP_SECONDS,
+) -> None:
+    """End a child with a signal; with SIGKILL for its whole group if it does not listen."""
+    if process.poll() is not None:
+        return
+    process.send_signal(how)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def tail(log: Path, lines: int = 5) -> str:
+    text = log.read_text(errors="replace") if log.is_file() else ""
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def wait_until(
+    ready: Callable[[], bool], process: subprocess.Popen[bytes], name: str, log: Path
+) -> None:
+    """Wait until a started process answers; raise StartError with its last words if not."""
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            stop(process)
+            raise StartError(f"{name} did not start. Its last words, in {log}:\n{tail(log)}")
+        time.sleep(0.05)

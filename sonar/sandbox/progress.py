@@ -1,0 +1,84 @@
+"""What `make run` shows: bars until the matrix is full, then a calm line now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from sonar.sandbox import coverage
+from sonar.sandbox.coverage import Coverage
+
+LOOK_EVERY_SECONDS = 2.0
+# Without a terminal the bars become lines, in a log file say.
+LINE_WHILE_FILLING = timedelta(seconds=10)
+LINE_LATER = timedelta(minutes=10)
+
+
+def watch(check: Callable[[], None], console: Console) -> None:
+    """Show how the matrix fills and then what goes on, until ``check`` or a signal ends it."""
+    (show_bars if console.is_terminal else show_lines)(check, console)
+    console.print("The matrix is full: every scheduled link has a result in every size class.")
+    since = timezone.now()
+    while True:
+        check()
+        time.sleep(LOOK_EVERY_SECONDS)
+        if timezone.now() - since >= LINE_LATER:
+            console.print(coverage.in_one_line(timezone.now(), since))
+            since = timezone.now()
+
+
+def look(check: Callable[[], None]) -> list[Coverage]:
+    check()
+    return coverage.of_each_class(timezone.now())
+
+
+def in_words(one: Coverage) -> str:
+    failed = f", {one.failed} failed" if one.failed else ""
+    return f"{one.size_class}: {one.measured} of {one.links} links measured{failed}"
+
+
+def is_full(classes: list[Coverage]) -> bool:
+    """Tell whether every scheduled link has a result; nothing scheduled is not full."""
+    return bool(classes) and all(one.is_full for one in classes)
+
+
+def show_bars(check: Callable[[], None], console: Console) -> None:
+    """Draw one bar for each size class until all are full."""
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=False) as bars:
+        tasks: dict[str, TaskID] = {}
+        while not is_full(classes := look(check)):
+            _update(bars, tasks, classes)
+            time.sleep(LOOK_EVERY_SECONDS)
+        _update(bars, tasks, classes)
+
+
+def _update(bars: Progress, tasks: dict[str, TaskID], classes: list[Coverage]) -> None:
+    for one in classes:
+        if one.size_class not in tasks:
+            tasks[one.size_class] = bars.add_task("")
+        bars.update(
+            tasks[one.size_class],
+            total=one.links,
+            completed=one.measured + one.failed,
+            description=in_words(one),
+        )
+
+
+def show_lines(check: Callable[[], None], console: Console) -> None:
+    """Print a line now and then until all size classes are full."""
+    printed = timezone.now() - LINE_WHILE_FILLING
+    while True:
+        classes = look(check)
+        full = is_full(classes)
+        if full or timezone.now() - printed >= LINE_WHILE_FILLING:
+            console.print("; ".join(in_words(one) for one in classes) or "nothing is scheduled")
+            printed = timezone.now()
+        if full:
+            return
+        time.sleep(LOOK_EVERY_SECONDS)

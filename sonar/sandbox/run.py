@@ -1,0 +1,188 @@
+"""`make run`: everything that a first look at Sonar needs, started, watched and stopped."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import socket
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import Popen
+from types import FrameType
+
+import django
+import urllib3
+from rich.console import Console
+
+from sonar import settings as project
+from sonar.sandbox import embedded, home, processes
+from sonar.sandbox.processes import StartError
+
+WEB_THREADS = "8"
+WEB_PROCESSES = "2"
+# The sandbox's links are local: it plans often, so that the matrix fills while one watches.
+SANDBOX_PLAN_SECONDS = "1"
+
+
+class StopRequested(Exception):
+    """Somebody pressed Ctrl-C or sent SIGTERM."""
+
+
+def _request_stop(number: int, frame: FrameType | None) -> None:
+    # A second signal must not cut the tidying short.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise StopRequested
+
+
+class Children:
+    """The processes of one run: started in order, watched together, stopped in reverse."""
+
+    def __init__(self, stack: ExitStack, logs: Path) -> None:
+        self._stack = stack
+        self._logs = logs
+        self._running: dict[str, Popen[bytes]] = {}
+
+    def start(self, name: str, *arguments: str) -> Popen[bytes]:
+        """Run a Python module; its output goes to the log of this name."""
+        command = [sys.executable, "-m", *arguments]
+        process = processes.start(command, self.log(name), env=dict(os.environ))
+        self._stack.callback(processes.stop, process)
+        self._running[name] = process
+        return process
+
+    def log(self, name: str) -> Path:
+        return self._logs / f"{name}.log"
+
+    def check(self) -> None:
+        """Raise StartError if one of them has ended by itself."""
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                raise StartError(
+                    f"{name} ended by itself (exit code {process.returncode}). Its last words, "
+                    f"in {self.log(name)}:\n{processes.tail(self.log(name))}"
+                )
+
+
+def check_port(port: int) -> None:
+    """Raise StartError if the web could not listen there."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StartError(
+                f"Sonar cannot listen on port {port} ({reason}): "
+                "choose another one, like `make run PORT=8042`."
+            ) from error
+
+
+def start_services(stack: ExitStack, place: Path) -> None:
+    """Start what DATABASE_URL and REDIS_URL do not name, and point the settings at it."""
+    sockets = stack.enter_context(embedded.socket_directory())
+    if project.OWN_DATABASE:
+        database = embedded.postgres(place / "postgres", sockets, place / "log" / "postgres.log")
+        os.environ["DATABASE_URL"] = stack.enter_context(database)
+    if project.OWN_REDIS:
+        queue = embedded.redis_server(place / "redis", sockets, place / "log" / "redis.log")
+        os.environ["REDIS_URL"] = stack.enter_context(queue)
+    importlib.reload(project)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
+    django.setup()
+
+
+def start_nodes(children: Children, directory: Path) -> None:
+    """Start the storage nodes and wait until they have noted where they listen."""
+    noted = directory / "nodes.json"
+    before = noted.stat().st_mtime_ns if noted.is_file() else 0
+    process = children.start("nodes", "sonar.sandbox.nodes", "--directory", str(directory))
+    processes.wait_until(
+        lambda: noted.is_file() and noted.stat().st_mtime_ns > before,
+        process,
+        "The sandbox nodes",
+        children.log("nodes"),
+    )
+
+
+def start_workers(children: Children, place: Path) -> None:
+    """Start what measures: a worker for transfers, one for control, and the beat."""
+    os.environ.setdefault("SONAR_DATABASE_POOL", "8")
+    worker = ["celery", "-A", "sonar.celery", "worker", "--pool=threads", "--loglevel=WARNING"]
+    worker += ["--without-gossip", "--without-mingle"]
+    in_flight = str(project.SONAR_IN_FLIGHT)
+    children.start("worker", *worker, "-Q", "transfers", "-n", "transfers@%h", "-c", in_flight)
+    children.start("control", *worker, "-Q", "control", "-n", "control@%h", "-c", "2")
+    beat = ["celery", "-A", "sonar.celery", "beat", "--loglevel=WARNING", "--pidfile="]
+    children.start("beat", *beat, "--schedule", str(place / "beat-schedule"))
+
+
+def start_web(children: Children, port: int) -> str:
+    """Start the web server; give its URL once the matrix is served."""
+    url = f"http://127.0.0.1:{port}/"
+    web = ["gunicorn", "sonar.wsgi", "--bind", f"127.0.0.1:{port}", "--worker-class=gthread"]
+    web += ["--workers", WEB_PROCESSES, "--threads", WEB_THREADS, "--no-control-socket"]
+    process = children.start("web", *web)
+
+    def answers() -> bool:
+        try:
+            return urllib3.request("GET", url, timeout=5, retries=False).status < 500
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    processes.wait_until(answers, process, "The web server", children.log("web"))
+    return url
+
+
+def prepare(children: Children, place: Path, console: Console) -> None:
+    """Make what is missing: tables, static files, the administrator, the registry."""
+    from sonar.sandbox import first_start
+
+    first_start.make_tables_and_files()
+    if password_file := first_start.make_administrator(place):
+        console.print(
+            f"Administrator: {first_start.ADMINISTRATOR}, the password is in {password_file}"
+        )
+    if project.SONAR_REGISTRY:
+        changes = first_start.load_registry_file(Path(project.SONAR_REGISTRY))
+    else:
+        start_nodes(children, place / "sandbox")
+        os.environ.setdefault("SONAR_PLAN_SECONDS", SANDBOX_PLAN_SECONDS)
+        changes = first_start.load_sandbox_registry(place / "sandbox")
+    console.print("Registry: " + changes.replace("\n", "; "))
+
+
+def run(console: Console) -> None:
+    """Start everything, show progress, and stop everything when a signal comes."""
+    place = project.SONAR_HOME
+    home.make(place)
+    with ExitStack() as stack:
+        stack.enter_context(home.only_one(place))
+        check_port(project.PORT)
+        stack.callback(console.print, f"Sonar has stopped; its data stays in {place}.")
+        children = Children(stack, place / "log")
+        start_services(stack, place)
+        prepare(children, place, console)
+        stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
+        url = start_web(children, project.PORT)
+        start_workers(children, place)
+        console.print(f"Sonar is at {url}   (Ctrl-C stops it; logs are in {place / 'log'})")
+        from sonar.sandbox import progress
+
+        progress.watch(children.check, console)
+
+
+def main() -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    signal.signal(signal.SIGTERM, _request_stop)
+    signal.signal(signal.SIGINT, _request_stop)
+    try:
+        run(console)
+    except StopRequested:
+        return 0
+    except StartError as error:
+        console.print(str(error), style="bold red", markup=False)
+        return 1
+    return 0

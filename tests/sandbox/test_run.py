@@ -1,0 +1,255 @@
+"""`make run` from start to stop: what a newcomer sees, measured on the real thing."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import requests
+from scipy.stats import spearmanr
+
+from sonar.sandbox import embedded, processes
+
+PROJECT = Path(__file__).resolve().parents[2]
+PUBLISHED = PROJECT / "sonar" / "sandbox" / "data" / "large_t2_to_t1.csv"
+LINKS, ENOUGH = 342, 320
+FILL_SECONDS = 120
+CLASSES = ("small", "medium", "large")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class Run:
+    """One `make run`: its home, its address, its output."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self.home = home
+        self.url = f"http://127.0.0.1:{port}"
+        self.output = home.parent / f"{home.name}-{port}.out"
+        kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+        self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)}
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "sonar.sandbox"],
+                cwd=PROJECT,
+                env=self.env,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def wait_for(self, what: str, done: Callable[[], bool], seconds: float) -> float:
+        """Wait until something is so; return after how many seconds it was."""
+        began = time.monotonic()
+        while not done():
+            assert self.process.poll() is None, f"ended while waiting for {what}:\n{self.said}"
+            assert time.monotonic() - began < seconds, f"waited too long for {what}:\n{self.said}"
+            time.sleep(0.5)
+        return time.monotonic() - began
+
+    def answers(self) -> bool:
+        try:
+            return requests.get(self.url, timeout=5).ok
+        except requests.ConnectionError:
+            return False
+
+    def matrix(self, size: str) -> dict[str, Any]:
+        answer = requests.get(f"{self.url}/api/v1/matrix/", {"size": size}, timeout=30)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def measured(self, size: str) -> int:
+        return sum(count > 0 for row in self.matrix(size)["cells"]["ok"] for count in row if count)
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=PROJECT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def stop(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+    def processes(self) -> list[str]:
+        """The command lines of every process that this run has left."""
+        found = []
+        for process in psutil.process_iter(["cmdline", "environ"]):
+            info = process.info
+            inherited = (info["environ"] or {}).get("SONAR_HOME") == str(self.home)
+            if inherited or str(self.home) in " ".join(info["cmdline"] or []):
+                found.append(" ".join(info["cmdline"] or []))
+        return found
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("run") / "home"
+
+
+@pytest.fixture(scope="module")
+def run(home: Path) -> Iterator[Run]:
+    started = Run(home, free_port())
+    yield started
+    if started.process.poll() is None:
+        started.stop(signal.SIGTERM)
+
+
+@pytest.mark.whole
+def test_the_page_answers_and_the_matrix_fills(run: Run):
+    run.wait_for("the page", run.answers, 60)
+    run.wait_for(
+        f"{ENOUGH} measured links in each class",
+        lambda: all(run.measured(size) >= ENOUGH for size in CLASSES),
+        FILL_SECONDS,
+    )
+
+
+@pytest.mark.whole
+def test_measured_rates_are_those_that_were_published(run: Run):
+    run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, 60)
+    matrix = run.matrix("large")
+    places = [
+        {one["name"]: place for place, one in enumerate(matrix[side])}
+        for side in ("sources", "destinations")
+    ]
+    with PUBLISHED.open() as rows:
+        published = {row.pop("source"): row for row in csv.DictReader(rows)}
+    published.pop("Average")
+    pairs = []
+    for source, row in published.items():
+        row.pop("Average")
+        for destination, rate in row.items():
+            value = matrix["cells"]["value"][places[0][source]][places[1][destination]]
+            pairs += [(float(rate), value)] if value is not None else []
+    assert len(pairs) >= 85
+    assert spearmanr(*zip(*pairs, strict=True)).statistic > 0.9
+
+
+@pytest.mark.whole
+def test_simulated_rates_are_labelled(run: Run):
+    assert run.matrix("large")["simulated"] is True
+    assert "imulated" in requests.get(run.url, timeout=30).text
+
+
+@pytest.mark.whole
+def test_static_files_are_served_compressed_and_cacheable(run: Run):
+    page = requests.get(run.url, timeout=30).text
+    scripts = [path for path in re.findall(r'src="([^"]+)"', page) if "plotly" in path]
+    assert scripts
+    for encoding in ("gzip", "br"):
+        answer = requests.get(
+            run.url + scripts[0], headers={"Accept-Encoding": encoding}, timeout=30, stream=True
+        )
+        assert answer.headers["Content-Encoding"] == encoding
+        assert "immutable" in answer.headers["Cache-Control"]
+
+
+@pytest.mark.whole
+def test_a_command_in_another_terminal_finds_the_services(run: Run):
+    done = run.manage("probe", "UKI-LT2-QMUL_DATADISK", "RAL-LCG2_DATADISK", "small")
+    assert done.returncode == 0, done.stderr
+    assert "MB/s (http-tpc pull, 1 stream, IPv4, simulated link)" in done.stdout
+
+
+@pytest.mark.whole
+def test_the_administrator_can_log_in_with_the_password_of_the_file(run: Run):
+    password = (run.home / "admin-password").read_text().strip()
+    assert password not in run.said
+    assert str(run.home / "admin-password") in run.said
+    assert (run.home / "admin-password").stat().st_mode & 0o077 == 0
+    with requests.Session() as session:
+        url = f"{run.url}/admin/login/"
+        session.get(url, timeout=30)
+        form = {"username": "admin", "password": password, "next": "/admin/"}
+        form["csrfmiddlewaretoken"] = session.cookies["csrftoken"]
+        answer = session.post(url, form, headers={"Referer": url}, timeout=30)
+    assert "Site administration" in answer.text
+
+
+@pytest.mark.whole
+def test_a_second_sonar_in_the_same_home_is_refused(run: Run):
+    second = Run(run.home, free_port())
+    assert second.process.wait(20) == 1
+    assert second.said.startswith(f"Sonar already runs in {run.home}")
+
+
+@pytest.mark.whole
+def test_a_busy_port_is_one_sentence(run: Run, tmp_path: Path):
+    port = int(run.url.rpartition(":")[2])
+    second = Run(tmp_path / "home", port)
+    assert second.process.wait(20) == 1
+    assert second.said.strip() == (
+        f"Sonar cannot listen on port {port} (Address already in use): "
+        "choose another one, like `make run PORT=8042`."
+    )
+
+
+@pytest.mark.whole
+def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(run: Run, home: Path):
+    assert run.stop(signal.SIGTERM) == 0
+    assert run.processes() == []
+    password = (home / "admin-password").read_text()
+    again = Run(home, free_port())
+    again.wait_for("the page", again.answers, 60)
+    assert again.measured("large") >= ENOUGH
+    assert (home / "admin-password").read_text() == password
+    again.wait_for("the workers", lambda: "Sonar is at" in again.said, 30)
+    assert again.stop(signal.SIGINT) == 0
+    assert again.processes() == []
+
+
+@pytest.mark.whole
+def test_even_a_killed_start_leaves_no_process(home: Path):
+    killed = Run(home, free_port())
+    killed.wait_for("the workers", lambda: "Sonar is at" in killed.said, 60)
+    killed.process.kill()
+    killed.process.wait()
+    deadline = time.monotonic() + 20
+    while killed.processes() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert killed.processes() == []
+
+
+def test_a_missing_redis_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(embedded.shutil, "which", lambda *args, **kwargs: None)
+    with pytest.raises(processes.StartError, match=r"no redis-server .* set REDIS_URL"):
+        embedded.redis_binary()
+
+
+def test_a_missing_postgresql_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
+    with pytest.raises(processes.StartError, match=r"no PostgreSQL .* set DATABASE_URL"):
+        embedded.postgres_binary("postgres")
+
+
+def test_a_service_that_does_not_start_shows_its_last_words(tmp_path: Path):
+    log = tmp_path / "x.log"
+    process = processes.start([sys.executable, "-c", "raise SystemExit('no disk')"], log)
+    with pytest.raises(processes.StartError, match=r"X did not start(?s:.*)no disk"):
+        processes.wait_until(lambda: False, process, "X", log)

@@ -1,0 +1,106 @@
+"""The docs are true: every setting, command, route and library in the code is there, and back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.urls import get_resolver
+from django.urls.resolvers import URLPattern, URLResolver
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def read(path: str) -> str:
+    return (PROJECT / path).read_text(encoding="utf-8")
+
+
+def first_cells(path: str) -> set[str]:
+    """Every `name` in the first column of a page's tables."""
+    rows = [line.split("|")[1] for line in read(path).splitlines() if line.startswith("| ")]
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_setting_is_documented_and_exists():
+    names = set(
+        re.findall(
+            r'env(?:iron\.get|iron|bool|int|list|secret)?\W*"([A-Z_]+)"', read("sonar/settings.py")
+        )
+    )
+    assert len(names) > 15
+    assert first_cells("docs/settings.md") == names
+
+
+def routes(resolver: URLResolver, prefix: str = "/") -> set[str]:
+    found = set()
+    for entry in resolver.url_patterns:
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            found.add(route)
+        elif route.startswith("/admin"):
+            found.add("/admin/")
+        else:
+            found |= routes(entry, route)
+    return found
+
+
+def test_every_route_says_who_may_use_it():
+    assert first_cells("docs/routes.md") - {"/static/"} == routes(get_resolver())
+
+
+def pinned(path: str) -> set[str]:
+    """Names of the libraries that Sonar asks for itself (above the line of what they bring)."""
+    own = read(path).partition("# What those bring along")[0]
+    return set(re.findall(r"^([A-Za-z][\w.-]*)(?:\[\S+\])?==", own, re.MULTILINE))
+
+
+def explained() -> set[str]:
+    rows = [
+        line.split("|")[1]
+        for line in read("docs/dependencies.md").splitlines()
+        if line.startswith("| ")
+    ]
+    return {name.strip() for row in rows for name in row.split(",")} - {"library", "---"}
+
+
+def test_every_library_has_its_reason_and_no_other_is_named():
+    assert explained() == pinned("requirements.txt") | pinned("requirements-dev.txt")
+
+
+def test_every_requirement_is_pinned():
+    for path in ("requirements.txt", "requirements-dev.txt"):
+        lines = [line.split("#")[0].strip() for line in read(path).splitlines()]
+        loose = [line for line in lines if line and not line.startswith("-r") and "==" not in line]
+        assert loose == []
+
+
+@pytest.mark.parametrize(
+    "command", [path.stem for path in (PROJECT / "sonar/management/commands").glob("[a-z]*.py")]
+)
+def test_every_command_is_in_the_readme(command: str):
+    assert f"manage.py {command}" in read("README.md")
+
+
+def test_every_key_of_a_registry_file_is_in_its_page():
+    from sonar import registry_file
+
+    page = read("docs/registry.md")
+    for section in registry_file.Section.__subclasses__():
+        for key in section.model_fields:
+            assert key in page, f"{section.__name__}.{key}"
+
+
+def test_the_example_registry_file_of_the_page_loads(db):
+    from sonar import registry_file
+
+    example = re.search(r"```yaml\n(.*?)```", read("docs/registry.md"), re.DOTALL)
+    assert example
+    changes = registry_file.load(example[1])
+    assert changes.added["endpoints"] == ["UKI-SCOTGRID-GLASGOW_DATADISK"]
+
+
+def test_nothing_names_a_path_of_a_machine():
+    tracked = [*PROJECT.glob("docs/*.md"), PROJECT / "README.md"]
+    for path in tracked:
+        assert not re.search(r"(^|[\s`(])/(work|home|root)/", path.read_text()), path
