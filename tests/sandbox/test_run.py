@@ -53,6 +53,13 @@ class Run:
                 stderr=subprocess.STDOUT,
             )
 
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.stop(signal.SIGTERM)
+
     @property
     def said(self) -> str:
         return self.output.read_text()
@@ -114,10 +121,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(home: Path) -> Iterator[Run]:
-    started = Run(home, free_port())
-    yield started
-    if started.process.poll() is None:
-        started.stop(signal.SIGTERM)
+    with Run(home, free_port()) as started:
+        yield started
 
 
 @pytest.mark.whole
@@ -194,20 +199,20 @@ def test_the_administrator_can_log_in_with_the_password_of_the_file(run: Run):
 
 @pytest.mark.whole
 def test_a_second_sonar_in_the_same_home_is_refused(run: Run):
-    second = Run(run.home, free_port())
-    assert second.process.wait(20) == 1
-    assert second.said.startswith(f"Sonar already runs in {run.home}")
+    with Run(run.home, free_port()) as second:
+        assert second.process.wait(20) == 1
+        assert second.said.startswith(f"Sonar already runs in {run.home}")
 
 
 @pytest.mark.whole
 def test_a_busy_port_is_one_sentence(run: Run, tmp_path: Path):
     port = int(run.url.rpartition(":")[2])
-    second = Run(tmp_path / "home", port)
-    assert second.process.wait(20) == 1
-    assert second.said.strip() == (
-        f"Sonar cannot listen on port {port} (Address already in use): "
-        "choose another one, like `make run PORT=8042`."
-    )
+    with Run(tmp_path / "home", port) as second:
+        assert second.process.wait(20) == 1
+        assert second.said.strip() == (
+            f"Sonar cannot listen on port {port} (Address already in use): "
+            "choose another one, like `make run PORT=8042`."
+        )
 
 
 @pytest.mark.whole
@@ -215,25 +220,24 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(run: Run,
     assert run.stop(signal.SIGTERM) == 0
     assert run.processes() == []
     password = (home / "admin-password").read_text()
-    again = Run(home, free_port())
-    again.wait_for("the page", again.answers, 60)
-    assert again.measured("large") >= ENOUGH
-    assert (home / "admin-password").read_text() == password
-    again.wait_for("the workers", lambda: "Sonar is at" in again.said, 30)
-    assert again.stop(signal.SIGINT) == 0
-    assert again.processes() == []
+    with Run(home, free_port()) as again:
+        again.wait_for("the workers", lambda: "Sonar is at" in again.said, 60)
+        assert again.measured("large") >= ENOUGH
+        assert (home / "admin-password").read_text() == password
+        assert again.stop(signal.SIGINT) == 0
+        assert again.processes() == []
 
 
 @pytest.mark.whole
 def test_even_a_killed_start_leaves_no_process(home: Path):
-    killed = Run(home, free_port())
-    killed.wait_for("the workers", lambda: "Sonar is at" in killed.said, 60)
-    killed.process.kill()
-    killed.process.wait()
-    deadline = time.monotonic() + 20
-    while killed.processes() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert killed.processes() == []
+    with Run(home, free_port()) as killed:
+        killed.wait_for("the workers", lambda: "Sonar is at" in killed.said, 60)
+        killed.process.kill()
+        killed.process.wait()
+        deadline = time.monotonic() + 20
+        while killed.processes() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert killed.processes() == []
 
 
 def test_a_missing_redis_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
