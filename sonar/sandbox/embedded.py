@@ -63,9 +63,11 @@ def as_database_user(command: Sequence[str]) -> list[str]:
             "run as an ordinary user, or set DATABASE_URL to a running server."
         )
     user = pwd.getpwnam(UNPRIVILEGED_USER)
-    drop = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-    drop.append("--pdeathsig=INT")  # a change of user clears what die_with_parent asked for
-    return [*drop, "--inh-caps=+dac_override", "--ambient-caps=+dac_override", *command]
+    become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    become += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+    become.append("--securebits=+no_setuid_fixup")  # access(2) ignores the capability otherwise
+    become.append("--pdeathsig=INT")  # a change of user clears what die_with_parent asked for
+    return [*become, *command]
 
 
 def give_to_database_user(*directories: Path) -> None:

@@ -21,6 +21,8 @@ from sonar.sandbox import embedded, home, processes
 from sonar.sandbox.processes import StartError
 
 WEB_THREADS = "8"
+# Of each child; this process asks so rarely that it needs no pool.
+DATABASE_POOL = "8"
 WEB_PROCESSES = "2"
 # The sandbox's links are local: it plans often, so that the matrix fills while one watches.
 SANDBOX_PLAN_SECONDS = "1"
@@ -109,7 +111,6 @@ def start_nodes(children: Children, directory: Path) -> None:
 
 def start_workers(children: Children, place: Path) -> None:
     """Start what measures: a worker for transfers, one for control, and the beat."""
-    os.environ.setdefault("SONAR_DATABASE_POOL", "8")
     worker = ["celery", "-A", "sonar.celery", "worker", "--pool=threads", "--loglevel=WARNING"]
     worker += ["--without-gossip", "--without-mingle"]
     in_flight = str(project.SONAR_IN_FLIGHT)
@@ -165,6 +166,7 @@ def run(console: Console) -> None:
         children = Children(stack, place / "log")
         start_services(stack, place)
         prepare(children, place, console)
+        os.environ.setdefault("SONAR_DATABASE_POOL", DATABASE_POOL)
         stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
         url = start_web(children, project.PORT)
         start_workers(children, place)

@@ -1,0 +1,61 @@
+"""What a start loads: the sandbox only into a database of its own, a real grid from its file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from sonar.models import Endpoint, Mesh, SizeClass
+from sonar.sandbox import first_start, topology
+from sonar.sandbox.processes import StartError
+from tests.sonar.world import endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory in which sandbox nodes have noted where they listen."""
+    base_urls = {
+        site.endpoint: f"http://127.0.0.1:{20000 + number}/datadisk"
+        for number, site in enumerate(topology.load_sites())
+    }
+    (tmp_path / "nodes.json").write_text(json.dumps(base_urls))
+    return tmp_path
+
+
+def test_the_sandbox_is_19_simulated_endpoints_and_a_mesh_of_all(directory):
+    first_start.load_sandbox_registry(directory)
+    assert Endpoint.objects.filter(simulated=True).count() == 19
+    assert Mesh.objects.get().intervals.count() == 3
+    assert list(SizeClass.objects.values_list("test_bytes", flat=True)) == [10**5, 10**6, 10**7]
+    assert "added" not in first_start.load_sandbox_registry(directory)
+
+
+def test_the_sandbox_never_mixes_with_a_real_grid(directory):
+    endpoint("RAL", base_url="https://storage.example.org/data")
+    with pytest.raises(StartError, match="holds RAL_DATADISK, which is not of the sandbox"):
+        first_start.load_sandbox_registry(directory)
+    assert Endpoint.objects.count() == 1
+
+
+def test_a_bad_registry_file_stops_the_start_with_its_errors(tmp_path):
+    path = tmp_path / "grid.yaml"
+    path.write_text("sites: [{name: RAL, tier: 7}]")
+    with pytest.raises(StartError, match=r"sites\[0\]\.tier \(line 1\)"):
+        first_start.load_registry_file(path)
+    with pytest.raises(StartError, match="SONAR_REGISTRY cannot be read"):
+        first_start.load_registry_file(tmp_path / "none.yaml")
+
+
+def test_the_administrator_is_made_once(tmp_path):
+    path = first_start.make_administrator(tmp_path)
+    assert path
+    password = path.read_text().strip()
+    assert get_user_model().objects.get().check_password(password)
+    assert path.stat().st_mode & 0o077 == 0
+    assert first_start.make_administrator(tmp_path) is None
+    assert path.read_text().strip() == password
