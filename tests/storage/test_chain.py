@@ -21,14 +21,14 @@ from tests.storage.conftest import Pair
 pytestmark = pytest.mark.usefixtures("real_commits")
 
 CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
-SLOW = 4e6  # bytes per second: 20 MB take five seconds, time enough to interrupt them
+SLOW = 4e6  # bytes per second: 12 MB take three seconds, time enough to interrupt them
 WORKER = ["worker", "--pool=threads", "-c", "8", "--loglevel=INFO", "--without-gossip"]
 
 REGISTRY = """
 size_classes:
   - {{name: small, from_bytes: 0, test_bytes: 200000}}
   - {{name: medium, from_bytes: 1000000, test_bytes: 2000000}}
-  - {{name: large, from_bytes: 10000000, test_bytes: 20000000}}
+  - {{name: large, from_bytes: 10000000, test_bytes: 12000000}}
 sites: [{{name: A, tier: 1}}, {{name: B, tier: 2}}]
 endpoints:
   - {{name: A_DATADISK, site: A, base_url: "{a}/base", credential: "{token_a}"}}
