@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import zlib
 from functools import lru_cache
 
@@ -46,12 +47,21 @@ class TestFile:
         return 0
 
 
-@lru_cache(maxsize=32)
+_one_at_a_time = threading.Lock()
+
+
 def adler32(size_bytes: int) -> str:
     """Return the checksum of the test file of this size, as eight hex digits.
 
-    Costs one pass over the content (about 4 s for 2 GB), once per size and process.
+    Costs one pass over the content (about 4 s for 2 GB), once per size and process: threads
+    that want it meanwhile wait for it instead of working it out too.
     """
+    with _one_at_a_time:
+        return _adler32(size_bytes)
+
+
+@lru_cache(maxsize=32)
+def _adler32(size_bytes: int) -> str:
     content, checksum = TestFile(size_bytes), 1
     while chunk := content.read():
         checksum = zlib.adler32(chunk, checksum)

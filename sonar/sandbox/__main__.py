@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from sonar.sandbox.run import main
+from django.core.exceptions import ImproperlyConfigured
+
+try:
+    from sonar.sandbox.run import main
+except ImproperlyConfigured as error:  # a setting of the environment
+    sys.exit(str(error))
 
 sys.exit(main())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,7 +43,7 @@ class Run:
     def __init__(self, home: Path, port: int) -> None:
         self.home = home
         self.url = f"http://127.0.0.1:{port}"
-        self.output = home.parent / f"{home.name}-{port}.out"
+        self.output = Path(tempfile.mkdtemp(prefix="sonar-run-")) / "out"
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
         self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)}
         with self.output.open("wb") as output:
@@ -59,6 +61,7 @@ class Run:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.stop(signal.SIGTERM)
+        shutil.rmtree(self.output.parent)
 
     @property
     def said(self) -> str:
@@ -238,6 +241,28 @@ def test_even_a_killed_start_leaves_no_process(home: Path):
         while killed.processes() and time.monotonic() < deadline:
             time.sleep(0.2)
         assert killed.processes() == []
+
+
+def test_a_bad_setting_is_one_sentence(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sonar.sandbox"],
+        cwd=PROJECT,
+        env={"PATH": os.environ["PATH"], "SONAR_HOME": str(tmp_path), "PORT": "http"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip() == "PORT='http' is not a whole number from 1 up."
+
+
+def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with Run(tmp_path / "file" / "home", free_port()) as run:
+        assert run.process.wait(20) == 1
+        assert run.said.strip() == (
+            f"Sonar cannot keep its data in {run.home} (Not a directory): set SONAR_HOME."
+        )
 
 
 def test_a_missing_redis_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
