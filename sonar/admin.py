@@ -135,5 +135,5 @@ class TransferAdmin(OnlyLookedAt):
 
 @admin.register(Leftover)
 class LeftoverAdmin(OnlyLookedAt):
-    list_display = ["probe_id", "endpoint", "since", "tries", "next_try", "error"]
+    list_display = ["path", "endpoint", "since", "tries", "next_try", "error"]
     list_select_related = ["endpoint"]

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 DEADLINE_MARGIN = timedelta(seconds=60)
 PROGRESS_EVERY_SECONDS = 1.0
 LEFTOVERS_PER_SWEEP = 20
+LEFTOVER_FIRST_WAIT = timedelta(minutes=1)
 LEFTOVER_LONGEST_WAIT = timedelta(hours=6)
 
 
@@ -118,12 +119,11 @@ def release_connection() -> None:
 
 def finish(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended; one that was stopped goes back to the queue instead."""
+    if outcome.leftover:
+        keep_leftover(probe.destination, incoming_path(probe), probe.mover, outcome.leftover)
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
-        if outcome.leftover:
-            results.note_leftover(probe, outcome.leftover, timezone.now())
-        return
-    if not results.end_probe(probe, outcome, timezone.now()):
+    elif not results.end_probe(probe, outcome):
         log.warning("probe %s was ended by somebody else while it ran", probe.id)
 
 
@@ -141,28 +141,27 @@ def drop(probe: Probe) -> None:
 
 def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants; raises MoverError without a credential."""
-    limits = Limits(total=probe.size_class.timeout_seconds)
     return Order(
-        source=_end(Where.SOURCE, probe.source, f"source/{probe.bytes}"),
-        destination=incoming_file(probe.destination, probe.id),
+        source=end_at(Where.SOURCE, probe.source, f"sonar/source/{probe.bytes}"),
+        destination=end_at(Where.DESTINATION, probe.destination, incoming_path(probe)),
         bytes=probe.bytes,
         adler32=adler32(probe.bytes),
         streams=probe.streams,
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
-        limits=limits,
+        limits=Limits(total=probe.size_class.timeout_seconds),
     )
 
 
-def incoming_file(destination: Endpoint, probe_id: UUID) -> End:
+def incoming_path(probe: Probe) -> str:
     """Name the destination file of a probe: nobody else's, so it may always be deleted."""
-    return _end(Where.DESTINATION, destination, f"incoming/{probe_id}")
+    return f"sonar/incoming/{probe.id}"
 
 
-def _end(where: Where, endpoint: Endpoint, path: str) -> End:
+def end_at(where: Where, endpoint: Endpoint, path: str) -> End:
     base_url = endpoint.base_url.rstrip("/")
-    return End(where, f"{base_url}/sonar/{path}", base_url, token_of(endpoint))
+    return End(where, f"{base_url}/{path}", base_url, token_of(endpoint))
 
 
 def token_of(endpoint: Endpoint) -> str:
@@ -203,33 +202,50 @@ def sweep(now: datetime) -> list[UUID]:
     for probe in Probe.objects.select_related("destination", "source", "size_class").filter(
         state=Probe.State.RUNNING, deadline__lt=now
     ):
-        leftover = delete_incoming(probe.mover, probe.destination, probe.id)
-        results.lose_probe(probe, leftover, now)
+        clean_up_after(probe)
+        results.lose_probe(probe, now)
         log.warning("probe %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
     _sweep_leftovers(now)
     return _stale_queued(now)
 
 
-def delete_incoming(mover: str, destination: Endpoint, probe_id: UUID) -> MoverError | None:
-    """Delete a probe's destination file; return why not, if it could not be done."""
+def clean_up_after(probe: Probe) -> None:
+    """Delete what the worker of a probe may have left: at the destination, and half uploaded."""
+    part = f"sonar/source/{probe.bytes}.{probe.id}.part"  # as movers.base.aside names it
+    for endpoint, path in ((probe.destination, incoming_path(probe)), (probe.source, part)):
+        if why := delete(endpoint, path, probe.mover):
+            keep_leftover(endpoint, path, probe.mover, why)
+
+
+def delete(endpoint: Endpoint, path: str, mover: str) -> MoverError | None:
+    """Delete a file of ours; return why not, if it could not be done."""
+    release_connection()
     try:
-        end = incoming_file(destination, probe_id)
+        end = end_at(Where.DESTINATION, endpoint, path)
         order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE)
-        release_connection()
         movers.get(mover).files.delete(end, order)
     except MoverError as error:
         return error
     return None
 
 
+def keep_leftover(endpoint: Endpoint, path: str, mover: str, why: MoverError) -> None:
+    """Remember a file that could not be deleted, for the sweep."""
+    now = timezone.now()
+    facts = {"mover": mover, "next_try": now + LEFTOVER_FIRST_WAIT, "error": str(why)}
+    Leftover.objects.update_or_create(
+        endpoint=endpoint, path=path, defaults=facts, create_defaults=facts | {"since": now}
+    )
+
+
 def _sweep_leftovers(now: datetime) -> None:
     due = Leftover.objects.select_related("endpoint").filter(next_try__lte=now)
     for leftover in due.order_by("next_try")[:LEFTOVERS_PER_SWEEP]:
-        why = delete_incoming(leftover.mover, leftover.endpoint, leftover.probe_id)
+        why = delete(leftover.endpoint, leftover.path, leftover.mover)
         if why is None:
             leftover.delete()
             continue
-        wait = min(timedelta(minutes=2**leftover.tries), LEFTOVER_LONGEST_WAIT)
+        wait = min(LEFTOVER_FIRST_WAIT * 2**leftover.tries, LEFTOVER_LONGEST_WAIT)
         Leftover.objects.filter(pk=leftover.pk).update(
             tries=leftover.tries + 1, next_try=now + wait, error=str(why)
         )

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from sonar.models import Leftover, Probe, Profile, Transfer
-from sonar.movers.base import MoverError, Receipt
+from sonar.models import Probe, Profile, Transfer
+from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 
-LEFTOVER_RETRY = timedelta(minutes=1)
 
-
-def end_probe(probe: Probe, outcome: Outcome, now: datetime) -> bool:
+def end_probe(probe: Probe, outcome: Outcome) -> bool:
     """Turn a probe that has run into a transfer with its id, in one transaction.
 
     Returns False, and keeps nothing, if somebody else has ended or taken back this run.
     """
     state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
-    return _end(probe, state, _facts(outcome), outcome.leftover, now)
+    return _end(probe, state, _facts(outcome))
 
 
-def lose_probe(probe: Probe, leftover: MoverError | None, now: datetime) -> bool:
+def lose_probe(probe: Probe, now: datetime) -> bool:
     """End a probe whose worker died; its rate is unknown and nobody's fault on the link."""
     started_at = probe.started_at or now
     facts = {
@@ -31,7 +29,7 @@ def lose_probe(probe: Probe, leftover: MoverError | None, now: datetime) -> bool
         "error": f"its worker {probe.worker} did not report an end before the deadline",
         "error_where": "control",
     }
-    return _end(probe, Transfer.State.LOST, facts, leftover, now)
+    return _end(probe, Transfer.State.LOST, facts)
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
@@ -57,14 +55,10 @@ def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
 
 
 @transaction.atomic
-def _end(
-    probe: Probe, state: str, facts: dict[str, Any], leftover: MoverError | None, now: datetime
-) -> bool:
+def _end(probe: Probe, state: str, facts: dict[str, Any]) -> bool:
     # started_at tells this run from a later one of the same probe, handed back in between.
     mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
     deleted, _ = mine.delete()
-    if leftover is not None:
-        note_leftover(probe, leftover, now)
     if not deleted:
         return False
     Transfer.objects.create(
@@ -74,7 +68,7 @@ def _end(
         size_class_id=probe.size_class_id,
         profile=profile_of(probe, facts.pop("ip_version", None)),
         state=state,
-        started_at=probe.started_at or now,
+        started_at=probe.started_at,  # type: ignore[misc]  # it has run
         bytes=probe.bytes,
         worker=probe.worker,
         **facts,
@@ -96,17 +90,3 @@ def profile_of(probe: Probe, ip_version: int | None) -> Profile:
     }
     profile, _ = Profile.objects.get_or_create(**kind)
     return profile
-
-
-def note_leftover(probe: Probe, why: MoverError, now: datetime) -> None:
-    """Remember a destination file that could not be deleted, for the sweep."""
-    Leftover.objects.update_or_create(
-        probe_id=probe.id,
-        defaults={
-            "endpoint_id": probe.destination_id,
-            "mover": probe.mover,
-            "since": now,
-            "next_try": now + LEFTOVER_RETRY,
-            "error": str(why),
-        },
-    )

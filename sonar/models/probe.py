@@ -64,10 +64,10 @@ class Probe(models.Model):
 
 
 class Leftover(models.Model):
-    """A destination file that could not be deleted yet; probes.sweep tries again."""
+    """A file of ours at an endpoint that could not be deleted yet; probes.sweep tries again."""
 
-    probe_id = models.UUIDField(primary_key=True)
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
+    path = models.CharField(max_length=200, help_text="Below the base URL of the endpoint.")
     mover = models.CharField(max_length=20)
     since = models.DateTimeField()
     next_try = models.DateTimeField()
@@ -76,7 +76,10 @@ class Leftover(models.Model):
 
     class Meta:
         ordering = ["since"]
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "path"], name="leftover_once"),
+        ]
         indexes = [models.Index(fields=["next_try"], name="leftover_next_try")]
 
     def __str__(self) -> str:
-        return f"{self.probe_id} at {self.endpoint}"
+        return f"{self.path} at {self.endpoint}"

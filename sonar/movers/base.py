@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -88,6 +88,15 @@ class Order:
     ca_bundle: str = ""
     """Path of the CA certificates to trust; empty for the system's."""
     limits: Limits = Limits()
+
+
+def aside(order: Order) -> End:
+    """Return where the source file is uploaded to before it is moved into its place.
+
+    Known from the order alone, so that the file can be deleted if its worker died meanwhile.
+    """
+    name = order.destination.url.rpartition("/")[2]
+    return replace(order.source, url=f"{order.source.url}.{name}.part")
 
 
 @dataclass(frozen=True)
@@ -176,8 +185,11 @@ class Files(Protocol):
     def stat(self, end: End, order: Order) -> FileInfo | None:
         """Describe the file, or return None if there is none."""
 
-    def put(self, end: End, order: Order) -> None:
-        """Make the test file of ``order.bytes`` bytes appear, whole or not at all."""
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file of ``order.bytes`` bytes appear, whole or not at all.
+
+        Until it is whole it is at ``aside(order)``.
+        """
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""

@@ -26,11 +26,11 @@ class FakeFiles:
         with self._lock:
             return self.held.get(end.url)
 
-    def put(self, end: End, order: Order) -> None:
-        """Make the test file of ``order.bytes`` bytes appear."""
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file of ``order.bytes`` bytes appear."""
         checksum = order.adler32 or adler32(order.bytes)
         with self._lock:
-            self.held[end.url] = FileInfo(order.bytes, checksum)
+            self.held[order.source.url] = FileInfo(order.bytes, checksum)
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""

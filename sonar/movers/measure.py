@@ -102,7 +102,7 @@ def prepare(files: Files, order: Order, watch: Watch) -> str:
             info = files.stat(order.source, order)  # another thread may have put it meanwhile
             if not _usable(info, order):
                 watch.check()
-                files.put(order.source, order)
+                files.put(order, watch)
                 return order.adler32
     return require_content(info, order)
 

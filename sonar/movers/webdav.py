@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import uuid
 from contextlib import suppress
 
-from sonar.movers.base import End, FileInfo, MoverError, Order
+from sonar.movers.base import End, FileInfo, MoverError, Order, Watch, aside
 from sonar.movers.content import TestFile
 from sonar.movers.http_exchange import Reply, Request, Web
 from sonar.movers.http_failures import refused
@@ -23,6 +22,18 @@ ABSENT = {404, 410}
 FORBIDDEN = {401, 403}
 NO_PARENT = {404, 409}
 ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
+
+
+class WatchedFile(TestFile):
+    """A test file that is read no further once the caller has asked for the end."""
+
+    def __init__(self, size_bytes: int, watch: Watch) -> None:
+        super().__init__(size_bytes)
+        self._watch = watch
+
+    def read(self, size: int = -1) -> bytes:
+        self._watch.check()
+        return super().read(size)
 
 
 class WebDav:
@@ -43,31 +54,32 @@ class WebDav:
         succeeded(reply, "HEAD", end)
         return FileInfo(size_of(reply, end), adler32_of(reply.headers.get("Digest", "")))
 
-    def put(self, end: End, order: Order) -> None:
-        """Make the test file appear, whole or not at all: put aside, then moved into place."""
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file appear, whole or not at all: put aside, then moved into place."""
+        end, part = order.source, aside(order)
         require_inside(end)
         self.require_base(end, order)
-        aside = at_path(end, f"{path_of(end, end.url)}.{uuid.uuid4().hex}.part")
         try:
-            self._upload(aside, order)
+            self._upload(part, order, watch)
             headers = {"Destination": web_url(end), "Overwrite": "T"}
-            succeeded(self.web.ask(Request("MOVE", aside, headers), order), "MOVE", aside)
+            succeeded(self.web.ask(Request("MOVE", part, headers), order), "MOVE", part)
         except BaseException:
             with suppress(MoverError):  # the first error is the one to tell
-                self.delete(aside, order)
+                self.delete(part, order)
             raise
 
-    def _upload(self, end: End, order: Order) -> None:
-        reply = self._put(end, order)
+    def _upload(self, end: End, order: Order, watch: Watch) -> None:
+        reply = self._put(end, order, watch)
         if reply.status in NO_PARENT:
             self.make_directories(end, order)
-            reply = self._put(end, order)
+            reply = self._put(end, order, watch)
         succeeded(reply, "PUT", end)
 
-    def _put(self, end: End, order: Order) -> Reply:
+    def _put(self, end: End, order: Order, watch: Watch) -> Reply:
         # XRootD refuses a PUT without reading its body, then hangs up: nothing to keep.
         headers = {"Content-Length": str(order.bytes), "Connection": "close"}
-        return self.web.ask(Request("PUT", end, headers, TestFile(order.bytes)), order)
+        body = WatchedFile(order.bytes, watch)
+        return self.web.ask(Request("PUT", end, headers, body), order)
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""

@@ -14,7 +14,7 @@ from tests.movers.orders import ORDER, order_between
 
 
 def prepared(mover: FakeMover, order: Order = ORDER) -> FakeMover:
-    mover.files.put(order.source, order)
+    mover.files.put(order, Watch())
     return mover
 
 

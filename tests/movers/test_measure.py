@@ -32,10 +32,10 @@ class RecordingFiles(FakeFiles):
         self.asked.append(f"stat {end.where}")
         return super().stat(end, order)
 
-    def put(self, end: End, order: Order) -> None:
-        self.asked.append(f"put {end.where}")
+    def put(self, order: Order, watch: Watch) -> None:
+        self.asked.append(f"put {order.source.where}")
         time.sleep(0.01)
-        super().put(end, order)
+        super().put(order, watch)
 
     def delete(self, end: End, order: Order) -> None:
         self.asked.append(f"delete {end.where}")
@@ -157,7 +157,7 @@ def test_the_checksum_the_source_tells_is_expected_where_the_order_has_none() ->
         files.held[ORDER.destination.url] = FileInfo(ORDER.bytes, "deadbeef")
 
     mover, order = RecordingMover(after=spoil), replace(ORDER, adler32="")
-    mover.files.put(order.source, order)
+    mover.files.put(order, Watch())
     outcome = measure(mover, order, Watch())
     assert "deadbeef" in str(outcome.error)
 

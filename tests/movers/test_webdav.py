@@ -6,10 +6,11 @@ import socket
 import threading
 import time
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
-from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where, aside
 from sonar.movers.web_address import directories_below_base, one_line, require_inside, web_url
 from sonar.movers.webdav import WebDav, adler32_of
 from tests.movers.orders import ORDER, order_between
@@ -63,10 +64,13 @@ def test_a_file_below_its_base_may_be_touched(url: str) -> None:
 )
 def test_a_file_outside_its_base_is_never_touched(url: str) -> None:
     files = WebDav()
-    for touch in (files.put, files.delete, files.make_directories):
+    for touch in (files.delete, files.make_directories):
         with pytest.raises(MoverError) as caught:
             touch(end(url), ORDER)
         assert caught.value.permanent
+    with pytest.raises(MoverError) as caught:
+        files.put(replace(ORDER, source=end(url)), Watch())
+    assert caught.value.permanent
 
 
 def test_the_root_of_a_server_can_be_a_base() -> None:
@@ -225,7 +229,7 @@ def test_a_server_that_takes_no_more_of_an_upload_is_given_up() -> None:
         order = replace(order_to(server.url), bytes=50_000_000, limits=limits)
         began = time.monotonic()
         with pytest.raises(MoverError, match=r"PUT .*not taken, in time"):
-            WebDav().put(order.destination, order)
+            WebDav().put(replace(order, source=order.destination), Watch())
         over.set()
     assert time.monotonic() - began < 5
 
@@ -234,6 +238,28 @@ def test_an_upload_is_not_begun_where_even_looking_is_forbidden() -> None:
     with scripted(status("403 Forbidden")) as server:
         order = order_to(server.url)
         with pytest.raises(MoverError, match=r"HEAD .* 403 Forbidden") as caught:
-            WebDav().put(order.destination, order)
+            WebDav().put(replace(order, source=order.destination), Watch())
         assert [head.split()[0] for head in server.requests] == ["HEAD"]
     assert caught.value.permanent
+
+
+def test_an_upload_can_be_stopped_midway_and_deletes_what_it_has_put() -> None:
+    watch = Watch()
+
+    def answer(connection: socket.socket) -> None:
+        if not server.requests[-1].startswith("PUT"):
+            status("200 OK")(connection)
+            return
+        connection.recv(100_000)
+        watch.stop()
+        while connection.recv(1_000_000):
+            pass
+
+    with scripted(answer) as server:
+        order = replace(order_to(server.url), bytes=500_000_000)
+        order = replace(order, source=order.destination)
+        with pytest.raises(Stopped):
+            WebDav().put(order, watch)
+        asked = [head.split()[:2] for head in server.requests]
+    part = urlsplit(aside(order).url).path
+    assert asked == [["HEAD", "/base"], ["PUT", part], ["DELETE", part]]

@@ -8,10 +8,11 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from sonar import movers, probes, results, scheduler
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
-from sonar.movers.base import MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.base import MoverError, Order, Receipt, Stopped, Watch, Where, aside
 from sonar.movers.fake import FakeMover
 from sonar.movers.measure import Outcome
 from tests.sonar.world import NOW, three_endpoints
@@ -115,8 +116,8 @@ def test_a_claimed_probe_has_a_deadline_beyond_its_time_limit(probe):
 def test_the_end_of_a_run_that_was_taken_back_counts_nothing(probe):
     """A worker that was thought dead reports after the sweep has ended its probe."""
     running = claimed(probe)
-    assert results.lose_probe(running, None, NOW)
-    assert not results.end_probe(running, FAILED, NOW)
+    assert results.lose_probe(running, NOW)
+    assert not results.end_probe(running, FAILED)
     assert Transfer.objects.get().state == "lost"
 
 
@@ -124,8 +125,8 @@ def test_the_end_of_an_earlier_run_does_not_end_a_later_one(probe):
     earlier = claimed(probe)
     probes.hand_back(earlier)
     later = probes.claim(probe.id, NOW + timedelta(minutes=1))
-    assert not results.end_probe(earlier, FAILED, NOW)
-    assert results.end_probe(later, FAILED, NOW)
+    assert not results.end_probe(earlier, FAILED)
+    assert results.end_probe(later, FAILED)
 
 
 def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkeypatch):
@@ -162,15 +163,15 @@ def test_progress_is_noted_on_the_row(probe, monkeypatch):
 
 def test_the_sweep_ends_what_died_as_lost_and_removes_its_file(probe, fake):
     running = claimed(probe)
-    end = probes.incoming_file(running.destination, running.id)
-    fake.files.held[end.url] = None
+    order = probes.order_for(running)
+    fake.files.held |= {order.destination.url: None, aside(order).url: None}
     assert probes.sweep(running.deadline) == []
     assert Probe.objects.exists()
     probes.sweep(running.deadline + timedelta(seconds=1))
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert running.worker in transfer.error
-    assert incoming(fake) == []
+    assert fake.files.held == {}
 
 
 def test_the_sweep_sends_again_what_nobody_took(probe, settings):
@@ -198,6 +199,23 @@ def test_a_file_that_cannot_be_deleted_is_tried_again_until_it_is_gone(probe, fa
     probes.sweep(again.next_try)
     assert not Leftover.objects.exists()
     assert incoming(fake) == []
+
+
+def test_what_a_dead_worker_left_at_an_endpoint_that_is_down_is_tried_again(
+    probe, fake, monkeypatch
+):
+    def refuse(end: object, order: object) -> None:
+        raise MoverError(Where.DESTINATION, "no route to host")
+
+    running = claimed(probe)
+    with monkeypatch.context() as patched:
+        patched.setattr(fake.files, "delete", refuse)
+        probes.sweep(running.deadline + timedelta(seconds=1))
+    order = probes.order_for(running)
+    left = {f"{one.endpoint.base_url}/{one.path}" for one in Leftover.objects.all()}
+    assert left == {order.destination.url, aside(order).url}
+    probes.sweep(timezone.now() + timedelta(minutes=2))
+    assert not Leftover.objects.exists()
 
 
 def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):

@@ -54,7 +54,7 @@ class Meanwhile(HttpTpc):
 def slow_order(pair: Pair, road: Road, mode: str, **wishes: object) -> Order:
     """Return an order whose bytes take the slow road, between the servers only."""
     order = pair.order(mode=mode, bytes=BIG_BYTES, **wishes)
-    HttpTpc().files.put(order.source, order)
+    HttpTpc().files.put(order, Watch())
     passive, server = (
         ("source", pair.source) if mode == "pull" else ("destination", pair.destination)
     )
@@ -165,7 +165,7 @@ def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(
     """A hole in the way of the servers, as a firewall makes it; our own way is whole."""
     limits = Limits(connect=1, answer=1, stall=6, total=20)
     order = mortal.order(limits=limits)
-    HttpTpc().files.put(order.source, order)
+    HttpTpc().files.put(order, Watch())
     with socket.create_server(("127.0.0.1", 0)) as hole:
         address = f"http://127.0.0.1:{hole.getsockname()[1]}/f"
         mover = HttpTpc()
@@ -267,7 +267,7 @@ def test_a_stop_ends_a_transfer_at_once_and_leaves_nothing(
 
 def test_a_stop_ends_a_transfer_over_tls_at_once(guarded: Pair, slow_road: Road) -> None:
     order, watch = guarded.order(bytes=BIG_BYTES), Watch()
-    HttpTpc().files.put(order.source, order)
+    HttpTpc().files.put(order, Watch())
     address = slow_road(guarded.source).url.replace("http://127.0.0.1", "https://localhost")
     url = order.source.url.replace(guarded.source.url, address)
     slow = replace(order.source, url=url, base_url=f"{address}/base")

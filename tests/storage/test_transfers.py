@@ -30,7 +30,7 @@ def mover() -> HttpTpc:
 def move(mover: HttpTpc, order: Order) -> Receipt:
     """Put the source file where it is missing, and move without what comes after."""
     if mover.files.stat(order.source, order) is None:
-        mover.files.put(order.source, order)
+        mover.files.put(order, Watch())
     return mover.move(order, Watch())
 
 
@@ -222,7 +222,7 @@ def test_a_source_of_the_right_size_with_other_content_is_no_test_file(
     plain: Pair, mover: HttpTpc
 ) -> None:
     order = plain.order(bytes=2_000_003)
-    mover.files.put(order.source, order)
+    mover.files.put(order, Watch())
     path = plain.source.data / "base" / "source" / "2000003"
     path.write_bytes(b"x" + path.read_bytes()[1:])
     fails(measure(mover, order, Watch()), Where.SOURCE, "adler32", permanent=True)
@@ -236,7 +236,7 @@ def test_a_source_of_the_right_size_with_other_content_is_no_test_file(
 
 def test_a_source_of_the_wrong_size_is_put_anew(plain: Pair, mover: HttpTpc) -> None:
     order = plain.order(bytes=2_000_005)
-    mover.files.put(order.source, order)
+    mover.files.put(order, Watch())
     path = plain.source.data / "base" / "source" / "2000005"
     path.write_bytes(b"short")
     assert measure(mover, order, Watch()).receipt
@@ -248,9 +248,9 @@ class CountingFiles(WebDav):
 
     puts = 0
 
-    def put(self, end: End, order: Order) -> None:
+    def put(self, order: Order, watch: Watch) -> None:
         self.puts += 1
-        super().put(end, order)
+        super().put(order, watch)
 
 
 def test_twenty_threads_upload_the_same_source_file_once(plain: Pair) -> None:
@@ -279,7 +279,7 @@ def test_a_failed_upload_leaves_nothing_at_the_source(authority: Authority) -> N
         pair.source.make_directory("base/source/2000000/in-the-way")
         order = pair.order()
         with pytest.raises(MoverError, match="MOVE ") as caught:
-            HttpTpc().files.put(order.source, order)
+            HttpTpc().files.put(order, Watch())
         assert caught.value.where == Where.SOURCE
         assert not list(pair.source.data.rglob("*.part"))
     finally:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from sonar import movers, probes, results, scheduler
+from sonar import movers, probes, scheduler
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers.base import MoverError, Receipt, Stopped, Watch
 from sonar.movers.measure import Outcome
@@ -89,12 +89,11 @@ def show(probe: Probe, console: Console) -> Outcome:
 def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     """Keep the result and say it in one line; raise CommandError unless it was measured."""
     if isinstance(outcome.error, Stopped):
+        probes.finish(probe, outcome)
         probes.drop(probe)
-        note = f" {outcome.leftover} (the sweep will try again)" if outcome.leftover else ""
-        if outcome.leftover:
-            results.note_leftover(probe, outcome.leftover, timezone.now())
-        raise CommandError(f"Stopped; nothing was recorded.{note}", returncode=130)
-    results.end_probe(probe, outcome, timezone.now())
+        left = f" Left behind for the sweep: {outcome.leftover}." if outcome.leftover else ""
+        raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
+    probes.finish(probe, outcome)
     if outcome.receipt is None:
         raise CommandError(failure(outcome.error))
     console.print(success(probe, outcome.receipt))
