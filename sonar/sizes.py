@@ -4,17 +4,14 @@ begin at zero, which `problems` and a trigger in the database check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Protocol
 
 
 class SizeRange(Protocol):
     name: str
     from_bytes: int
     test_bytes: int
-
-
-Class = TypeVar("Class", bound=SizeRange)
 
 
 def problems(classes: Iterable[SizeRange]) -> list[str]:
@@ -35,10 +32,3 @@ def problems(classes: Iterable[SizeRange]) -> list[str]:
                 f"range [{lower.from_bytes}, {'infinity' if end is None else end})"
             )
     return found
-
-
-def class_of(size_bytes: int, classes: Sequence[Class]) -> Class:
-    """Return the class that a file of this size falls into."""
-    return max(
-        (one for one in classes if one.from_bytes <= size_bytes), key=lambda one: one.from_bytes
-    )

@@ -20,15 +20,6 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * _DURATION_SECONDS[match[2]])
 
 
-def format_duration(duration: timedelta) -> str:
-    """Write what parse_duration reads, in the largest unit that stays whole."""
-    seconds = round(duration.total_seconds())
-    for unit in ("d", "h", "m"):
-        if seconds and seconds % _DURATION_SECONDS[unit] == 0:
-            return f"{seconds // _DURATION_SECONDS[unit]}{unit}"
-    return f"{seconds}s"
-
-
 def three_digits(value: float) -> str:
     """Write a number with three significant digits and no exponent: 0.0123, 4.70, 1 230."""
     if value == 0:

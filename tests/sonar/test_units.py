@@ -1,0 +1,105 @@
+"""Numbers, durations, ages and windows as people read and write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar import sizes, units, windows
+from sonar.models import SizeClass
+
+NOW = datetime(2026, 11, 20, 4, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0, "0"),
+        (4.7, "4.70"),
+        (0.9996, "1.00"),
+        (0.01234, "0.0123"),
+        (12.34, "12.3"),
+        (99.96, "100"),
+        (1234.5, "1\u2009230"),
+        (-4.7, "-4.70"),
+    ],
+)
+def test_three_significant_digits(value: float, written: str):
+    assert units.three_digits(value) == written
+
+
+@given(st.floats(min_value=1e-6, max_value=1e9))
+def test_three_digits_lose_at_most_half_of_the_third(value: float):
+    written = float(units.three_digits(value).replace("\u2009", ""))
+    assert abs(written - value) <= 0.0051 * value
+
+
+@pytest.mark.parametrize(
+    ("size", "written"),
+    [(10, "10 B"), (20_000, "20.0 kB"), (2 * 10**7, "20.0 MB"), (2 * 10**9, "2.00 GB")],
+)
+def test_a_megabyte_is_a_million_bytes(size: int, written: str):
+    assert units.format_bytes(size) == written
+    assert units.format_rate(4_700_000) == "4.70 MB/s"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("10m", 600), ("6h", 21600), (" 7d ", 604800)]
+)
+def test_durations_are_read(text: str, seconds: int):
+    assert units.parse_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "10", "0m", "-1m", "1.5h", "1w", "ten m", "99999999d"])
+def test_what_is_no_duration_is_said(text: str):
+    with pytest.raises(ValueError, match="is not a duration: write a number and s, m, h or d"):
+        units.parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [(-5, "just now"), (0, "just now"), (59, "59 s ago"), (60, "1 min ago"), (3 * 3600, "3 h ago")],
+)
+def test_ages_are_said_as_on_shift(seconds: int, written: str):
+    assert units.format_age(timedelta(seconds=seconds)) == written
+    assert units.format_age(timedelta(hours=47)) == "47 h ago"
+    assert units.format_age(timedelta(hours=48)) == "2 d ago"
+
+
+@pytest.mark.parametrize("name", windows.PRESETS)
+def test_a_preset_holds_every_result_up_to_now_and_ends_with_the_minute(name: str):
+    window = windows.preset(name, NOW)
+    assert window.start < NOW < window.end == NOW.replace(minute=1, second=0)
+    assert window.end - window.start == units.parse_duration(name)
+    assert windows.preset(name, NOW + timedelta(seconds=29)) == window
+
+
+def test_a_window_does_not_end_before_it_begins():
+    with pytest.raises(ValueError, match="from must be before to"):
+        windows.Window(NOW, NOW)
+
+
+def test_times_are_utc_whatever_zone_they_were_written_in():
+    assert windows.parse_time("2026-11-20T05:00:30+01:00") == NOW
+    assert windows.parse_time("2026-11-20 04:00:30") == NOW
+    east = NOW.astimezone(timezone(timedelta(hours=9)))
+    assert windows.format_time(east) == "2026-11-20T04:00:30Z"
+    with pytest.raises(ValueError, match="is not a time: write ISO 8601"):
+        windows.parse_time("yesterday")
+
+
+def named(name: str, from_bytes: int, test_bytes: int) -> SizeClass:
+    return SizeClass(name=name, from_bytes=from_bytes, test_bytes=test_bytes)
+
+
+def test_problems_of_size_classes_are_sentences():
+    small, large = named("small", 0, 20), named("large", 100, 2000)
+    assert sizes.problems([large, small]) == []
+    assert sizes.problems([]) == ["there must be at least one size class"]
+    assert "must begin at 0 bytes" in sizes.problems([large])[0]
+    assert "begin at the same size" in sizes.problems([small, named("other", 0, 20), large])[0]
+    assert "must lie in its range [0, 100)" in sizes.problems([named("small", 0, 100), large])[0]
+    assert "[100, infinity)" in sizes.problems([small, named("large", 100, 99)])[0]
