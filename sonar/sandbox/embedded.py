@@ -77,20 +77,26 @@ def give_to_database_user(*directories: Path) -> None:
 
 
 def make_cluster(data: Path) -> None:
-    """Make the database directory at the first start."""
-    data.mkdir(parents=True, mode=0o700)
-    give_to_database_user(data)
-    command = [postgres_binary("initdb"), "-D", str(data), "-U", "sonar", "--auth=trust"]
+    """Make the database directory at the first start.
+
+    It is made beside its place and then renamed: a start that is broken off meanwhile leaves
+    nothing that a later one would take for a database.
+    """
+    unfinished = data.with_name(f"{data.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True, mode=0o700)
+    give_to_database_user(unfinished)
+    command = [postgres_binary("initdb"), "-D", str(unfinished), "-U", "sonar", "--auth=trust"]
     made = subprocess.run(
         as_database_user([*command, "--encoding=UTF8", "--locale=C", "--no-sync"]),
         capture_output=True,
         text=True,
         check=False,
-        cwd=data,
+        cwd=unfinished,
     )
     if made.returncode != 0:
-        data.rmdir() if not any(data.iterdir()) else None
         raise StartError(f"PostgreSQL could not make its directory {data}:\n{made.stderr}")
+    unfinished.rename(data)
 
 
 def database_answers(url: str) -> bool:
@@ -104,7 +110,7 @@ def database_answers(url: str) -> bool:
 @contextlib.contextmanager
 def postgres(data: Path, sockets: Path, log: Path, *options: str) -> Iterator[str]:
     """Run PostgreSQL on this directory; give its URL. ``options`` are name=value settings."""
-    if not (data / "PG_VERSION").is_file():
+    if not data.exists():
         make_cluster(data)
     settings = [f"unix_socket_directories={sockets}", "listen_addresses=", *options]
     command = [postgres_binary("postgres"), "-D", str(data)]

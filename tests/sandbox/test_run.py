@@ -207,15 +207,15 @@ def test_a_second_sonar_in_the_same_home_is_refused(run: Run):
         assert second.said.startswith(f"Sonar already runs in {run.home}")
 
 
-@pytest.mark.whole
-def test_a_busy_port_is_one_sentence(run: Run, tmp_path: Path):
-    port = int(run.url.rpartition(":")[2])
-    with Run(tmp_path / "home", port) as second:
-        assert second.process.wait(20) == 1
-        assert second.said.strip() == (
-            f"Sonar cannot listen on port {port} (Address already in use): "
-            "choose another one, like `make run PORT=8042`."
-        )
+def test_a_busy_port_is_one_sentence(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with Run(tmp_path / "home", port) as second:
+            assert second.process.wait(20) == 1
+            assert second.said.strip() == (
+                f"Sonar cannot listen on port {port} (Address already in use): "
+                "choose another one, like `make run PORT=8042`."
+            )
 
 
 @pytest.mark.whole
@@ -275,6 +275,28 @@ def test_a_missing_postgresql_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     with pytest.raises(processes.StartError, match=r"no PostgreSQL .* set DATABASE_URL"):
         embedded.postgres_binary("postgres")
+
+
+def test_a_first_start_that_is_broken_off_does_not_spoil_the_next(tmp_path: Path, monkeypatch):
+    """Ctrl-C while the database is made, as the launcher sees it."""
+
+    def broken_off(command: list[str], **_: object) -> None:
+        directory = Path(command[command.index("-D") + 1])
+        (directory / "PG_VERSION").write_text("16")
+        raise KeyboardInterrupt
+
+    tmp_path.chmod(0o755)
+    data = tmp_path / "postgres"
+    with monkeypatch.context() as patched:
+        patched.setattr(embedded.subprocess, "run", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            embedded.make_cluster(data)
+    assert not data.exists()
+    with (
+        embedded.socket_directory() as sockets,
+        embedded.postgres(data, sockets, tmp_path / "log") as url,
+    ):
+        assert embedded.database_answers(url)
 
 
 def test_a_service_that_does_not_start_shows_its_last_words(tmp_path: Path):
