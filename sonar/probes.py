@@ -16,8 +16,7 @@ from django.utils import timezone
 
 from sonar import movers, results
 from sonar.models import Endpoint, Leftover, Probe
-from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where
-from sonar.movers.base import Watch as MoverWatch
+from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where, part_of
 from sonar.movers.content import adler32
 from sonar.movers.measure import Outcome, measure
 
@@ -35,18 +34,18 @@ class Running:
     """The transfers that run in this process, so that its end can stop them."""
 
     def __init__(self) -> None:
-        self._watches: set[MoverWatch] = set()
+        self._watches: set[Watch] = set()
         self._lock = threading.Lock()
         self.stopping = False
 
-    def add(self, watch: MoverWatch) -> None:
+    def add(self, watch: Watch) -> None:
         with self._lock:
             self._watches.add(watch)
             stopping = self.stopping
         if stopping:
             watch.stop()
 
-    def remove(self, watch: MoverWatch) -> None:
+    def remove(self, watch: Watch) -> None:
         with self._lock:
             self._watches.discard(watch)
 
@@ -68,7 +67,7 @@ def run(probe_id: UUID) -> None:
     probe = claim(probe_id, timezone.now())
     if probe is None:
         return
-    watch = MoverWatch(_progress_writer(probe))
+    watch = Watch(_progress_writer(probe))
     running.add(watch)
     try:
         outcome = carry_out(probe, watch)
@@ -100,7 +99,7 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
     return probe if taken else None
 
 
-def carry_out(probe: Probe, watch: MoverWatch) -> Outcome:
+def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
     release_connection()
     began = time.monotonic()
@@ -142,7 +141,7 @@ def drop(probe: Probe) -> None:
 def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants; raises MoverError without a credential."""
     return Order(
-        source=end_at(Where.SOURCE, probe.source, f"sonar/source/{probe.bytes}"),
+        source=end_at(Where.SOURCE, probe.source, source_path(probe)),
         destination=end_at(Where.DESTINATION, probe.destination, incoming_path(probe)),
         bytes=probe.bytes,
         adler32=adler32(probe.bytes),
@@ -152,6 +151,11 @@ def order_for(probe: Probe) -> Order:
         ca_bundle=settings.SONAR_CA_BUNDLE,
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
+
+
+def source_path(probe: Probe) -> str:
+    """Name the source file, which the tests of one size share."""
+    return f"sonar/source/{probe.bytes}"
 
 
 def incoming_path(probe: Probe) -> str:
@@ -211,8 +215,9 @@ def sweep(now: datetime) -> list[UUID]:
 
 def clean_up_after(probe: Probe) -> None:
     """Delete what the worker of a probe may have left: at the destination, and half uploaded."""
-    part = f"sonar/source/{probe.bytes}.{probe.id}.part"  # as movers.base.aside names it
-    for endpoint, path in ((probe.destination, incoming_path(probe)), (probe.source, part)):
+    incoming = incoming_path(probe)
+    part = part_of(source_path(probe), incoming)
+    for endpoint, path in ((probe.destination, incoming), (probe.source, part)):
         if why := delete(endpoint, path, probe.mover):
             keep_leftover(endpoint, path, probe.mover, why)
 

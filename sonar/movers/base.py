@@ -91,12 +91,16 @@ class Order:
 
 
 def aside(order: Order) -> End:
-    """Return where the source file is uploaded to before it is moved into its place.
+    """Return where the source file is uploaded to before it is moved into its place."""
+    return replace(order.source, url=part_of(order.source.url, order.destination.url))
+
+
+def part_of(source: str, destination: str) -> str:
+    """Name a half-uploaded source file, given the URLs or paths of both files of an order.
 
     Known from the order alone, so that the file can be deleted if its worker died meanwhile.
     """
-    name = order.destination.url.rpartition("/")[2]
-    return replace(order.source, url=f"{order.source.url}.{name}.part")
+    return f"{source}.{destination.rpartition('/')[2]}.part"
 
 
 @dataclass(frozen=True)
