@@ -72,8 +72,10 @@ def database(url: str, pool_size: int) -> dict[str, Any]:
     if parsed["ENGINE"] != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://...")
     if pool_size:
-        pool = {"min_size": 0, "max_size": pool_size, "timeout": 30}
+        # After a restart of PostgreSQL the pool must go on trying for longer than a client waits.
+        pool = {"min_size": 0, "max_size": pool_size, "timeout": 5, "reconnect_timeout": 10}
         parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": pool}
+    parsed["CONN_HEALTH_CHECKS"] = True
     return parsed
 
 
@@ -114,13 +116,14 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "rest_framework",
+    "knox",
     "sonar",
     "matrix",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.middleware.gzip.GZipMiddleware",
+    "matrix.api.compression.QuickGZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -169,11 +172,20 @@ SONAR_PUBLIC_READ = envbool("SONAR_PUBLIC_READ", default=True)
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    # The first one says what a 401 asks for.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "matrix.api.tokens.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["matrix.api.access.MayRead"],
     "EXCEPTION_HANDLER": "matrix.api.errors.as_json",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
+
+# Tokens of scripts (sonar.tokens): Sonar's own table stands in for Knox's, migrations and all.
+KNOX_TOKEN_MODEL = "sonar.Token"  # noqa: S105 - the name of a model
+REST_KNOX = {"TOKEN_PREFIX": "sonar_"}
+MIGRATION_MODULES = {"knox": None}
 
 # What movers are given: CA certificates to trust, and bearer tokens by credential name.
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
@@ -186,11 +198,22 @@ SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 
+# Results are kept by the month: a month goes when it ended more than this many days ago.
+SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400)
+SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
+# Columns of segments that each web process keeps in memory.
+SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)
+KEEP_MONTHS_SECONDS = 3600
+
 CELERY_BROKER_URL = celery_broker(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
+# their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
+CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
 CELERY_TASK_ROUTES = {"sonar.tasks.transfer": {"queue": "transfers"}}
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_BEAT_SCHEDULE = {
@@ -203,6 +226,16 @@ CELERY_BEAT_SCHEDULE = {
         "task": "sonar.tasks.sweep",
         "schedule": SONAR_SWEEP_SECONDS,
         "options": {"expires": SONAR_SWEEP_SECONDS * 2},
+    },
+    "seal": {
+        "task": "sonar.tasks.seal",
+        "schedule": SONAR_SEAL_SECONDS,
+        "options": {"expires": SONAR_SEAL_SECONDS},
+    },
+    "keep_months": {
+        "task": "sonar.tasks.keep_months",
+        "schedule": KEEP_MONTHS_SECONDS,
+        "options": {"expires": KEEP_MONTHS_SECONDS},
     },
 }
 

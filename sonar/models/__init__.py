@@ -3,10 +3,13 @@
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Leftover, Probe
 from sonar.models.registry import Downtime, Endpoint, Site, SizeClass
+from sonar.models.segment import DirtyMark, Segment
+from sonar.models.token import Token
 from sonar.models.transfer import Profile, Transfer
 from sonar.models.version import Version
 
 __all__ = [
+    "DirtyMark",
     "Downtime",
     "Endpoint",
     "Leftover",
@@ -15,8 +18,10 @@ __all__ = [
     "Probe",
     "Profile",
     "Schedule",
+    "Segment",
     "Site",
     "SizeClass",
+    "Token",
     "Transfer",
     "Version",
 ]

@@ -54,7 +54,7 @@ class Probe(models.Model):
             ),
         ]
         indexes = [
-            # probes.sweep: running past the deadline, and queued but never taken.
+            # sweeping.sweep: running past the deadline, and queued but never taken.
             models.Index(fields=["deadline"], name="probe_deadline"),
             models.Index(fields=["sent_at"], condition=Q(state="queued"), name="probe_queued"),
         ]
@@ -64,7 +64,7 @@ class Probe(models.Model):
 
 
 class Leftover(models.Model):
-    """A file of ours at an endpoint that could not be deleted yet; probes.sweep tries again."""
+    """A file of ours at an endpoint that could not be deleted yet; sonar.leftovers tries again."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
     path = models.CharField(max_length=200, help_text="Below the base URL of the endpoint.")

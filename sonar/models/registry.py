@@ -119,6 +119,12 @@ class Endpoint(models.Model):
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(condition=Q(name__regex=NAME), name="endpoint_name_is_plain"),
+            # A segment has two bytes for each end of a link.
+            models.CheckConstraint(
+                condition=Q(id__lte=65535),
+                name="endpoint_id_has_16_bits",
+                violation_error_message="Sonar keeps at most 65535 endpoints, retired ones too.",
+            ),
             models.CheckConstraint(
                 condition=Q(base_url__regex=BASE_URL), name="endpoint_base_url_is_plain"
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
@@ -46,6 +47,8 @@ class Profile(models.Model):
                 nulls_distinct=False,
                 name="profile_once",
             ),
+            # A segment has two bytes for it.
+            models.CheckConstraint(condition=Q(id__lte=65535), name="profile_id_has_16_bits"),
             models.CheckConstraint(
                 condition=Q(ip_version__isnull=True) | Q(ip_version__in=[4, 6]),
                 name="profile_ip_version_is_4_or_6",
@@ -60,8 +63,23 @@ class Profile(models.Model):
         return f"{self.mover} {self.mode}, {self.streams} streams, {self.origin}"
 
 
+def reference(to: type[models.Model] | str) -> models.ForeignKey[Any, Any]:
+    """Refer to a row of the registry without a constraint and an index of its own.
+
+    A trigger checks each statement as a whole (migration 0003): constraints look at every
+    row, which costs as much as writing it, and lock the registry when a partition goes.
+    """
+    return models.ForeignKey(
+        to, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
+    )
+
+
 class Transfer(models.Model):
-    """One file sent once, finished. Rows are added, never changed."""
+    """One file sent once, finished. Rows enter by sonar.results and are not changed.
+
+    The table has a partition for each UTC month (sonar.partitions); its primary key there is
+    (id, started_at), and sonar.results sees to it that an id is stored once.
+    """
 
     class State(models.TextChoices):
         DONE = "done"
@@ -75,10 +93,10 @@ class Transfer(models.Model):
         CONTROL = "control"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    source = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
-    destination = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
-    size_class = models.ForeignKey(SizeClass, on_delete=models.PROTECT)
-    profile = models.ForeignKey(Profile, on_delete=models.PROTECT)
+    source = reference(Endpoint)
+    destination = reference(Endpoint)
+    size_class = reference(SizeClass)
+    profile = reference(Profile)
     state = models.CharField(max_length=6, choices=State)
     started_at = models.DateTimeField()
     seconds = models.FloatField(help_text="Of the whole transfer, as seen by who asked for it.")
@@ -106,8 +124,12 @@ class Transfer(models.Model):
             ),
         ]
         indexes = [
-            # matrix.grid: one size class in a window.
-            models.Index(fields=["size_class", "started_at"], name="transfer_class_started"),
+            # sonar.segments: the raw rows of an hour; lists: the newest first.
+            models.Index(fields=["started_at", "size_class"], name="transfer_started_class"),
+            # One link over time.
+            models.Index(
+                fields=["source", "destination", "started_at"], name="transfer_link_started"
+            ),
         ]
 
     def __str__(self) -> str:

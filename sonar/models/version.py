@@ -8,10 +8,10 @@ from django.db import models
 class Version(models.Model):
     """A counter, raised in the transaction of what it counts.
 
-    ``registry`` and ``results`` are raised by triggers (migration 0002) on every statement
-    that changes those tables, whoever sends it; ``schedule`` notes the version of the
-    registry that scheduler.follow_registry has followed. The price: transactions that write
-    results wait for each other's commit, so writers put them in batches.
+    ``registry`` is raised by triggers (migration 0002) on every statement that changes its
+    tables, whoever sends it; ``schedule`` notes the version of the registry that
+    scheduler.follow_registry has followed. Results have no counter, as their writers would
+    wait for each other: their dirty marks and segments say what has changed.
     """
 
     name = models.CharField(max_length=20, primary_key=True)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
+from uuid import uuid4
 
+from sonar import results
 from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass, Transfer
 
 NOW = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
@@ -93,11 +95,12 @@ def transfer(
     """Record one transfer; a rate of None is a failed one."""
     state = state or ("failed" if rate_mb_s is None else "done")
     nbytes = SIZES[size]
-    return Transfer.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name=size),
-        profile=made or profile(),
+    result = results.Result(
+        id=uuid4(),
+        source_id=source.id,
+        destination_id=destination.id,
+        size_class_id=SizeClass.objects.get(name=size).id,
+        profile_id=(made or profile()).id,
         state=state,
         started_at=NOW - ago,
         seconds=nbytes / (rate_mb_s * MB) if rate_mb_s else 10.0,
@@ -105,6 +108,8 @@ def transfer(
         error="" if state == "done" else "503 Service Unavailable",
         error_where="" if state == "done" else "destination",
     )
+    results.store([result])
+    return Transfer.objects.get(id=result.id)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,70 @@
+"""COPY: rows into PostgreSQL, and rows of fixed width out of it straight into numpy columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+import numpy as np
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.backends.postgresql.operations import DatabaseOperations
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+from psycopg import Copy, Cursor
+from psycopg.sql import SQL, Composed
+
+# Types of PostgreSQL's binary format, by the width that each has there.
+INTEGER = ">i8"
+SHORT = ">i4"
+FLOAT = ">f8"
+FLAG = "?"
+TIME = ">i8"
+
+_SIGNATURE_BYTES = 19
+_TRAILER_BYTES = 2
+_EPOCH_2000_MS = 946_684_800_000
+
+
+@contextmanager
+def copying(statement: str | SQL | Composed) -> Iterator[Copy]:
+    """Run a COPY; its errors are Django's, as those of other statements."""
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cast("Cursor[Any]", cursor).copy(cast("SQL", statement)) as copy,
+    ):
+        yield copy
+
+
+def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, str]) -> NDArray[np.void]:
+    """Return the fields of a queryset as a record array; one SQL statement, no Python rows.
+
+    ``fields`` gives the type of each; none may be NULL, as the rows must have one width.
+    A binary COPY costs about a tenth of fetching tuples.
+    """
+    try:
+        sql, params = queryset.values_list(*fields).query.sql_with_params()
+    except EmptyResultSet:
+        return np.empty(0, dtype=_row(fields))
+    operations = cast("DatabaseOperations", connection.ops)
+    # A cursor that logs queries takes no parameters here, hence the composed text.
+    with copying(operations.compose_sql(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)", params)) as copy:
+        payload = b"".join(copy)
+    row = _row(fields)
+    count = (len(payload) - _SIGNATURE_BYTES - _TRAILER_BYTES) // row.itemsize
+    return np.frombuffer(payload, row, count, _SIGNATURE_BYTES)
+
+
+def _row(fields: Mapping[str, str]) -> np.dtype[np.void]:
+    """Return the layout of a row: a field count, then each value behind its length."""
+    parts = [("fields", ">i2")]
+    for name, kind in fields.items():
+        parts += [(f"{name} width", ">i4"), (name, kind)]
+    return np.dtype(parts)
+
+
+def unix_ms(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Turn PostgreSQL's microseconds since 2000 into Unix milliseconds, rounded down."""
+    return times.astype(np.int64) // 1000 + _EPOCH_2000_MS
