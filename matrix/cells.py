@@ -1,14 +1,17 @@
-"""The cells of a matrix: samples and promises of links, pooled by row and column."""
+"""The cells of a matrix: results and promises of links, pooled by row and column."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix import statistics
 from matrix.places import Axis, Links
-from matrix.statistics import Flags, Floats, Integers, Samples
+from matrix.pooling import Pooling
+from matrix.statistics import Flags, Floats, Integers, Reduced
 from sonar.units import MB
 
 # A cell has one state; Cells.state holds its index in this tuple.
@@ -16,6 +19,8 @@ STATES = ("measured", "failed", "stale", "untested", "down", "not_applicable")
 MEASURED, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))
 # A cell is stale when its last result is older than this many intervals of its mesh.
 STALE_AFTER_INTERVALS = 2
+
+States = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -32,99 +37,90 @@ class Cells:
     ok: Integers
     failed: Integers
     last: Floats
-    state: Integers
+    state: States
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Which links are in the matrix, and the cell of each, numbered row by row.
+    """Which links are in the matrix, in which row and column; arrays of shape (places, places).
 
-    ``applicable`` links are tested by a mesh or have results; ``promise`` is the interval in
-    seconds at which a mesh tests them, infinity for no mesh.
+    ``newest`` is when the last result of each link started, in Unix ms, 0 for none;
+    ``promise`` the interval in seconds at which a mesh tests it, infinity for no mesh. Links
+    with either are ``applicable``. Those that the filters keep out have neither.
     """
 
+    links: Links
     rows: Axis
     columns: Axis
-    cell: Integers
-    applicable: Flags
+    newest: Integers
     promise: Floats
+    applicable: Flags
 
     @classmethod
     def around(
-        cls, links: Links, with_results: Integers, promise: Floats, grouping: tuple[str, str]
+        cls, links: Links, newest: Integers, promise: Floats, grouping: tuple[str, str]
     ) -> Frame:
         """Lay out the rows and columns of the links that have a result or a promise."""
-        applicable = np.isfinite(promise)
-        applicable[with_results] = True
-        rows = Axis.along(links.places, links.sources(applicable), grouping[0])
-        columns = Axis.along(links.places, links.destinations(applicable), grouping[1])
-        cell = (rows.of[:, None] * len(columns.groups) + columns.of[None, :]).ravel()
-        return cls(rows, columns, cell, applicable, promise)
+        applicable = np.isfinite(promise) | (newest > 0)
+        sources, destinations = links.sources(applicable), links.destinations(applicable)
+        rows = columns = Axis.along(links.places, sources, grouping[0])
+        if grouping[0] != grouping[1] or not np.array_equal(sources, destinations):
+            columns = Axis.along(links.places, destinations, grouping[1])
+        return cls(links, rows, columns, newest, promise, applicable)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.rows.groups), len(self.columns.groups)
+    def pooling(self) -> Pooling:
+        shape = len(self.rows.groups), len(self.columns.groups)
+        numbering = self.links.numbering
+        return Pooling(numbering, self.rows.of, self.columns.of, self.newest > 0, shape)
 
-    @property
-    def size(self) -> int:
-        return self.shape[0] * self.shape[1]
+    def pool(self, by: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        """Make one of the values of each cell's links."""
+        return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
 
-    def any_link(self, links: Flags) -> Flags:
-        """Return the cells in which at least one of these links lies."""
-        cells = np.zeros(self.size, dtype=bool)
-        cells[self.cell[links]] = True
-        return cells
+    def cells(self, reduced: Reduced, down: Flags, stat: str, moment: float) -> Cells:
+        """Return the cells as they stand at a moment (Unix time).
 
-    def promises(self) -> Floats:
-        """Return the shortest promise in each cell."""
-        shortest = np.full(self.size, np.inf)
-        here = self.applicable
-        np.minimum.at(shortest, self.cell[here], self.promise[here])
-        return shortest
-
-    def cells(
-        self, samples: Samples, started: Floats, down: Flags, stat: str, moment: float
-    ) -> Cells:
-        """Reduce samples to cells as they stand at a moment (Unix time).
-
-        ``started`` is the Unix time of each sample; ``down`` says which links have an end in
-        a declared downtime.
+        ``down`` says which links have an end in a declared downtime.
         """
-        done = samples.done
-        ok = statistics.count(done.cell, self.size)
-        failed = statistics.count(samples.cell, self.size) - ok
-        last = statistics.maximum(samples.cell, started, self.size)
+        newest = self.pool(np.maximum, self.newest)
+        last = np.where(newest > 0, newest / 1000, np.nan)
+        mean = reduced.mean / MB
         return Cells(
-            value=self._value(stat, samples, done, moment - last).reshape(self.shape),
-            mean=(statistics.rates("mean", done, self.size) / MB).reshape(self.shape),
-            std=(statistics.rates("std", done, self.size) / MB).reshape(self.shape),
-            ok=ok.reshape(self.shape),
-            failed=failed.reshape(self.shape),
-            last=last.reshape(self.shape),
-            state=self._states(ok, failed, moment - last, down).reshape(self.shape),
+            value=mean if stat == "mean" else value(stat, reduced, moment - last),
+            mean=mean,
+            std=reduced.std / MB,
+            ok=reduced.ok,
+            failed=reduced.failed,
+            last=last,
+            state=self._states(reduced, moment - last, down),
         )
 
-    def _value(self, stat: str, samples: Samples, done: Samples, age: Floats) -> Floats:
-        if stat == "last":
-            return age
-        if stat not in ("count", "success"):
-            return statistics.rates(stat, done, self.size) / MB
-        tests = statistics.count(samples.cell, self.size)
-        if stat == "count":
-            return np.where(tests > 0, tests, np.nan)
-        return 100 * statistics.ratio(statistics.count(done.cell, self.size), tests)
-
-    def _states(self, ok: Integers, failed: Integers, age: Floats, down: Flags) -> Integers:
+    def _states(self, reduced: Reduced, age: Floats, down: Flags) -> States:
         """Judge each cell; a group is down or not applicable only if all its links are."""
-        up = self.any_link(self.applicable & ~down)
-        return np.select(
-            [
-                ~self.any_link(self.applicable),
-                ~up,
-                (ok > 0) & (age > STALE_AFTER_INTERVALS * self.promises()),
-                ok > 0,
-                failed > 0,
-            ],
-            [NOT_APPLICABLE, DOWN, STALE, MEASURED, FAILED],
-            default=UNTESTED,
-        )
+        stale = age > STALE_AFTER_INTERVALS * self.pool(np.minimum, self.promise)
+        judgements = {
+            FAILED: reduced.failed > 0,
+            MEASURED: reduced.ok > 0,
+            STALE: (reduced.ok > 0) & stale,
+            DOWN: ~self.pool(np.logical_or, self.applicable & ~down),
+            NOT_APPLICABLE: ~self.pool(np.logical_or, self.applicable),
+        }
+        states = np.full(age.shape, UNTESTED, dtype=np.uint8)
+        for state, where in judgements.items():
+            np.putmask(states, where, state)
+        return states
+
+
+def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
+    """Return a statistic in the unit that Grid gives it."""
+    if stat == "last":
+        return age
+    if stat == "std":
+        return reduced.std / MB
+    if stat in reduced.extras:
+        return reduced.extras[stat] / MB
+    tests = reduced.ok + reduced.failed
+    if stat == "count":
+        return np.where(tests > 0, tests, np.nan)
+    return 100 * statistics.ratio(reduced.ok, tests)

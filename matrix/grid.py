@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from matrix import raw, records, statistics
+from matrix import records, runs, statistics
 from matrix.cells import STATES, Cells, Frame
 from matrix.places import Group, Links
 from matrix.query import MatrixQuery
-from matrix.statistics import Averages, Flags, Floats, Samples
+from matrix.records import Versions
+from matrix.runs import Run
+from matrix.statistics import Averages, Flags
 from sonar.models import Downtime
 from sonar.windows import Window
 
@@ -53,32 +56,29 @@ class Grid:
 
 
 def version(query: MatrixQuery, now: datetime) -> str:
-    """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
-    asked = f"{query} {query.window_at(now)} {now:%Y-%m-%dT%H:%M}"
-    return f"{records.read_versions()}-{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+    """Return what changes whenever the answer may, for two small SQL queries: also the ETag."""
+    window = query.window_at(now)
+    asked = f"{query} {window} {now:%Y-%m-%dT%H:%M}"
+    changing = f"{records.read_versions()}-{runs.fingerprint(query.size, window)}"
+    return f"{changing}-{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
 
 
 def build(query: MatrixQuery, now: datetime, known_version: str = "") -> Grid:
     """Answer the query from the transfers that started in its window.
 
-    The number of SQL queries does not depend on the data. ``known_version`` spares one of
+    The number of SQL queries does not depend on the data. ``known_version`` spares two of
     them where the caller has just asked for the version.
     """
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
     window = query.window_at(now)
     moment = min(now, window.end)
-    links = Links(records.read_places())
+    versions = Versions(*known_version.split("-")[:2])
+    links = Links(records.read_places(versions))
     allowed = links.matching(query.filters)
-    frame, samples, started = lay_out(query, window, links, allowed)
-    down = Downtime.endpoints_down(moment)
-    cells = frame.cells(
-        samples,
-        started,
-        down=links.ends(place.id in down for place in links.places),
-        stat=query.stat,
-        moment=moment.timestamp(),
-    )
+    found = runs.read(query.size, window, query.filters, sizes=query.stat == "throughput")
+    frame = lay_out(query, links, found, allowed, versions)
+    cells = fill(query, frame, found, moment)
     return Grid(
         query=query,
         window=window,
@@ -93,16 +93,24 @@ def build(query: MatrixQuery, now: datetime, known_version: str = "") -> Grid:
 
 
 def lay_out(
-    query: MatrixQuery, window: Window, links: Links, allowed: Flags
-) -> tuple[Frame, Samples, Floats]:
-    """Read results and promises of the allowed links; return also when each result started."""
-    results = records.read_results(query, window)
-    number = links.numbers(results)
-    results, number = results[allowed[number]], number[allowed[number]]
-    promise = np.where(allowed, records.read_promises(query, links), np.inf)
-    frame = Frame.around(links, number, promise, (query.rows, query.columns))
-    samples = Samples(frame.cell[number], results["ok"], results["bytes"], results["seconds"])
-    return frame, samples, raw.unix_time(results["started_at"])
+    query: MatrixQuery, links: Links, found: Sequence[Run], allowed: Flags, versions: Versions
+) -> Frame:
+    """Make the rows and columns of the allowed links."""
+    promise = np.where(allowed, records.read_promises(query, links, versions), np.inf)
+    newest = links.numbering.newest(found) * allowed.reshape(links.shape)
+    return Frame.around(links, newest, promise.reshape(links.shape), (query.rows, query.columns))
+
+
+def fill(query: MatrixQuery, frame: Frame, found: Sequence[Run], moment: datetime) -> Cells:
+    """Compute the cells from the results, as they stand at a moment."""
+    links = frame.links
+    down = Downtime.endpoints_down(moment)
+    return frame.cells(
+        statistics.reduce(found, frame.pooling, statistics.EXTRAS & {query.stat}),
+        down=links.ends(place.id in down for place in links.places).reshape(links.shape),
+        stat=query.stat,
+        moment=moment.timestamp(),
+    )
 
 
 def idle(links: Links, allowed: Flags, applicable: Flags) -> tuple[str, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrix.filters import LINK_FILTERS, Filter, alternatives
-from matrix.statistics import Flags, Integers
+from matrix.pooling import Flags, Integers, Numbering
 
 ATTRIBUTES = ("site", "cloud", "tier", "country", "label")
 
@@ -57,6 +59,10 @@ class Group:
 
     @classmethod
     def of(cls, name: str, members: Sequence[Place]) -> Group:
+        if len(members) == 1:
+            one = members[0]
+            attributes = (one.site, one.cloud, one.tier, one.country, one.label)
+            return cls(name, *attributes, one.simulated)
         shared = {
             attribute: next(iter(values)) if len(values) == 1 else None
             for attribute in ATTRIBUTES
@@ -67,22 +73,35 @@ class Group:
 
 @dataclass(frozen=True)
 class Axis:
-    """The rows or the columns. ``of`` gives the group of each place, 0 for those not shown."""
+    """The rows or the columns. ``of`` gives the group of each place, -1 for those not shown.
+
+    ``order`` are the shown places group by group, ``starts`` where in it each group begins.
+    """
 
     groups: tuple[Group, ...]
     of: Integers
+    order: Integers
+    starts: Integers
 
     @classmethod
     def along(cls, places: Sequence[Place], shown: Flags, grouping: str) -> Axis:
         """Group the shown places, in the order of the groups' names."""
-        members: dict[str, list[Place]] = {}
-        for place in np.array(places, dtype=object)[shown]:
-            members.setdefault(place.group_name(grouping), []).append(place)
+        members: dict[str, list[int]] = {}
+        for index in np.flatnonzero(shown).tolist():
+            members.setdefault(places[index].group_name(grouping), []).append(index)
         names = sorted(members, key=str.casefold)
-        index = {name: number for number, name in enumerate(names)}
-        of = [index.get(place.group_name(grouping), 0) for place in places]
-        groups = tuple(Group.of(name, members[name]) for name in names)
-        return cls(groups, np.array(of, dtype=np.int64))
+        sizes = [len(members[name]) for name in names]
+        order = np.array([index for name in names for index in members[name]], dtype=np.int64)
+        of = np.full(len(places), -1, dtype=np.int64)
+        of[order] = np.repeat(np.arange(len(names)), sizes)
+        groups = tuple(Group.of(name, [places[one] for one in members[name]]) for name in names)
+        return cls(groups, of, order, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
+
+    def pool(self, by: np.ufunc, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Make one of the values of each group's places: their minimum, say."""
+        values = values.take(self.order, axis)
+        single = len(self.order) == len(self.groups)
+        return values if single else by.reduceat(values, self.starts, axis)
 
 
 @dataclass(frozen=True)
@@ -94,11 +113,26 @@ class Links:
 
     places: tuple[Place, ...]
 
+    @cached_property
+    def numbering(self) -> Numbering:
+        return Numbering(np.array([place.id for place in self.places], dtype=np.int64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.places), len(self.places)
+
     def numbers(self, rows: NDArray[np.void]) -> Integers:
-        """Return the links of records that carry source_id and destination_id."""
-        ids = np.array([place.id for place in self.places], dtype=np.int64)
-        source = np.searchsorted(ids, rows["source_id"])
-        return source * len(ids) + np.searchsorted(ids, rows["destination_id"])
+        """Return the links of records that carry source_id and destination_id.
+
+        A place that is not known (registered just now) gives link 0, which is never shown:
+        it leads from the first place to itself.
+        """
+        ids = self.numbering.ids
+        source, destination = (
+            np.searchsorted(ids, rows[name]) for name in ("source_id", "destination_id")
+        )
+        known = np.isin(rows["source_id"], ids) & np.isin(rows["destination_id"], ids)
+        return np.where(known, source * len(ids) + destination, 0)
 
     def touching(self, links: Flags) -> Flags:
         """Return the places that are an end of at least one of these links."""
@@ -106,13 +140,11 @@ class Links:
 
     def sources(self, links: Flags) -> Flags:
         """Return the places that at least one of these links starts from."""
-        size = len(self.places)
-        return np.bincount(np.flatnonzero(links) // max(size, 1), minlength=size) > 0
+        return np.asarray(links.reshape(self.shape).any(axis=1))
 
     def destinations(self, links: Flags) -> Flags:
         """Return the places that at least one of these links goes to."""
-        size = len(self.places)
-        return np.bincount(np.flatnonzero(links) % max(size, 1), minlength=size) > 0
+        return np.asarray(links.reshape(self.shape).any(axis=0))
 
     def ends(self, flags: Iterable[bool], end: str = "") -> Flags:
         """Return the links whose source, destination, or (for no end) one of both is flagged."""

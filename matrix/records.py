@@ -1,40 +1,87 @@
-"""What the matrix reads from the database: one SQL statement each."""
+"""What the matrix reads of registry and schedule: once for each version of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
+from django.db import connection
 from django.db.models import Q
-from numpy.typing import NDArray
 
-from matrix import raw
 from matrix.filters import Filter, alternatives
 from matrix.places import Links, Place
+from matrix.profiles import condition
 from matrix.query import MatrixQuery
 from matrix.statistics import Floats
-from sonar.models import Endpoint, Mesh, Profile, Schedule, SizeClass, Transfer, Version
-from sonar.windows import Window
+from sonar import binary
+from sonar.models import Endpoint, Mesh, Schedule
 
-# How a transfer was made, by URL parameter; a mesh promises transfers of origin test.
-PROFILE_FIELDS = {
-    "mover": "mover",
-    "streams": "streams",
-    "ip_version": "ip_version",
-    "origin": "origin",
-    "mesh": "mesh__name",
-}
+T = TypeVar("T")
+
+# What a mesh promises are transfers of origin test, made like this.
 MESH_FIELDS = {"mover": "mover", "streams": "streams", "mesh": "name"}
+# A counter alone would repeat itself after a rollback or a restored backup; together with
+# the transaction that raised it last (xmin) it does not.
+VERSIONS = """
+    SELECT name, value || '.' || xmin FROM sonar_version WHERE name IN ('registry', 'schedule')
+"""
 
 
-def read_versions() -> str:
-    """Return what changes with every result, registry entry and schedule."""
-    counters = dict(Version.objects.values_list("name", "value"))
-    return "-".join(str(counters.get(name, 0)) for name in ("results", "registry", "schedule"))
+@dataclass(frozen=True)
+class Versions:
+    """What changes with every change of the registry, and of the schedule."""
+
+    registry: str = "0"
+    schedule: str = "0"
+
+    def __str__(self) -> str:
+        return f"{self.registry}-{self.schedule}"
 
 
-def read_places() -> tuple[Place, ...]:
-    """Read every endpoint, in the order of ids that Links needs."""
+def read_versions() -> Versions:
+    """Read the versions; whoever reads them first gets data as new as that, or newer."""
+    with connection.cursor() as cursor:
+        cursor.execute(VERSIONS)
+        return Versions(**dict(cursor.fetchall()))
+
+
+class Remembered(Generic[T]):
+    """The answers that were used last, a bounded number of them. Safe for threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._answers: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, read: Callable[[], T]) -> T:
+        """Return the answer for a key; two threads may both read one that is not there yet."""
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        answer = read()
+        with self._lock:
+            self._answers[key] = answer
+            while len(self._answers) > self._most:
+                self._answers.popitem(last=False)
+        return answer
+
+
+_places: Remembered[tuple[Place, ...]] = Remembered(2)
+# 8 MB each at 1,000 endpoints.
+_promises: Remembered[Floats] = Remembered(8)
+
+
+def read_places(versions: Versions) -> tuple[Place, ...]:
+    """Return every endpoint, in the order of ids that Links needs."""
+    return _places.get(versions.registry, _read_places)
+
+
+def _read_places() -> tuple[Place, ...]:
     site = ("site__name", "site__cloud", "site__tier", "site__country")
     rows = Endpoint.objects.order_by("id").annotate(retired=Q(retired_at__isnull=False))
     return tuple(
@@ -43,61 +90,35 @@ def read_places() -> tuple[Place, ...]:
     )
 
 
-def read_results(query: MatrixQuery, window: Window) -> NDArray[np.void]:
-    """Read the transfers of the size class that started in the window, and were not lost.
-
-    A lost transfer (its worker died) says nothing about the link: neither ok nor failed.
-    """
-    transfers = Transfer.objects.filter(
-        size_class=SizeClass.objects.filter(name=query.size).values("id")[:1],
-        started_at__gte=window.start,
-        started_at__lt=window.end,
-        state__in=[Transfer.State.DONE, Transfer.State.FAILED],
-    )
-    if made := condition(query.filters, PROFILE_FIELDS):
-        transfers = transfers.filter(profile__in=Profile.objects.filter(made).values("id"))
-    fields = {
-        "source_id": raw.INTEGER,
-        "destination_id": raw.INTEGER,
-        "started_at": raw.TIME,
-        "bytes": raw.INTEGER,
-        "seconds": raw.FLOAT,
-        "ok": raw.FLAG,
-    }
-    return raw.columns(transfers.annotate(ok=Q(state=Transfer.State.DONE)), fields)
-
-
-def read_promises(query: MatrixQuery, links: Links) -> Floats:
+def read_promises(query: MatrixQuery, links: Links, versions: Versions) -> Floats:
     """Return the shortest interval in seconds at which a mesh tests each link, else infinity.
 
     Only meshes that pass the filters promise anything: where the question is for results
-    made otherwise, a link without any is not called untested.
+    made otherwise, a link without any is not called untested. ``links`` are those of the
+    same versions; the array is read-only.
     """
-    promise = np.full(len(links.places) ** 2, np.inf)
     if not asks_for_tests(query.filters):
-        return promise
-    schedules = Schedule.objects.filter(size_class__name=query.size)
-    if made := condition(query.filters, MESH_FIELDS):
-        schedules = schedules.filter(mesh__in=Mesh.objects.filter(made).values("id"))
+        return np.full(len(links.places) ** 2, np.inf)
+    made = tuple(one for one in query.filters if one.parameter in MESH_FIELDS)
+    key = (versions, len(links.places), query.size, made)
+    return _promises.get(key, lambda: _read_promises(query.size, made, links))
+
+
+def _read_promises(size: str, made: Iterable[Filter], links: Links) -> Floats:
+    schedules = Schedule.objects.filter(size_class__name=size)
+    if wanted := condition(made, MESH_FIELDS):
+        schedules = schedules.filter(mesh__in=Mesh.objects.filter(wanted).values("id"))
     fields = {
-        "source_id": raw.INTEGER,
-        "destination_id": raw.INTEGER,
-        "every_seconds": raw.SHORT,
+        "source_id": binary.INTEGER,
+        "destination_id": binary.INTEGER,
+        "every_seconds": binary.SHORT,
     }
-    rows = raw.columns(schedules, fields)
+    rows = binary.columns(schedules, fields)
+    promise = np.full(len(links.places) ** 2, np.inf)
     np.minimum.at(promise, links.numbers(rows), rows["every_seconds"])
     promise[links.ends(place.retired for place in links.places)] = np.inf
+    promise.flags.writeable = False
     return promise
-
-
-def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:
-    """Turn the filters on these fields into a condition; NULL is never an excluded value."""
-    whole = Q()
-    for some in alternatives(one for one in filters if one.parameter in fields):
-        field = fields[some[0].parameter]
-        one_of = Q(**{f"{field}__in": [one.value for one in some]})
-        whole &= ~one_of if some[0].exclude else one_of
-    return whole
 
 
 def asks_for_tests(filters: Iterable[Filter]) -> bool:

@@ -1,117 +1,157 @@
-"""Statistics of cells as published sonar tables define them. Pure numpy.
-
-``cell`` is the index of each sample's cell, ``cells`` how many cells there are; every result
-has one value for each cell, NaN where the cell has nothing to compute it from.
-"""
+"""Exact statistics of the cells of a matrix, from the samples of a window. Pure numpy."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.pooling import HIDDEN, Cells, Chunk, Pooling, cut
+from matrix.quantiles import Bits, quantiles
+from matrix.threads import each
+
+if TYPE_CHECKING:
+    from matrix.runs import Run
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Numbers = Floats | Integers | np.float64 | np.int64
+
+# The least and the greatest are quantiles, too.
+QUANTILES = {"min": 0.0, "p05": 0.05, "median": 0.5, "p95": 0.95, "max": 1.0}
+# What costs extra and is only computed where it is asked for; throughput needs sizes.
+EXTRAS = frozenset({*QUANTILES, "throughput"})
+# The sign of a float32 is set in failed samples, and nowhere else.
+_FAILED = np.uint32(1 << 31)
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Arrays of one shape: counts, and statistics of the rates of ok samples in bytes/s.
+
+    NaN where there is nothing to compute it from; ``std`` is that of a sample (n - 1).
+    """
+
+    ok: Integers
+    failed: Integers
+    mean: Floats
+    std: Floats
+    extras: dict[str, Floats]
+
+    @classmethod
+    def blank(cls, shape: tuple[int, int], extras: Collection[str]) -> Reduced:
+        ok, failed = np.zeros((2, *shape), dtype=np.int64)
+        mean, std, *others = np.full((2 + len(extras), *shape), np.nan)
+        return cls(ok, failed, mean, std, dict(zip(extras, others, strict=True)))
+
+    def put(self, rows: Integers | slice, part: Reduced) -> None:
+        """Fill in rows, of which ``part`` has the cells one after the other."""
+        shape = (-1, self.ok.shape[1])
+        self.ok[rows], self.failed[rows] = part.ok.reshape(shape), part.failed.reshape(shape)
+        self.mean[rows], self.std[rows] = part.mean.reshape(shape), part.std.reshape(shape)
+        for name, values in part.extras.items():
+            self.extras[name][rows] = values.reshape(shape)
+
+
+def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) -> Reduced:
+    """Pool the samples of all shown links by cell; arrays of shape (rows, columns).
+
+    ``extras`` are names out of EXTRAS. Exact: rates are taken as the float32 that they are
+    stored as, and everything is computed in float64.
+    """
+    whole = Reduced.blank(pooling.shape, extras)
+    if not runs or not whole.ok.size:
+        return whole
+    cell_of, chunks = cut(runs, pooling)
+
+    def work(chunk: Chunk) -> None:
+        samples = Samples.of(chunk, pooling, cell_of)
+        whole.put(chunk.rows, samples.reduced(extras))
+
+    each(work, chunks)
+    return whole
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Finished transfers as columns of one length, in the order in which they were read."""
+    """Samples of ``cells`` cells, in no order; those whose cell is greater are not shown.
 
-    cell: Integers
-    ok: Flags
-    bytes: Floats
-    seconds: Floats
+    ``bits`` are the bits of the rates in float32, ``sizes`` the bytes, if known.
+    """
 
-    @property
-    def done(self) -> Samples:
-        return Samples(
-            self.cell[self.ok], self.ok[self.ok], self.bytes[self.ok], self.seconds[self.ok]
+    cells: int
+    cell: NDArray[np.intp]
+    bits: Bits
+    sizes: Integers | None
+
+    @classmethod
+    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells) -> Samples:
+        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+        return cls(
+            cells=chunk.cells,
+            cell=cell_of.take(pooling.numbering.numbers(keys)).astype(np.intp),
+            bits=keys.astype(np.uint32),
+            sizes=np.concatenate(chunk.sizes) if chunk.sizes else None,
         )
 
-    @property
-    def rate(self) -> Floats:
-        """Return bytes per second of each; only meaningful for samples that are ok."""
-        return self.bytes / self.seconds
+    def reduced(self, extras: Collection[str]) -> Reduced:
+        """Reduce to one value for each cell."""
+        failed = np.flatnonzero(self.bits >= _FAILED)
+        failures = self.count(self.cell[failed])
+        ok = self.count(self.cell) - failures
+        mean, std = self._moments(failed, ok)
+        others = self._quantiles(failed, ok, [name for name in extras if name in QUANTILES])
+        if "throughput" in extras:
+            others["throughput"] = self._throughput(failed)
+        return Reduced(ok, failures, mean, std, others)
+
+    def count(self, cell: NDArray[np.intp]) -> Integers:
+        return np.bincount(cell, minlength=self.cells)[: self.cells]
+
+    def total(self, values: Floats) -> Floats:
+        sums = np.bincount(self.cell, values, minlength=self.cells)[: self.cells]
+        return sums.astype(np.float64, copy=False)
+
+    def _moments(self, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
+        """Return mean and std. Two passes: squares less the square of the sum lose digits."""
+        number = np.where(ok > 0, ok, np.nan)
+        rates = self.bits.view(np.float32).astype(np.float64)
+        rates[failed] = 0
+        mean = self.total(rates) / number
+        rates -= mean.take(self.cell, mode="clip")
+        np.square(rates, out=rates)
+        rates[failed] = 0
+        with np.errstate(invalid="ignore"):  # 0 / 0 for one sample
+            return mean, np.sqrt(self.total(rates) / (number - 1))
+
+    def _quantiles(self, failed: Integers, ok: Integers, names: list[str]) -> dict[str, Floats]:
+        if not names:
+            return {}
+        cell = self.cell.astype(np.uint16)
+        cell[failed] = HIDDEN
+        # What is hidden comes last, behind all that the counts of the cells take up.
+        bits = self.bits.take(cell.argsort(kind="stable"))
+        found = quantiles(bits, np.cumsum(ok) - ok, ok, ok, [QUANTILES[name] for name in names])
+        return dict(zip(names, found, strict=True))
+
+    def _throughput(self, failed: Integers) -> Floats:
+        """Return all bytes of each cell over all its seconds."""
+        if self.sizes is None:
+            raise ValueError("throughput needs runs with sizes")
+        sizes = self.sizes.astype(np.float64)
+        sizes[failed] = 0
+        seconds = sizes / self.bits.view(np.float32)
+        return ratio(self.total(sizes), self.total(seconds))
 
 
-def count(cell: Integers, cells: int) -> Integers:
-    return np.bincount(cell, minlength=cells)
-
-
-def mean(cell: Integers, values: Floats, cells: int) -> Floats:
-    return ratio(np.bincount(cell, values, minlength=cells), count(cell, cells))
-
-
-def std(cell: Integers, values: Floats, cells: int) -> Floats:
-    """Return the sample standard deviation (n - 1); NaN for fewer than two values."""
-    # Two passes: the sum of squares minus the square of the sum loses digits.
-    deviations = (values - mean(cell, values, cells)[cell]) ** 2
-    squares = np.bincount(cell, deviations, minlength=cells)
-    return np.sqrt(ratio(squares, np.maximum(count(cell, cells) - 1, 0)))
-
-
-def minimum(cell: Integers, values: Floats, cells: int) -> Floats:
-    lowest = np.full(cells, np.nan)
-    np.fmin.at(lowest, cell, values)
-    return lowest
-
-
-def maximum(cell: Integers, values: Floats, cells: int) -> Floats:
-    highest = np.full(cells, np.nan)
-    np.fmax.at(highest, cell, values)
-    return highest
-
-
-def quantile(cell: Integers, values: Floats, cells: int, fraction: float) -> Floats:
-    """Return the quantile of each cell, interpolated as SQL's percentile_cont does.
-
-    ``values`` are not negative and are taken as float32: the result is exact to 1e-7.
-    """
-    # The bits of floats that are not negative order as the floats do, so one sort of
-    # cell << 32 | bits orders the cells and the values in each.
-    bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
-    keys = cell.astype(np.uint64) << np.uint64(32) | bits
-    keys.sort()
-    ordered = keys.astype(np.uint32).view(np.float32).astype(np.float64)
-    sizes = count(cell, cells)
-    filled = sizes > 0
-    position = (sizes[filled] - 1) * fraction
-    below = np.floor(position).astype(np.int64)
-    first = (np.cumsum(sizes) - sizes)[filled]
-    low = ordered[first + below]
-    high = ordered[first + np.ceil(position).astype(np.int64)]
-    result = np.full(cells, np.nan)
-    result[filled] = low + (high - low) * (position - below)
-    return result
-
-
-def ratio(above: NDArray[np.generic], below: NDArray[np.generic]) -> Floats:
+def ratio(above: Numbers, below: Numbers) -> Floats:
     """Divide; NaN where there is nothing to divide by."""
-    result = np.full(np.shape(above), np.nan)
-    np.divide(above, below, out=result, where=np.asarray(below) != 0)
-    return result
-
-
-def throughput(done: Samples, cells: int) -> Floats:
-    """Return all bytes of a cell over all its seconds, in bytes per second."""
-    total = np.bincount(done.cell, done.bytes, minlength=cells)
-    return ratio(total, np.bincount(done.cell, done.seconds, minlength=cells))
-
-
-def rates(stat: str, done: Samples, cells: int) -> Floats:
-    """Return a statistic of the rates of ok samples, in bytes per second."""
-    if stat == "throughput":
-        return throughput(done, cells)
-    if stat in QUANTILES:
-        return quantile(done.cell, done.rate, cells, QUANTILES[stat])
-    return MOMENTS[stat](done.cell, done.rate, cells)
-
-
-QUANTILES = {"p05": 0.05, "median": 0.5, "p95": 0.95}
-MOMENTS = {"mean": mean, "std": std, "min": minimum, "max": maximum}
+    # A division with `where` takes five times as long.
+    return np.asarray(above / np.where(below == 0, np.nan, below))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""The statistics of cells against numpy and against the database."""
+"""The statistics of cells against plain numpy, sample by sample, and against the database."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -8,65 +10,186 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix import statistics
-from matrix.statistics import Samples
+from matrix import pooling, statistics, threads
+from matrix.pooling import Numbering, Pooling
+from matrix.quantiles import quantiles
+from matrix.statistics import EXTRAS, QUANTILES, Reduced
+from tests.matrix.samples import Sample, run_of
 
-CELLS = 5
-FINITE = {"allow_nan": False, "allow_infinity": False}
-sample = st.tuples(
-    st.integers(0, CELLS - 1),
-    st.booleans(),
-    st.integers(1, 10**12),
-    st.floats(0.001, 1e5, **FINITE),
+IDS = (1, 2, 7, 300, 65_535)
+UNKNOWN = 299
+PLACES = len(IDS)
+ALL_OF_TWO = np.ones((2, 2), dtype=bool)
+
+# Few different rates, so that equal ones meet in a cell, and any others.
+rate = st.none() | st.sampled_from([1.5e6, 4e6]) | st.floats(2**-10, 2**40, width=32)
+sample = st.builds(
+    Sample,
+    source=st.sampled_from([*IDS, UNKNOWN]),
+    destination=st.sampled_from([*IDS, UNKNOWN]),
+    rate=rate,
+    size=st.integers(1, 10**12),
+    start=st.just(1),
 )
-samples = st.lists(sample, max_size=60)
+runs = st.lists(st.lists(sample, max_size=40), max_size=4)
+groups = st.lists(st.integers(0, 3), min_size=PLACES, max_size=PLACES)
+shown = st.lists(st.booleans(), min_size=PLACES**2, max_size=PLACES**2)
 
 
-def arrays(rows: list[tuple[int, bool, int, float]]) -> Samples:
-    cell, ok, size, seconds = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return Samples(
-        np.array(cell, dtype=np.int64),
-        np.array(ok, dtype=bool),
-        np.array(size, dtype=np.float64),
-        np.array(seconds, dtype=np.float64),
+def pooled(rows: Sequence[int], columns: Sequence[int], shown: Sequence[bool]) -> Pooling:
+    return Pooling(
+        Numbering(np.array(IDS)),
+        np.array(rows),
+        np.array(columns),
+        np.array(shown).reshape(PLACES, PLACES),
+        (max(rows) + 1, max(columns) + 1),
     )
 
 
-def by_cell(stat: str, rates: np.ndarray) -> float:
-    if stat in statistics.QUANTILES:
-        return float(np.quantile(rates, statistics.QUANTILES[stat]))
-    if stat == "std":
-        return float(np.std(rates, ddof=1)) if len(rates) > 1 else np.nan
-    return float({"mean": np.mean, "min": np.min, "max": np.max}[stat](rates))
+def each_link(*, but: tuple[int, ...] = ()) -> Pooling:
+    """Give every link its own cell; hide some by their number."""
+    return pooled(range(PLACES), range(PLACES), [one not in but for one in range(PLACES**2)])
 
 
-@pytest.mark.parametrize("stat", ["mean", "std", "min", "max", "median", "p05", "p95"])
-@given(rows=samples)
-def test_each_statistic_of_each_cell_is_what_numpy_gives_for_its_rates(
-    stat: str, rows: list[tuple[int, bool, int, float]]
+def cell_of(one: Sample, by: Pooling) -> tuple[int, int] | None:
+    if one.source not in IDS or one.destination not in IDS:
+        return None
+    source, destination = IDS.index(one.source), IDS.index(one.destination)
+    if not by.shown[source, destination]:
+        return None
+    return int(by.rows[source]), int(by.columns[destination])
+
+
+def expected(name: str, here: list[Sample]) -> float:
+    """Compute the statistic in float64 from the rates as float32."""
+    done = [one for one in here if one.rate is not None]
+    rates = np.array([one.rate for one in done], dtype=np.float32).astype(np.float64)
+    if name in ("ok", "failed"):
+        return len(done) if name == "ok" else len(here) - len(done)
+    if not done or (name == "std" and len(done) < 2):
+        return np.nan
+    if name == "throughput":
+        sizes = np.array([one.size for one in done], dtype=np.float64)
+        return float(sizes.sum() / (sizes / rates).sum())
+    if name in QUANTILES:
+        return float(np.quantile(rates, QUANTILES[name]))
+    return float(rates.mean() if name == "mean" else rates.std(ddof=1))
+
+
+def agrees(found: Reduced, samples: list[Sample], by: Pooling) -> None:
+    cells: dict[tuple[int, int], list[Sample]] = {cell: [] for cell in np.ndindex(by.shape)}
+    for one in samples:
+        if (cell := cell_of(one, by)) is not None:
+            cells[cell].append(one)
+    columns = {name: getattr(found, name) for name in ("ok", "failed", "mean", "std")}
+    for name, values in (columns | found.extras).items():
+        for cell, here in cells.items():
+            wanted = pytest.approx(expected(name, here), rel=1e-9, abs=1e-9, nan_ok=True)
+            assert values[cell] == wanted, (name, cell, here)
+
+
+# As in production, where all of this is one piece; in many; at most eight cells in a piece.
+@pytest.mark.parametrize("limits", [{}, {"CHUNK": 3}, {"CHUNK": 10**6, "HIDDEN": 8}])
+@given(runs=runs, rows=groups, columns=groups, shown=shown)
+def test_each_statistic_of_each_cell_is_what_its_samples_give_one_by_one(
+    limits: dict[str, int],
+    runs: list[list[Sample]],
+    rows: list[int],
+    columns: list[int],
+    shown: list[bool],
 ) -> None:
-    done = arrays(rows).done
-    found = statistics.rates(stat, done, CELLS)
-    for cell in range(CELLS):
-        rates = done.rate[done.cell == cell]
-        expected = by_cell(stat, rates) if len(rates) else np.nan
-        scale = float(np.max(rates)) if len(rates) else 1.0
-        assert found[cell] == pytest.approx(expected, rel=1e-6, abs=1e-6 * scale, nan_ok=True)
+    by = pooled(rows, columns, shown)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit in limits.items():
+            patch.setattr(pooling, name, limit)
+        found = statistics.reduce([run_of(some) for some in runs], by, EXTRAS)
+    agrees(found, [one for some in runs for one in some], by)
 
 
-@given(rows=samples)
-def test_throughput_is_all_bytes_over_all_seconds(rows: list[tuple[int, bool, int, float]]) -> None:
-    done = arrays(rows).done
-    found = statistics.throughput(done, CELLS)
-    for cell in range(CELLS):
-        here = done.cell == cell
-        expected = done.bytes[here].sum() / done.seconds[here].sum() if here.any() else np.nan
-        assert found[cell] == pytest.approx(expected, nan_ok=True)
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 8, 9, 500, 512, 513, 3000])
+def test_quantiles_are_exact_for_any_number_of_samples(number: int) -> None:
+    generator = np.random.default_rng(number)
+    rates = generator.lognormal(16, 1, number).tolist()
+    samples = [Sample(1, 2, one) for one in rates] + [Sample(1, 2, None)] * (number // 3)
+    samples += [Sample(2, 1, None)] * number
+    runs = [run_of(samples[start::3]) for start in range(3)]
+    agrees(statistics.reduce(runs, each_link(), EXTRAS), samples, each_link())
+
+
+def test_failed_samples_within_a_group_count_for_no_quantile() -> None:
+    counts = np.array([1, 2, 3, 600, 0, 1])
+    rates = np.full(counts.sum(), -1.0, dtype=np.float32)
+    rates[[1, 4, 3, 6]] = [5.0, 6.0, 7.0, 8.0]
+    ok = np.array([0, 1, 2, 1, 0, 0])
+    starts = np.cumsum(counts) - counts
+    found = quantiles(rates.view(np.uint32), starts, counts, ok, (0.5,))
+    np.testing.assert_equal(found, [[np.nan, 5.0, 6.5, 8.0, np.nan, np.nan]])
+    none = quantiles(rates.view(np.uint32), starts, counts, np.zeros_like(ok), (0.5, 0.95))
+    assert np.isnan(none).all()
+
+
+def test_an_endpoint_registered_just_now_is_none_of_the_others() -> None:
+    samples = [Sample(source, 1 + source % 3, 1.0) for source in (0, 1, 2, 3, 4, 65_535)]
+    by = Pooling(Numbering(np.array([1, 2])), np.arange(2), np.arange(2), ALL_OF_TWO, (2, 2))
+    assert statistics.reduce([run_of(samples)], by).ok.tolist() == [[0, 1], [0, 0]]
+    assert np.count_nonzero(by.numbering.newest([run_of(samples)])) == 1
+
+
+def test_equal_rates_have_no_spread_at_all() -> None:
+    found = statistics.reduce([run_of([Sample(1, 2, 7654321.1)] * 1000)], each_link())
+    assert found.std[0, 1] == 0
+    assert found.mean[0, 1] == np.float32(7654321.1)
 
 
 def test_a_small_spread_on_a_large_rate_keeps_its_digits() -> None:
-    rates = np.array([1e9, 1e9 + 1, 1e9 + 2])
-    assert statistics.std(np.zeros(3, dtype=np.int64), rates, 1)[0] == pytest.approx(1.0)
+    samples = [Sample(1, 2, rate) for rate in (1e9, 1e9 + 64, 1e9 + 128)]
+    assert statistics.reduce([run_of(samples)], each_link()).std[0, 1] == pytest.approx(64, 1e-12)
+
+
+def test_samples_of_hidden_links_are_not_even_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooling, "CHUNK", 1)
+    runs = [run_of([Sample(1, 2, 1.0), Sample(2, 7, 2.0), Sample(300, 1, 3.0)])]
+    hidden = tuple(range(PLACES, 2 * PLACES))
+    _, chunks = pooling.cut(runs, each_link(but=hidden))
+    sources = [int(key >> np.uint64(48)) for one in chunks for keys in one.keys for key in keys]
+    assert sorted(sources) == [1, 300]
+
+
+def test_only_what_is_asked_for_is_computed_and_throughput_needs_sizes() -> None:
+    run = run_of([Sample(1, 2, 1.0)])
+    assert statistics.reduce([run], each_link()).extras == {}
+    assert list(statistics.reduce([run], each_link(), ["p95"]).extras) == ["p95"]
+    bare = type(run)(run.keys, run.links, run.lasts, None)
+    with pytest.raises(ValueError, match="sizes"):
+        statistics.reduce([bare], each_link(), ["throughput"])
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 10**6])
+def test_the_newest_result_of_a_link_is_that_of_the_last_run_that_has_it(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pooling, "CHUNK", chunk)
+    runs = [
+        run_of([Sample(1, 2, 1.0, start=1000), Sample(1, 2, 2.0, start=2000)]),
+        run_of([Sample(2, 65_535, None, start=3000), Sample(UNKNOWN, 1, 1.0, start=3500)]),
+        run_of([Sample(1, 2, 1.0, start=4000), Sample(65_535, 1, 1.0, start=5000)]),
+    ]
+    found = Numbering(np.array(IDS)).newest(runs)
+    assert {cell: value for cell, value in np.ndenumerate(found) if value} == {
+        (0, 1): 4000,
+        (1, 4): 3000,
+        (4, 0): 5000,
+    }
+
+
+def test_nothing_is_reduced_to_blank_cells() -> None:
+    found = statistics.reduce([], each_link(), EXTRAS)
+    agrees(found, [], each_link())
+    empty = Numbering(np.array([], dtype=np.int64))
+    assert empty.newest([run_of([Sample(1, 2, 1.0)])]).shape == (0, 0)
+    none = np.array([], dtype=np.int64)
+    nowhere = Pooling(empty, none, none, np.zeros((0, 0), dtype=bool), (0, 0))
+    assert statistics.reduce([run_of([Sample(1, 2, 1.0)])], nowhere).mean.shape == (0, 0)
 
 
 def test_averages_leave_blank_cells_out_and_a_blank_row_has_none() -> None:
@@ -78,6 +201,14 @@ def test_averages_leave_blank_cells_out_and_a_blank_row_has_none() -> None:
 
 def test_averages_of_an_empty_matrix_are_blank() -> None:
     assert np.isnan(statistics.averages(np.empty((0, 0))).grand)
+
+
+def test_work_comes_back_in_order_and_its_errors_too() -> None:
+    assert threads.each(lambda item: item * 2, list(range(100))) == list(range(0, 200, 2))
+    assert threads.each(lambda some: threads.each(abs, some), [[-1, 2], [-3]]) == [[1, 2], [3]]
+    assert threads.each(abs, []) == []
+    with pytest.raises(ZeroDivisionError):
+        threads.each(lambda item: 1 / item, [1, 2, 0, 3])
 
 
 SQL = """
@@ -92,14 +223,15 @@ FROM unnest(%s::int[], %s::float8[]) AS sample (cell, rate) GROUP BY cell
 @pytest.mark.django_db
 def test_the_database_computes_the_same_statistics() -> None:
     generator = np.random.default_rng(20110201)
-    cell = generator.integers(0, 40, 1000)
-    rate = generator.lognormal(16, 1, 1000)
-    names = ("mean", "std", "min", "max", "p05", "median", "p95")
-    done = Samples(cell, np.ones(1000, dtype=bool), rate, np.ones(1000))
-    found = {name: statistics.rates(name, done, 40) for name in names}
+    rates = generator.lognormal(16, 1, 1000).tolist()
+    samples = [Sample(*generator.choice(IDS, 2).tolist(), one) for one in rates]
+    found = statistics.reduce([run_of(samples[:600]), run_of(samples[600:])], each_link(), EXTRAS)
+    cells = [IDS.index(one.source) * PLACES + IDS.index(one.destination) for one in samples]
     with connection.cursor() as cursor:
-        cursor.execute(SQL, [cell.tolist(), rate.tolist()])
+        cursor.execute(SQL, [cells, rates])
         rows = cursor.fetchall()
-    assert len(rows) == 40
-    for number, *expected in rows:
-        assert [found[name][number] for name in names] == pytest.approx(expected, rel=2e-7)
+    assert len(rows) == PLACES**2
+    extras = [found.extras[name].ravel() for name in ("min", "max", "p05", "median", "p95")]
+    for number, *wanted in rows:
+        here = [values[number] for values in (found.mean.ravel(), found.std.ravel(), *extras)]
+        assert here == pytest.approx(wanted, rel=2e-7)

@@ -1,0 +1,135 @@
+"""The columns of segments as numpy arrays, through a cache that this process keeps."""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+from psycopg import Copy
+
+from sonar import binary, segments
+
+Array = NDArray[Any]
+NAMES = tuple(segments.DTYPES)
+# The start of a row in binary COPY: count of fields, then the widths of id and number of the
+# column before them, then the width of the payload. 24 bytes, so that the payload behind it
+# is aligned for any number and need not be copied.
+_HEAD = struct.Struct(">hiqihi")
+_SIGNATURE_BYTES = 19
+_TRAILER_BYTES = 2
+
+
+class Key(NamedTuple):
+    segment: int
+    column: str
+
+
+class Cache:
+    """Arrays up to a number of bytes; what was used longest ago goes first. Safe for threads.
+
+    A segment never changes, so nothing in here is ever out of date.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: OrderedDict[Key, Array] = OrderedDict()
+        self._lock = Lock()
+        self.bytes = 0
+
+    def get(self, keys: Iterable[Key]) -> dict[Key, Array]:
+        """Return those arrays that are there."""
+        with self._lock:
+            found = {key: self._arrays[key] for key in keys if key in self._arrays}
+            for key in found:
+                self._arrays.move_to_end(key)
+        return found
+
+    def put(self, arrays: Mapping[Key, Array], needed: Collection[Key], limit: int) -> None:
+        """Take in as many of the arrays as fit.
+
+        What is ``needed`` at present makes no room: a window that is larger than the cache
+        would drive out its own beginning, and find nothing there the next time.
+        """
+        with self._lock:
+            for key, array in arrays.items():
+                if key not in self._arrays and self._make_room(limit - array.nbytes, needed):
+                    self._arrays[key] = array
+                    self.bytes += array.nbytes
+
+    def _make_room(self, limit: int, needed: Collection[Key]) -> bool:
+        while self.bytes > limit >= 0:
+            if (oldest := next(iter(self._arrays))) in needed:
+                return False
+            self.bytes -= self._arrays.pop(oldest).nbytes
+        return self.bytes <= limit
+
+    def clear(self) -> None:
+        with self._lock:
+            self._arrays.clear()
+            self.bytes = 0
+
+
+CACHE = Cache()
+
+
+def load(wanted: Mapping[Key, int]) -> dict[Key, Array]:
+    """Return columns of segments, read-only; at most one SQL statement.
+
+    ``wanted`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms.
+    """
+    found = CACHE.get(wanted)
+    missing = [key for key in wanted if key not in found]
+    if missing:
+        fetched = {key: _decoded(key, array, wanted[key]) for key, array in fetch(missing)}
+        CACHE.put(fetched, wanted.keys(), settings.SONAR_CACHE_MB * 2**20)
+        found |= fetched
+    return found
+
+
+def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:
+    """Read columns by binary COPY, a third faster here than a plain SELECT of bytea."""
+    statement = f"COPY ({_query(keys)}) TO STDOUT (FORMAT BINARY)"
+    with binary.copying(statement) as copy:
+        for row in _rows(copy):
+            _, _, segment, _, number, _ = _HEAD.unpack_from(row)
+            yield Key(segment, NAMES[number]), _array(row[_HEAD.size :], NAMES[number])
+
+
+def _query(keys: Iterable[Key]) -> str:
+    """Write one SELECT for each column: no segment sends a column that is there already."""
+    ids: defaultdict[str, list[int]] = defaultdict(list)
+    for key in keys:
+        ids[key.column].append(key.segment)
+    return " UNION ALL ".join(
+        f"SELECT id, {NAMES.index(column)}::int2, {column} FROM sonar_segment"  # noqa: S608
+        f" WHERE id = ANY('{{{','.join(map(str, some))}}}'::bigint[])"
+        for column, some in ids.items()
+    )
+
+
+def _rows(copy: Copy) -> Iterator[memoryview]:
+    """Yield the rows of a binary COPY: PostgreSQL sends each as a message of its own."""
+    skipped = _SIGNATURE_BYTES
+    for message in copy:
+        row = memoryview(message)[skipped:]
+        skipped = 0
+        if len(row) > _TRAILER_BYTES:
+            yield row
+
+
+def _array(payload: memoryview, column: str) -> Array:
+    # It shares the message's memory; only the first row, behind the signature, is copied.
+    array: Array = np.require(np.frombuffer(payload, segments.DTYPES[column]), requirements="A")
+    return array
+
+
+def _decoded(key: Key, array: Array, start: int) -> Array:
+    if key.column == "lasts":
+        array = array + np.int64(start)
+    array.flags.writeable = False
+    return array

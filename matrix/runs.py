@@ -1,0 +1,204 @@
+"""The results of a window as sorted runs: segments where they are up to date, else raw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from matrix import buckets, payloads
+from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
+from matrix.filters import Filter
+from matrix.payloads import Array, Key
+from matrix.profiles import passing
+from matrix.snapshot import snapshot
+from matrix.statistics import Flags
+from sonar import binary, segments
+from sonar.windows import Window
+
+LENGTHS = {"hour": HOUR_MS, "day": DAY_MS}
+
+DIRTY = """
+    SELECT c.id, m.level, (extract(epoch FROM m.start) * 1000)::bigint
+    FROM sonar_sizeclass c LEFT JOIN (
+        SELECT DISTINCT size_class_id, level, start FROM sonar_dirtymark
+        WHERE start >= %s AND start < %s
+    ) m ON m.size_class_id = c.id
+    WHERE c.name = %s
+"""
+SEGMENTS = """
+    SELECT id, level, (extract(epoch FROM start) * 1000)::bigint FROM sonar_segment
+    WHERE size_class_id = %s AND (
+        level = 'day' AND start >= %s AND start < %s OR level = 'hour' AND start = ANY(%s))
+"""
+# A change leaves a new mark, and sealing a segment with a new id in place of the mark.
+OVERLAPPING = """
+    size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+    AND (level = 'day' AND start >= %(day)s AND start < %(end)s
+         OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
+"""
+FINGERPRINT = f"""
+    SELECT
+        (SELECT concat_ws('.', count(*), max(seq), sum(seq))
+         FROM sonar_dirtymark WHERE {OVERLAPPING}),
+        (SELECT concat_ws('.', count(*), max(id), sum(id))
+         FROM sonar_segment WHERE {OVERLAPPING})
+"""  # noqa: S608
+# Windows may reach to the year 9999, the end of its last day may not.
+LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A piece of a window, its results in the order of their keys. Arrays are read-only.
+
+    ``keys`` are link << 32 | bits of the rate as float32 in bytes per second, with a link of
+    source id << 16 | destination id; a failed result has the rate -1 and so comes last in
+    its link. ``links`` are the distinct links of the keys, ascending, and ``lasts`` when the
+    newest result of each started, in Unix ms. ``sizes`` has the bytes of each key's result,
+    if they were asked for.
+    """
+
+    keys: NDArray[np.uint64]
+    links: NDArray[np.uint32]
+    lasts: NDArray[np.int64]
+    sizes: NDArray[np.int64] | None
+
+
+class Piece(NamedTuple):
+    """A segment of which the part from ``low`` to ``high`` (ms since its start) is wanted."""
+
+    start: int
+    segment: int
+    low: int
+    high: int
+    whole: bool
+
+
+def read(
+    size: str, window: Window, filters: Sequence[Filter], *, sizes: bool = False
+) -> tuple[Run, ...]:
+    """Read the results of a size class that started in the window, in order of time.
+
+    Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
+    Everything is seen as of one moment, with at most five SQL statements: what is dirty, the
+    profiles that pass, which segments there are, those of their columns that are not in the
+    cache, and raw rows. Runs without a result are left out.
+    """
+    span = Span.of(window)
+    with snapshot():
+        size_class, dirty = _dirty(size, span)
+        plan = buckets.plan(span, dirty)
+        allowed = passing(filters)
+        runs = [
+            *_of_segments(_pieces(size_class, plan, span), allowed, sizes),
+            *_of_rows(size_class, plan.raw, allowed, sizes),
+        ]
+    return tuple(run for _, run in sorted(runs, key=lambda some: some[0]) if run.keys.size)
+
+
+def fingerprint(size: str, window: Window) -> str:
+    """Return what changes whenever the results of a size class in a window do."""
+    span = Span.of(window)
+    bounds: dict[str, str | datetime] = {
+        "size": size,
+        "day": moment(buckets.floor(span.start, DAY_MS)),
+        "hour": moment(buckets.floor(span.start, HOUR_MS)),
+        "end": window.end,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(FINGERPRINT, bounds)
+        return "-".join(cursor.fetchone())
+
+
+def _dirty(size: str, window: Span) -> tuple[int, Dirty]:
+    """Return the id of the size class and what is marked in the days of the window."""
+    first = buckets.floor(window.start, DAY_MS)
+    past = -buckets.floor(-window.end, DAY_MS)
+    with connection.cursor() as cursor:
+        cursor.execute(DIRTY, [moment(first), moment(past), size])
+        rows = cursor.fetchall()
+    if not rows:
+        raise ValueError(f"there is no size class {size!r}")
+    marked = {level: frozenset(row[2] for row in rows if row[1] == level) for level in LENGTHS}
+    return rows[0][0], Dirty(marked["day"], marked["hour"])
+
+
+def _pieces(size_class: int, plan: Plan, window: Span) -> Iterator[Piece]:
+    hours = [moment(hour) for hour in plan.hours]
+    with connection.cursor() as cursor:
+        cursor.execute(SEGMENTS, [size_class, *map(moment, plan.days), hours])
+        for segment, level, start in cursor.fetchall():
+            if level == "hour" or start not in plan.split:
+                part = window.within(Span(start, start + LENGTHS[level]))
+                low, high = part.start - start, part.end - start
+                yield Piece(start, segment, low, high, high - low == LENGTHS[level])
+
+
+def _of_segments(
+    pieces: Iterable[Piece], allowed: Flags | None, sizes: bool
+) -> Iterator[tuple[int, Run]]:
+    names = {piece: _columns_for(piece, allowed, sizes) for piece in pieces}
+    loaded = payloads.load(
+        {
+            Key(piece.segment, name): piece.start
+            for piece, needed in names.items()
+            for name in needed
+        }
+    )
+    for piece, needed in names.items():
+        columns = {name: loaded[Key(piece.segment, name)] for name in needed}
+        yield piece.start, _run(piece, columns, allowed)
+
+
+def _columns_for(piece: Piece, allowed: Flags | None, sizes: bool) -> list[str]:
+    """Name the columns to read: what is cut or filtered has to find its links anew."""
+    uncut = piece.whole and allowed is None
+    names = ["keys", "links", "lasts"] if uncut else ["keys", "offsets"]
+    return names + ["profiles"] * (allowed is not None) + ["sizes"] * sizes
+
+
+def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Run:
+    if piece.whole and allowed is None:
+        return Run(columns["keys"], columns["links"], columns["lasts"], columns.get("sizes"))
+    # Taking rows by number costs a fifth of a mask.
+    rows = np.flatnonzero(_wanted(piece, columns, allowed))
+    keys = columns["keys"].take(rows)
+    links, lasts = segments.newest(keys, columns["offsets"].take(rows))
+    sizes = columns["sizes"].take(rows) if "sizes" in columns else None
+    return Run(keys, links, lasts + np.int64(piece.start), sizes)
+
+
+def _wanted(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
+    offsets = columns["offsets"]
+    inside: Flags = (offsets >= piece.low) & (offsets < piece.high)
+    return inside if allowed is None else inside & allowed.take(columns["profiles"])
+
+
+def _of_rows(
+    size_class: int, spans: Sequence[Span], allowed: Flags | None, sizes: bool
+) -> Iterator[tuple[int, Run]]:
+    if not spans:
+        return
+    rows = segments.read_rows(size_class, [(moment(one.start), moment(one.end)) for one in spans])
+    if allowed is not None:
+        rows = rows[allowed[rows["profile_id"]]]
+    started = binary.unix_ms(rows["started_at"])
+    order = np.argsort(started, kind="stable")
+    # Sealing is by the day at most, and so is what offsets count.
+    for span in (part for one in spans for part in one.by_day()):
+        first, past = np.searchsorted(started, span, sorter=order)
+        columns = segments.encode(rows[order[first:past]], moment(span.start))
+        lasts = columns.lasts + np.int64(span.start)
+        yield span.start, Run(columns.keys, columns.links, lasts, columns.sizes if sizes else None)
+
+
+def moment(unix_ms: int) -> datetime:
+    if unix_ms >= segments.unix_ms(LATEST):
+        return LATEST
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=unix_ms)

@@ -1,0 +1,220 @@
+"""The matrix says what plain SQL says of the raw rows, whatever happened to them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+from django.http import QueryDict
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from matrix import grid
+from matrix.grid import Grid
+from matrix.query import MatrixQuery
+from sonar import results, sealing
+from sonar.models import Transfer
+from sonar.windows import format_time
+from tests.matrix import world
+from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out
+
+pytestmark = pytest.mark.django_db
+
+# A filter as a URL has it, and what it means in SQL. s and d are the ends, p the profile.
+FILTERS = {
+    "": "true",
+    "source_cloud=UK": "ss.cloud = 'UK'",
+    "destination_site=!DESY": "ds.name <> 'DESY'",
+    "endpoint=RAL_DATADISK": "'RAL_DATADISK' IN (s.name, d.name)",
+    "tier=1&tier=2&label=SCRATCHDISK": "'SCRATCHDISK' IN (s.label, d.label)",
+    "cloud=!DE": "ss.cloud <> 'DE' AND ds.cloud <> 'DE'",
+    "mover=xrootd": "p.mover = 'xrootd'",
+    "streams=!4": "p.streams <> 4",
+    "ip_version=!6": "p.ip_version IS DISTINCT FROM 6",
+    "origin=test&source_country=GB": "p.origin = 'test' AND ss.country = 'GB'",
+}
+GROUPS = {
+    "endpoint": "{end}.name",
+    "site": "{end}s.name",
+    "cloud": "{end}s.cloud",
+    "tier": "'Tier ' || {end}s.tier",
+    "country": "{end}s.country",
+}
+STATS = ("mean", "median", "p05", "p95", "std", "min", "max", "throughput", "success", "count")
+SQL = """
+    SELECT {row}, {column},
+        count(*) FILTER (WHERE t.state = 'done') AS ok,
+        count(*) FILTER (WHERE t.state = 'failed') AS failed,
+        avg(r.rate) AS mean, stddev_samp(r.rate) AS std, min(r.rate), max(r.rate),
+        percentile_cont(0.05) WITHIN GROUP (ORDER BY r.rate) AS p05,
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY r.rate) AS median,
+        percentile_cont(0.95) WITHIN GROUP (ORDER BY r.rate) AS p95,
+        sum(t.bytes) FILTER (WHERE t.state = 'done')
+            / sum(t.seconds) FILTER (WHERE t.state = 'done') / 1e6 AS throughput,
+        100.0 * count(*) FILTER (WHERE t.state = 'done') / count(*) AS success,
+        count(*) AS count,
+        extract(epoch FROM date_trunc('milliseconds', max(t.started_at))) AS last
+    FROM sonar_transfer t
+    JOIN sonar_endpoint s ON s.id = t.source_id JOIN sonar_site ss ON ss.id = s.site_id
+    JOIN sonar_endpoint d ON d.id = t.destination_id JOIN sonar_site ds ON ds.id = d.site_id
+    JOIN sonar_profile p ON p.id = t.profile_id
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN t.state = 'done' THEN t.bytes / t.seconds / 1e6 END AS rate) r
+    WHERE t.state <> 'lost' AND t.started_at >= %(start)s AND t.started_at < %(end)s AND {where}
+    GROUP BY 1, 2
+"""
+# To the second, near the edges of hours and days, and the change of a month.
+BOUNDS = st.builds(
+    lambda hours, seconds: MIDNIGHT + timedelta(hours=hours, seconds=seconds),
+    st.sampled_from([-48, -25, -24, -13, -1, 0, 1, 11, 24, 48, 60, 61]),
+    st.sampled_from([0, 0, 1, 1799, 3599]),
+)
+ASKED = st.tuples(
+    st.tuples(BOUNDS, BOUNDS).filter(lambda two: two[0] != two[1]).map(sorted),
+    st.sampled_from(list(FILTERS)),
+    st.sampled_from(list(GROUPS)),
+    st.sampled_from(list(GROUPS)),
+    st.sampled_from(STATS),
+)
+
+
+def in_sql(
+    start: datetime, end: datetime, where: str, rows: str, columns: str
+) -> dict[tuple[str, str], dict[str, Any]]:
+    statement = SQL.format(
+        row=GROUPS[rows].format(end="s"), column=GROUPS[columns].format(end="d"), where=where
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"start": start, "end": end})
+        names = [column.name for column in cursor.description]
+        return {
+            (row[0], row[1]): dict(zip(names[2:], row[2:], strict=True))
+            for row in cursor.fetchall()
+        }
+
+
+def in_grid(answer: Grid) -> dict[tuple[str, str], dict[str, Any]]:
+    """The cells that have a result, under the names that the SQL has."""
+    names = {"value": answer.query.stat, "mean": "mean", "std": "std", "last": "last"}
+    names |= {"ok": "ok", "failed": "failed"}
+    return {
+        (answer.sources[row].name, answer.destinations[column].name): {
+            name: getattr(answer.cells, field)[row, column] for field, name in names.items()
+        }
+        for row, column in np.argwhere(answer.cells.ok + answer.cells.failed > 0)
+    }
+
+
+def check(start: datetime, end: datetime, text: str, rows: str, columns: str, stat: str) -> None:
+    params = f"from={format_time(start)}&to={format_time(end)}&stat={stat}&rows={rows}"
+    query = MatrixQuery.from_params(QueryDict(f"{params}&columns={columns}&{text}"))
+    found = in_grid(grid.build(query, NOW))
+    true = in_sql(start, end, FILTERS[text], rows, columns)
+    assert found.keys() == true.keys()
+    for cell, values in found.items():
+        for name, value in values.items():
+            wanted = np.nan if true[cell][name] is None else float(true[cell][name])
+            assert value == pytest.approx(wanted, **tolerance(name, true[cell]), nan_ok=True), (
+                cell,
+                name,
+            )
+
+
+def tolerance(name: str, cell: dict[str, Any]) -> dict[str, float]:
+    """Counts are equal, quantiles equal to float32, moments to 1e-6 (of the rate itself)."""
+    if name in ("ok", "failed", "count"):
+        return {"abs": 0, "rel": 0}
+    if name == "last":
+        return {"abs": 1e-6, "rel": 0}
+    return {"rel": 2e-7 if name[0] == "p" else 1e-6, "abs": 1e-7 * (cell["mean"] or 0)}
+
+
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=STEPS, asked=st.lists(ASKED, min_size=1, max_size=3))
+def test_any_history_window_filter_and_grouping(small_world, steps, asked):
+    with transaction.atomic():
+        store, stored = Store(small_world.endpoints), []
+        for step in steps:
+            carry_out(store, step, stored)
+        for (start, end), *question in asked:
+            check(start, end, *question)
+            check(MIDNIGHT - timedelta(days=3), NOW + timedelta(hours=2), *question)
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("stat", STATS)
+def test_each_statistic_over_sealed_and_dirty_hours(small_world, stat):
+    store = Store(small_world.endpoints)
+    moments = [MIDNIGHT + timedelta(minutes=37 * number) for number in range(-60, 90)]
+    states = ["done", "done", "failed", "done", "lost"]
+    for number, moment in enumerate(moments):
+        store.add(moment, states[number % 5], number % 7)
+    sealing.seal(NOW)
+    for number, moment in enumerate(moments[::9]):
+        store.add(moment, "done", number % 7)
+    for text in FILTERS:
+        for rows, columns in (("endpoint", "endpoint"), ("cloud", "site")):
+            check(MIDNIGHT - timedelta(hours=30), MIDNIGHT + timedelta(hours=50, seconds=7),
+                  text, rows, columns, stat)  # fmt: skip
+
+
+class Busy:
+    """Threads that do these things over and over until the block ends; their errors are raised."""
+
+    def __init__(self, *acts: Callable[[], object]) -> None:
+        self.stop = threading.Event()
+        self.errors: list[Exception] = []
+        self.threads = [threading.Thread(target=self.repeat, args=[act]) for act in acts]
+
+    def repeat(self, act: Callable[[], object]) -> None:
+        try:
+            while not self.stop.is_set():
+                act()
+        except Exception as error:  # noqa: BLE001 - raised again at the end of the block
+            self.errors.append(error)
+        finally:
+            connection.close()
+
+    def __enter__(self) -> None:
+        for thread in self.threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        for error in self.errors:
+            raise error
+
+
+def test_readers_see_whole_transactions_while_others_write_edit_and_seal(real_commits):
+    """Each transaction adds five results to every link: a reader sees all of them or none."""
+    store = Store(world.make().endpoints)
+    moments = [MIDNIGHT + timedelta(hours=hours) for hours in (-30, -1, 0, 5, 60)]
+    query = MatrixQuery.from_params(QueryDict("from=2026-10-30&to=2026-11-04&stat=median"))
+
+    def write() -> None:
+        results.store(store.result(*one) for one in product(moments, ["done"], range(12)))
+
+    def edit() -> None:
+        ids = Transfer.objects.order_by("id").values_list("id", flat=True)[:60]
+        Transfer.objects.filter(id__in=list(ids)).update(seconds=2.0)
+
+    with Busy(write, edit, lambda: sealing.seal(NOW)):
+        seen = [grid.build(query, NOW).cells.ok for _ in range(60)]
+    for ok in (one for one in seen if one.size):
+        counts = ok[~np.eye(4, dtype=bool)]
+        assert (counts == counts[0]).all()
+        assert counts[0] % len(moments) == 0
+    assert sum(ok.sum() for ok in seen) > 0
+    assert grid.build(query, NOW).cells.ok.sum() == Transfer.objects.count()

@@ -1,0 +1,227 @@
+"""The link table: equal to plain SQL; which links are in it, and in what order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.http import QueryDict
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from matrix import links
+from matrix.links import LinkTable
+from matrix.query import MatrixQuery
+from sonar import sealing
+from sonar.models import Schedule, SizeClass, Transfer
+from tests.matrix import world
+from tests.matrix.world import HOUR, MB, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+SQL = """
+    SELECT s.name, d.name, avg(rate), stddev_samp(rate), avg(size), stddev_samp(size),
+        count(*) FILTER (WHERE t.state = 'done'), count(*) FILTER (WHERE t.state = 'failed'),
+        extract(epoch FROM max(started_at))::float8
+    FROM (
+        SELECT *, CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate,
+            CASE WHEN state = 'done' THEN bytes::float8 END AS size FROM sonar_transfer
+    ) AS t JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_endpoint d ON d.id = destination_id
+    WHERE size_class_id = %s AND state <> 'lost' AND started_at >= %s AND started_at < %s
+    GROUP BY 1, 2
+"""
+COLUMNS = (
+    "mean_mb_s",
+    "std_mb_s",
+    "size_mean_bytes",
+    "size_std_bytes",
+    "ok",
+    "failed",
+    "last",
+)
+
+
+def built(text: str = "") -> LinkTable:
+    return links.build(MatrixQuery.from_params(QueryDict(text)), NOW)
+
+
+def names(table: LinkTable) -> list[tuple[str, str]]:
+    ends = table.column("source").tolist(), table.column("destination").tolist()
+    return list(zip(*ends, strict=True))
+
+
+def values(table: LinkTable, size: str) -> dict[tuple[str, str], list[float]]:
+    columns = [table.column(f"{size}.{name}").tolist() for name in COLUMNS]
+    return dict(zip(names(table), map(list, zip(*columns, strict=True)), strict=True))
+
+
+def fill(small_world: World, count: int, seed: int) -> None:
+    """Record results of random links, sizes, rates and times over the last eight days."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        source, destination = rng.choice(4, 2, replace=False)
+        made = transfer(
+            small_world.endpoints[source],
+            small_world.endpoints[destination],
+            None if rng.random() < 0.3 else float(rng.lognormal(2, 1)),
+            ago=timedelta(seconds=int(rng.integers(0, 8 * 86_400))),
+            size=str(rng.choice(["small", "large"])),
+        )
+        factor = float(rng.uniform(1, 2))
+        Transfer.objects.filter(id=made.id).update(bytes=int(made.bytes * factor))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("window", ["24h", "7d", "30d"])
+def test_every_column_is_equal_to_sql_in_every_size_class(
+    small_world: World, seed: int, window: str
+):
+    fill(small_world, 150, seed)
+    sealing.seal(NOW)
+    fill(small_world, 20, seed + 10)
+    table = built(f"window={window}")
+    for size in SizeClass.objects.all():
+        with connection.cursor() as cursor:
+            cursor.execute(SQL, [size.id, table.window.start, table.window.end])
+            expected = {row[:2]: row[2:] for row in cursor.fetchall()}
+        for link, ours in values(table, size.name).items():
+            theirs = expected.pop(link, (None, None, None, None, 0, 0, None))
+            blank_or_not = [np.nan if value is None else value for value in theirs]
+            assert ours == pytest.approx(blank_or_not, rel=1e-6, nan_ok=True)
+        assert expected == {}
+
+
+def test_sizes_are_those_of_transfers_that_were_ok(small_world: World):
+    for rate, nbytes in ((5.0, 10), (5.0, 20), (None, 10**12)):
+        made = transfer(small_world.ral, small_world.glasgow, rate)
+        Transfer.objects.filter(id=made.id).update(bytes=nbytes)
+    found = values(built(), "large")["RAL_DATADISK", "Glasgow_DATADISK"]
+    assert found[2:6] == pytest.approx([15, np.sqrt(50), 2, 1])
+
+
+def test_equal_values_have_no_spread_at_all(small_world: World):
+    for _ in range(3):
+        transfer(small_world.ral, small_world.glasgow, 0.1)
+    found = values(built(), "large")["RAL_DATADISK", "Glasgow_DATADISK"]
+    assert (found[1], found[3]) == (0, 0)
+
+
+def test_a_link_is_in_the_table_if_a_mesh_tests_it_or_it_has_a_result(small_world: World):
+    assert len(built()) == 12
+    Schedule.objects.exclude(source=small_world.ral, destination=small_world.desy).delete()
+    world.Mesh.objects.create(name="newer")  # schedules follow the registry
+    assert names(built()) == [("RAL_DATADISK", "DESY_DATADISK")]
+    transfer(small_world.glasgow, small_world.ral, None, size="small")
+    transfer(small_world.glasgow, small_world.desy, 5.0, ago=1000 * HOUR)
+    transfer(small_world.desy, small_world.ral, None, state="lost")
+    table = built()
+    assert names(table) == [
+        ("RAL_DATADISK", "DESY_DATADISK"),
+        ("Glasgow_DATADISK", "RAL_DATADISK"),
+    ]
+    assert table.column("small.failed").tolist() == [0, 1]
+    assert np.isnan(table.column("large.mean_mb_s")).all()
+
+
+def test_a_retired_endpoint_is_in_the_table_with_results_only(small_world: World):
+    small_world.glasgow.retired_at = timezone.now()
+    small_world.glasgow.save()
+    assert len(built()) == 6
+    transfer(small_world.glasgow, small_world.ral, 5.0)
+    assert len(built()) == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("source_site=RAL", 3), ("cloud=UK&destination_cloud=DE", 4), ("endpoint=!RAL_DATADISK", 6)],
+)
+def test_filters_choose_links(small_world: World, text: str, count: int):
+    assert len(built(text)) == count
+
+
+def test_filters_choose_how_results_were_made(small_world: World):
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=4))
+    assert built("streams=4").column("large.mean_mb_s").tolist() == [pytest.approx(9.0)]
+    everything = built("origin=test").column("large.ok")
+    assert (len(everything), everything.sum()) == (12, 2)
+
+
+@pytest.fixture
+def three(small_world: World) -> LinkTable:
+    for source, rate in ((small_world.ral, 5.0), (small_world.desy, 1.0), (small_world.scratch, 5)):
+        transfer(source, small_world.glasgow, rate)
+    return built("destination_endpoint=Glasgow_DATADISK")
+
+
+@pytest.mark.parametrize(
+    ("column", "descending", "sources"),
+    [
+        ("large.mean_mb_s", False, "DESY_DATADISK RAL_DATADISK DESY_SCRATCHDISK"),
+        ("large.mean_mb_s", True, "RAL_DATADISK DESY_SCRATCHDISK DESY_DATADISK"),
+        ("source", False, "DESY_DATADISK DESY_SCRATCHDISK RAL_DATADISK"),
+        ("source.tier", True, "DESY_DATADISK DESY_SCRATCHDISK RAL_DATADISK"),
+        ("small.ok", True, "RAL_DATADISK DESY_DATADISK DESY_SCRATCHDISK"),
+    ],
+)
+def test_any_column_orders_the_links_and_equal_ones_stay_in_order(
+    three: LinkTable, column: str, descending: bool, sources: str
+):
+    ordered = three.ordered_by(column, descending=descending)
+    assert ordered.column("source").tolist() == sources.split()
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_links_without_a_value_come_last_either_way(small_world: World, descending: bool):
+    transfer(small_world.desy, small_world.ral, 5.0)
+    ordered = built().ordered_by("large.mean_mb_s", descending=descending)
+    assert names(ordered)[0] == ("DESY_DATADISK", "RAL_DATADISK")
+    assert np.isnan(ordered.column("large.mean_mb_s")).tolist() == [False] + 11 * [True]
+
+
+def test_a_page_of_the_table_is_a_table(small_world: World):
+    table = built()
+    page = table.taken(np.arange(3, 6))
+    assert names(page) == names(table)[3:6]
+    assert len(page) == len(page.classes["large"].ok) == 3
+    found = table.taken(table.column("source.cloud") == "DE")
+    assert set(found.column("source.cloud").tolist()) == {"DE"}
+
+
+@pytest.mark.parametrize("name", ["giant.ok", "large.nothing", "source.nothing", "", "ok"])
+def test_an_unknown_column_is_a_key_error(small_world: World, name: str):
+    with pytest.raises(KeyError):
+        built().column(name)
+
+
+def test_a_table_of_nothing_is_empty(db: None):
+    table = built()
+    assert len(table) == 0
+    assert table.ordered_by("large.last").column("source").tolist() == []
+
+
+def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_world: World):
+    def statements() -> list[Any]:
+        with CaptureQueriesContext(connection) as captured:
+            built("window=7d")
+        return captured.captured_queries
+
+    few = len(statements())
+    fill(small_world, 30, 1)
+    sealing.seal(NOW)
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    many = statements()
+    # The form's classes, versions, classes; places and three promises, until remembered;
+    # for each class what is dirty, its segments, and their columns until they are in the cache;
+    # raw rows of one class.
+    assert few == 3 + 4 + 2 * 3
+    assert len(many) == 3 + 2 * 3 + 2 + 1, "\n".join(one["sql"][:200] for one in many)
+
+
+def test_rates_are_in_millions_of_bytes_per_second(small_world: World):
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    found = values(built(), "large")["RAL_DATADISK", "Glasgow_DATADISK"]
+    assert (found[0], found[2]) == (pytest.approx(5.0), 2000 * MB)
+    assert datetime.fromtimestamp(found[6], UTC) == NOW - timedelta(minutes=30)

@@ -1,0 +1,119 @@
+"""Registry and schedule are read once for each version of them, and never out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+from django.http import QueryDict
+from django.test.utils import CaptureQueriesContext
+
+from matrix import records
+from matrix.places import Links, Place
+from matrix.query import MatrixQuery
+from matrix.records import Remembered
+from sonar.models import Endpoint, Mesh, Site
+from tests.matrix import world
+from tests.matrix.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def places() -> tuple[Place, ...]:
+    return records.read_places(records.read_versions())
+
+
+def promises(text: str = "") -> Any:
+    versions = records.read_versions()
+    links = Links(records.read_places(versions))
+    return records.read_promises(MatrixQuery.from_params(QueryDict(text)), links, versions)
+
+
+def statements(do: Callable[[], Any]) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        do()
+    return len(captured)
+
+
+def test_places_are_read_again_only_after_a_change_of_the_registry(small_world: World):
+    first = places()
+    assert statements(places) == 1
+    assert places() is first
+    small_world.ral.label = "TAPE"
+    small_world.ral.save()
+    assert [place.label for place in places()] == ["TAPE", "DATADISK", "DATADISK", "SCRATCHDISK"]
+
+
+def test_promises_are_remembered_by_what_was_asked(small_world: World):
+    everything = promises()
+    assert not everything.flags.writeable
+    assert np.isfinite(everything).sum() == 12
+    # The form, the versions.
+    assert statements(promises) == 2
+    assert promises("stat=max&source_site=RAL") is everything
+    assert not np.isfinite(promises("size=small")).any()
+    assert not np.isfinite(promises("streams=4")).any()
+    assert not np.isfinite(promises("origin=production")).any()
+    assert promises() is everything
+
+
+def test_promises_follow_the_schedule_as_the_scheduler_does(small_world: World):
+    promises()
+    often = Mesh.objects.create(name="often")
+    world.schedule(often, (small_world.ral, small_world.desy), every=600)
+    assert promises().min() == 600
+
+
+def test_what_was_rolled_back_is_not_remembered(real_commits: None):
+    world.make()
+    before = places()
+    with transaction.atomic():
+        Endpoint.objects.update(label="NEVER")
+        assert {place.label for place in places()} == {"NEVER"}
+        transaction.set_rollback(True)
+    assert places() == before
+    # The counter is again where it was before the rollback.
+    Endpoint.objects.update(label="NOW")
+    assert {place.label for place in places()} == {"NOW"}
+
+
+def test_versions_change_with_the_registry_and_nothing_else(small_world: World):
+    before = str(records.read_versions())
+    world.transfer(small_world.ral, small_world.glasgow, 5.0)
+    assert str(records.read_versions()) == before
+    Site.objects.create(name="CERN")
+    assert str(records.read_versions()) != before
+
+
+def test_a_bounded_number_of_answers_is_remembered():
+    asked: list[int] = []
+    memory: Remembered[int] = Remembered(2)
+
+    def square(number: int) -> int:
+        def read() -> int:
+            asked.append(number)
+            return number**2
+
+        return memory.get(number, read)
+
+    assert [square(number) for number in (1, 2, 1, 3, 1, 2)] == [1, 4, 1, 9, 1, 4]
+    assert asked == [1, 2, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "lets_pass"),
+    [
+        ("", True),
+        ("origin=test", True),
+        ("origin=!test", False),
+        ("origin=production", False),
+        ("origin=production&origin=test", True),
+        ("origin=!production", True),
+    ],
+)
+def test_filters_on_the_origin_let_tests_pass_or_not(db: None, text: str, lets_pass: bool):
+    query = MatrixQuery.from_params(QueryDict(text))
+    assert records.asks_for_tests(query.filters) is lets_pass

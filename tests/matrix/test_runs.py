@@ -1,0 +1,537 @@
+"""The results of a window as sorted runs: equal to plain SQL, whatever is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import InternalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from psycopg import IsolationLevel
+from pytest_django import Settings
+
+from matrix import payloads, runs
+from matrix.filters import Filter
+from matrix.runs import Run
+from matrix.snapshot import snapshot
+from sonar import sealing
+from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
+from sonar.windows import Window
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+# Midnight between two days, two months and two years.
+MIDNIGHT = datetime(2027, 1, 1, tzinfo=UTC)
+TODAY = datetime(2026, 11, 20, tzinfo=UTC)
+LATER = MIDNIGHT + 30 * DAY
+
+STATISTICS = """
+    SELECT source_id << 16 | destination_id,
+        count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed'),
+        avg(rate), stddev_samp(rate),
+        percentile_cont(ARRAY[0.05, 0.5, 0.95]) WITHIN GROUP (ORDER BY rate),
+        (extract(epoch FROM max(started_at)) * 1000)::bigint, sum(bytes)
+    FROM (
+        SELECT *, CASE WHEN state = 'done' THEN (bytes / seconds)::real::float8 END AS rate
+        FROM sonar_transfer
+    ) AS rated
+    WHERE size_class_id = %s AND started_at >= %s AND started_at < %s
+      AND state <> 'lost' AND profile_id = ANY(%s)
+    GROUP BY 1 ORDER BY 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> Iterator[None]:
+    payloads.CACHE.clear()
+    yield
+    payloads.CACHE.clear()
+
+
+def window(start: datetime, end: datetime) -> Window:
+    return Window(start, end)
+
+
+def large() -> int:
+    return SizeClass.objects.get(name="large").id
+
+
+def seal(day: datetime, now: datetime = LATER) -> None:
+    sealing.seal_day(large(), day, now)
+
+
+def read(asked: Window, *filters: Filter, sizes: bool = True) -> tuple[Run, ...]:
+    found = runs.read("large", asked, filters, sizes=sizes)
+    for run in found:
+        assert run.keys.size
+        assert np.all(run.keys[1:] >= run.keys[:-1])
+        assert run.links.tolist() == sorted(set((run.keys >> np.uint64(32)).tolist()))
+        assert len(run.lasts) == len(run.links)
+    return found
+
+
+def statistics_of(found: Sequence[Run]) -> list[tuple[Any, ...]]:
+    """Reduce runs link by link, the plain way."""
+    keys = np.concatenate([run.keys for run in found] or [np.empty(0, np.uint64)])
+    sizes = np.concatenate([run.sizes for run in found] or [np.empty(0, np.int64)])
+    links = keys >> np.uint64(32)
+    rates = keys.astype(np.uint32).view(np.float32).astype(np.float64)
+    lasts: dict[int, int] = {}
+    for run in found:
+        lasts |= dict(zip(run.links.tolist(), run.lasts.tolist(), strict=True))
+    return [
+        one_link(int(link), rates[links == link], sizes[links == link], lasts[int(link)])
+        for link in np.unique(links)
+    ]
+
+
+def one_link(link: int, rates: Any, sizes: Any, last: int) -> tuple[Any, ...]:
+    ok = rates[rates >= 0]
+    return (
+        link,
+        len(ok),
+        len(rates) - len(ok),
+        ok.mean() if len(ok) else None,
+        ok.std(ddof=1) if len(ok) > 1 else None,
+        np.quantile(ok, [0.05, 0.5, 0.95]).tolist() if len(ok) else None,
+        last,
+        int(sizes.sum()),
+    )
+
+
+def by_sql(asked: Window, *profiles: Profile) -> list[tuple[Any, ...]]:
+    ids = [one.id for one in profiles or Profile.objects.all()]
+    with connection.cursor() as cursor:
+        cursor.execute(STATISTICS, [large(), asked.start, asked.end, ids])
+        return cursor.fetchall()
+
+
+def assert_equal_to_sql(
+    asked: Window, *filters: Filter, made: Sequence[Profile] = ()
+) -> list[tuple[Any, ...]]:
+    found, expected = statistics_of(read(asked, *filters)), by_sql(asked, *made)
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours[:3] == theirs[:3]
+        assert (ours[3] is None, ours[4] is None) == (theirs[3] is None, theirs[4] is None)
+        assert numbers(ours[3:5]) == pytest.approx(numbers(theirs[3:5]), rel=1e-9, abs=1e-6)
+        assert ours[5] == (pytest.approx(theirs[5], rel=1e-6) if theirs[5] else None)
+        assert ours[6:] == theirs[6:]
+    return found
+
+
+def numbers(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def statements(do: Callable[[], Any]) -> list[str]:
+    with CaptureQueriesContext(connection) as captured:
+        do()
+    return [one["sql"] for one in captured.captured_queries]
+
+
+def at(
+    source: Endpoint, destination: Endpoint, moment: datetime, rate: float | None = 5.0, **more: Any
+) -> Transfer:
+    return transfer(source, destination, rate, ago=NOW - moment, **more)
+
+
+# Moments that matter: just before, at and after midnight and full hours, and any others.
+OFFSETS = st.one_of(
+    st.sampled_from([0, -1, 1, 3_600_000, 3_599_999, -3_600_000, -3_600_001, 43_200_000]),
+    st.integers(-50 * 3_600_000, 50 * 3_600_000),
+)
+RESULTS = st.lists(
+    st.tuples(
+        OFFSETS,
+        st.sampled_from([(0, 1), (1, 0), (2, 3)]),
+        st.one_of(st.none(), st.sampled_from([5.0, 7.0]), st.floats(0.001, 5000)),
+        st.sampled_from(["", "", "", "lost"]),
+    ),
+    max_size=12,
+)
+SECONDS = st.one_of(
+    st.sampled_from([-48 * 3600, -24 * 3600, -12 * 3600, -3600, 0, 3600, 12 * 3600, 24 * 3600]),
+    st.integers(-50 * 3600, 50 * 3600),
+)
+BOUNDS = st.tuples(SECONDS, SECONDS).map(sorted).filter(lambda both: both[0] < both[1])
+
+
+def fill(small_world: World, results: Sequence[tuple[Any, ...]]) -> None:
+    for offset, (source, destination), rate, state in results:
+        at(
+            small_world.endpoints[source],
+            small_world.endpoints[destination],
+            MIDNIGHT + timedelta(milliseconds=offset),
+            None if state else rate,
+            state=state,
+        )
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@given(
+    early=RESULTS,
+    sealed_at=st.integers(-60, 60),
+    late=RESULTS,
+    sealed_days=st.sets(st.integers(-3, 2)),
+    later_still=RESULTS,
+    bounds=st.lists(BOUNDS, min_size=1, max_size=4),
+    deleted=st.booleans(),
+)
+@examples(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_any_window_is_equal_to_sql_whatever_is_sealed(
+    small_world: World,
+    early: list[Any],
+    sealed_at: int,
+    late: list[Any],
+    sealed_days: set[int],
+    later_still: list[Any],
+    bounds: list[list[int]],
+    deleted: bool,
+):
+    with undone():
+        fill(small_world, early)
+        sealing.seal(MIDNIGHT + sealed_at * HOUR)
+        fill(small_world, late)
+        for day in sealed_days:
+            seal(MIDNIGHT + day * DAY)
+        fill(small_world, later_still)
+        if deleted:
+            Transfer.objects.filter(state="failed").delete()
+        for start, end in bounds:
+            asked = window(MIDNIGHT + timedelta(seconds=start), MIDNIGHT + timedelta(seconds=end))
+            assert_equal_to_sql(asked)
+            assert_equal_to_sql(asked)  # out of the cache
+
+
+def test_a_result_is_seen_at_once_and_still_when_its_hour_and_day_are_sealed(small_world: World):
+    at(small_world.ral, small_world.glasgow, TODAY + 10 * HOUR, 8.0)
+    asked = window(TODAY, TODAY + DAY)
+    expected = assert_equal_to_sql(asked)
+    assert expected[0][3] == pytest.approx(8e6)
+    assert any("sonar_transfer" in sql for sql in statements(lambda: read(asked)))
+    seal(TODAY, TODAY + 12 * HOUR)
+    assert assert_equal_to_sql(asked) == expected
+    seal(TODAY)
+    assert assert_equal_to_sql(asked) == expected
+    assert not any("sonar_transfer" in sql for sql in statements(lambda: read(asked)))
+
+
+def test_a_late_result_is_seen_beside_the_sealed_ones_of_its_day(small_world: World):
+    for hour in range(24):
+        at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR, 1.0 + hour)
+    seal(TODAY)
+    at(small_world.ral, small_world.glasgow, TODAY + 5 * HOUR + timedelta(minutes=1), 100.0)
+    found = read(window(TODAY, TODAY + DAY))
+    assert len(found) == 24
+    assert sum(run.keys.size for run in found) == 25
+    assert_equal_to_sql(window(TODAY, TODAY + DAY))
+
+
+def test_an_edited_and_a_deleted_result_are_read_as_they_are_now(small_world: World):
+    gone = at(small_world.ral, small_world.glasgow, TODAY, 5.0)
+    moved = at(small_world.ral, small_world.desy, TODAY + HOUR, 5.0)
+    seal(TODAY)
+    gone.delete()
+    Transfer.objects.filter(id=moved.id).update(started_at=TODAY - HOUR)
+    assert read(window(TODAY, TODAY + DAY)) == ()
+    assert_equal_to_sql(window(TODAY - DAY, TODAY))
+    seal(TODAY)
+    assert read(window(TODAY, TODAY + DAY)) == ()
+
+
+@pytest.mark.parametrize("sealed", ["nothing", "hours", "day"])
+def test_a_window_that_cuts_a_bucket_holds_its_start_and_not_its_end(
+    small_world: World, sealed: str
+):
+    instant = timedelta(milliseconds=1)
+    start, end = TODAY + 3.5 * HOUR, TODAY + 20.5 * HOUR
+    for rate, moment in enumerate((start - instant, start, end - instant, end), 1):
+        at(small_world.ral, small_world.glasgow, moment, float(rate))
+    if sealed != "nothing":
+        seal(TODAY, TODAY + 22 * HOUR if sealed == "hours" else LATER)
+    (found,) = assert_equal_to_sql(window(start, end))
+    assert (found[1], found[3]) == (2, pytest.approx(2.5e6))
+    assert {run.keys.size for run in read(window(start, end))} == {2 if sealed == "day" else 1}
+
+
+@pytest.mark.parametrize("sealed_until", [0, 30, 48])
+def test_runs_are_in_order_of_time(small_world: World, sealed_until: int):
+    for hour in range(48):
+        at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR)
+    sealing.seal(TODAY + sealed_until * HOUR + sealing.GRACE)
+    at(small_world.ral, small_world.glasgow, TODAY + 7 * HOUR)
+    newest = [int(run.lasts[0]) for run in read(window(TODAY, TODAY + 2 * DAY))]
+    assert newest == sorted(newest)
+
+
+def test_a_lost_result_is_in_no_run(small_world: World):
+    at(small_world.ral, small_world.glasgow, TODAY, None, state="lost")
+    assert read(window(TODAY, TODAY + DAY)) == ()
+    seal(TODAY)
+    assert read(window(TODAY, TODAY + DAY)) == ()
+
+
+def test_sizes_come_only_if_asked_for(small_world: World):
+    at(small_world.ral, small_world.glasgow, TODAY)
+    asked = window(TODAY, TODAY + DAY)
+    for _ in range(2):
+        assert [run.sizes for run in read(asked, sizes=False)] == [None]
+        assert [run.sizes.tolist() for run in read(asked) if run.sizes is not None] == [[2 * 10**9]]
+        seal(TODAY)
+
+
+FILTERS = [
+    ([Filter("streams", "4")], "fast"),
+    ([Filter("streams", "4", True)], "plain other"),
+    ([Filter("mover", "xrootd"), Filter("streams", "4")], ""),
+    ([Filter("origin", "production"), Filter("origin", "test")], "plain fast other"),
+    ([Filter("mesh", "everything", True)], "plain fast"),
+    ([Filter("source_site", "RAL")], "plain fast other"),
+]
+
+
+@pytest.mark.parametrize("sealed", ["nothing", "hours", "day"])
+@pytest.mark.parametrize(("filters", "names"), FILTERS)
+def test_filters_choose_by_how_a_result_was_made_and_leave_links_to_others(
+    small_world: World, filters: list[Filter], names: str, sealed: str
+):
+    made = {
+        "plain": world.profile(),
+        "fast": world.profile(streams=4),
+        "other": Profile.objects.create(mover="xrootd", mesh=small_world.mesh),
+    }
+    for hour, profile in enumerate(made.values()):
+        at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR, 2.0 + hour, made=profile)
+        at(small_world.desy, small_world.ral, TODAY + 20 * HOUR, 3.0 * hour or None, made=profile)
+    if sealed != "nothing":
+        seal(TODAY, TODAY + 22 * HOUR if sealed == "hours" else LATER)
+    chosen = [made[name] for name in names.split()] or [Profile(id=0)]
+    assert_equal_to_sql(window(TODAY, TODAY + DAY), *filters, made=chosen)
+    assert_equal_to_sql(window(TODAY + HOUR, TODAY + 21 * HOUR), *filters, made=chosen)
+
+
+@pytest.mark.parametrize("megabytes", [0, 0.001, 256])
+def test_the_cache_changes_nothing_whatever_its_size(
+    small_world: World, settings: Settings, megabytes: float
+):
+    settings.SONAR_CACHE_MB = megabytes
+    for hour in range(72):
+        at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR, 1.0 + hour)
+    for day in range(3):
+        seal(TODAY + day * DAY)
+    for asked in (
+        window(TODAY, TODAY + 3 * DAY),
+        window(TODAY + 5 * HOUR, TODAY + 3 * DAY - timedelta(minutes=1)),
+    ):
+        assert_equal_to_sql(asked)
+        assert_equal_to_sql(asked)
+    assert bool(payloads.CACHE.bytes) == bool(megabytes)
+
+
+def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_world: World):
+    for day in range(3):
+        at(small_world.ral, small_world.glasgow, TODAY + day * DAY)
+        seal(TODAY + day * DAY)
+    asked = window(TODAY, TODAY + 2 * DAY)
+    assert len(statements(lambda: read(asked))) == 3
+    assert len(statements(lambda: read(asked))) == 2
+    *_, columns = statements(lambda: read(window(TODAY, TODAY + 3 * DAY)))
+    newest = Segment.objects.get(level="day", start=TODAY + 2 * DAY)
+    assert columns.count(f"'{{{newest.id}}}'") == columns.count("SELECT") == 4
+
+
+def test_a_window_larger_than_the_cache_finds_there_what_fits(small_world: World):
+    found = {payloads.Key(one, "keys"): np.zeros(10) for one in range(5)}
+    cache = payloads.Cache()
+    cache.put(found, found.keys(), limit=3 * 80)
+    assert cache.bytes == 240
+    assert [key.segment for key in cache.get(found)] == [0, 1, 2]
+    # Another window drives out what was used longest ago.
+    cache.get([payloads.Key(0, "keys")])
+    other = payloads.Key(9, "keys")
+    cache.put({other: np.zeros(10)}, {other}, limit=3 * 80)
+    assert sorted(key.segment for key in cache.get([*found, other])) == [0, 2, 9]
+    huge = payloads.Key(10, "keys")
+    cache.put({huge: np.zeros(100)}, {huge}, limit=3 * 80)
+    assert len(cache.get([*found, other, huge])) == 3
+
+
+def test_columns_are_aligned_and_cannot_be_written_to(small_world: World):
+    for day in range(3):
+        at(small_world.ral, small_world.glasgow, TODAY + day * DAY)
+        seal(TODAY + day * DAY)
+    for run in read(window(TODAY, TODAY + 3 * DAY)):
+        for array in (run.keys, run.links, run.lasts, run.sizes):
+            assert array is not None
+            assert array.flags.aligned
+            assert not array.flags.writeable
+
+
+def test_five_statements_read_any_window(small_world: World):
+    filters = (Filter("streams", "1"),)
+    asked = window(TODAY - 3 * DAY, TODAY + DAY)
+
+    def names() -> list[str]:
+        made = statements(lambda: read(asked, *filters))
+        tables = ("dirtymark", "profile", "segment", "transfer")
+        return [next(name for name in tables if f"sonar_{name}" in sql) for sql in made]
+
+    assert names() == ["dirtymark", "profile", "segment"]
+    for hour in range(-70, 20, 2):
+        at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR)
+    sealing.seal(TODAY)
+    at(small_world.ral, small_world.glasgow, TODAY - 30 * HOUR)
+    assert names() == ["dirtymark", "profile", "segment", "segment", "transfer"]
+
+
+def test_an_unknown_size_class_and_a_window_finer_than_a_millisecond_are_errors(db: None):
+    with pytest.raises(ValueError, match="giant"):
+        runs.read("giant", window(TODAY, TODAY + DAY), ())
+    with pytest.raises(ValueError, match="millisecond"):
+        read(window(TODAY, TODAY + timedelta(microseconds=1500)))
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_window_of_all_time_holds_every_result(small_world: World, sealed: bool):
+    at(small_world.ral, small_world.glasgow, TODAY)
+    if sealed:
+        seal(TODAY)
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert len(assert_equal_to_sql(window(datetime(1970, 1, 1, tzinfo=UTC), last))) == 1
+    assert read(window(last - HOUR, last)) == ()
+    assert runs.fingerprint("large", window(TODAY, last))
+
+
+def test_the_fingerprint_changes_with_every_change_in_the_window_and_class(small_world: World):
+    asked = window(TODAY + HOUR + timedelta(minutes=30), TODAY + DAY)
+    seen = [runs.fingerprint("large", asked)]
+
+    def changed() -> bool:
+        seen.append(runs.fingerprint("large", asked))
+        return seen[-1] not in seen[:-1]
+
+    made = at(small_world.ral, small_world.glasgow, TODAY + 2 * HOUR)
+    assert changed()
+    seal(TODAY, TODAY + 5 * HOUR)
+    changed()
+    at(small_world.ral, small_world.glasgow, TODAY + 2 * HOUR)
+    assert changed()
+    seal(TODAY)
+    changed()
+    Transfer.objects.filter(id=made.id).update(bytes=5)
+    assert changed()
+    made.delete()
+    assert changed()
+    at(small_world.ral, small_world.glasgow, TODAY, size="small")
+    at(small_world.ral, small_world.glasgow, TODAY + DAY)
+    at(small_world.ral, small_world.glasgow, TODAY - timedelta(seconds=1))
+    at(small_world.ral, small_world.glasgow, TODAY + timedelta(minutes=59))
+    assert not changed()
+    at(small_world.ral, small_world.glasgow, TODAY + HOUR + timedelta(minutes=45))
+    assert changed()
+
+
+def elsewhere(do: Callable[[], Any]) -> None:
+    """Do something on a connection of its own, and commit."""
+
+    def work() -> None:
+        try:
+            do()
+        finally:
+            connection.close()
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("stage", ["_pieces", "_of_segments", "_of_rows"])
+def test_what_is_written_and_sealed_while_a_window_is_read_is_not_in_it(
+    real_commits: None, monkeypatch: pytest.MonkeyPatch, stage: str
+):
+    small_world = world.make()
+    for hour in range(30):
+        at(small_world.ral, small_world.glasgow, TODAY - DAY + hour * HOUR, 1.0 + hour)
+    sealing.seal(TODAY + 3 * HOUR)
+    asked = window(TODAY - DAY, TODAY + DAY)
+    before = statistics_of(read(asked))
+    payloads.CACHE.clear()
+
+    def others() -> None:
+        at(small_world.ral, small_world.glasgow, TODAY - HOUR, 500.0)
+        at(small_world.ral, small_world.glasgow, TODAY + 4 * HOUR, 500.0)
+        Transfer.objects.filter(started_at=TODAY - DAY).delete()
+        sealing.seal(LATER)
+
+    plain = getattr(runs, stage)
+
+    def disturbed(*args: Any) -> Any:
+        elsewhere(others)
+        return plain(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, stage, disturbed)
+        assert statistics_of(read(asked)) == before
+    assert statistics_of(read(asked)) != before
+    assert_equal_to_sql(asked)
+
+
+def test_a_reader_sees_each_batch_of_a_writer_whole_or_not_at_all(real_commits: None):
+    small_world = world.make()
+    stopped = Event()
+
+    def write() -> None:
+        for batch in range(40):
+            with transaction.atomic():
+                for hour in (-25, -10, 2):
+                    at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR, 1.0 + batch)
+            if batch % 3 == 0:
+                sealing.seal(LATER)
+        stopped.set()
+        connection.close()
+
+    writer = Thread(target=write)
+    writer.start()
+    counts = [0]
+    while not stopped.wait(0.001):
+        counts.append(sum(run.keys.size for run in read(window(TODAY - 2 * DAY, TODAY + DAY))))
+    writer.join()
+    assert [count for count in counts if count % 3] == []
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 3
+    assert_equal_to_sql(window(TODAY - 2 * DAY, TODAY + DAY))
+
+
+def test_a_snapshot_can_only_read_and_leaves_the_connection_as_it_was(real_commits: None):
+    with pytest.raises(InternalError, match="read-only"), snapshot():
+        world.make()
+    session = connection.connection
+    assert (session.isolation_level, session.read_only) == (None, None)
+    with snapshot(), connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_isolation")
+        assert cursor.fetchone() == ("repeatable read",)
+        assert session.isolation_level == IsolationLevel.REPEATABLE_READ
+    world.make()
+    assert Endpoint.objects.count() == 4

@@ -1,0 +1,177 @@
+"""One link over time, in buckets and one by one: equal to plain SQL."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from matrix import series
+from matrix.filters import Filter
+from matrix.series import Series
+from sonar import sealing
+from sonar.models import SizeClass
+from sonar.windows import Window
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+TODAY = datetime(2026, 11, 20, tzinfo=UTC)
+STRIDES = {"5m": 5 * MINUTE, "1h": HOUR, "1d": DAY}
+SQL = """
+    SELECT extract(epoch FROM date_bin(%s, started_at, '2000-01-01Z'))::float8,
+        count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed'),
+        avg(rate), percentile_cont(ARRAY[0.05, 0.5, 0.95]) WITHIN GROUP (ORDER BY rate)
+    FROM (
+        SELECT *, CASE WHEN state = 'done' THEN (bytes / seconds / 1e6)::float8 END AS rate
+        FROM sonar_transfer
+    ) AS rated
+    WHERE source_id = %s AND destination_id = %s AND size_class_id = %s
+      AND started_at >= %s AND started_at < %s AND state <> 'lost'
+    GROUP BY 1
+"""
+
+
+def built(world_: World, window: Window, bucket: str = "auto", *filters: Filter) -> Series:
+    return series.build((world_.ral.id, world_.glasgow.id), "large", window, bucket, filters)
+
+
+def at(world_: World, moment: datetime, rate: float | None = 5.0, **more: Any) -> None:
+    transfer(world_.ral, world_.glasgow, rate, ago=NOW - moment, **more)
+
+
+@given(
+    results=st.lists(
+        st.tuples(
+            st.one_of(
+                st.integers(0, 3 * 86_400_000),
+                st.sampled_from([0, 299_999, 300_000, 3_600_000, 86_399_999, 86_400_000]),
+            ),
+            st.one_of(st.none(), st.just(5.0), st.floats(0.001, 5000)),
+        ),
+        max_size=25,
+    ),
+    bounds=st.tuples(st.integers(0, 3 * 86_400), st.integers(1, 86_400)),
+    bucket=st.sampled_from(list(STRIDES)),
+)
+@examples(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_buckets_are_equal_to_sql(
+    small_world: World, results: list[Any], bounds: tuple[int, int], bucket: str
+):
+    series.Transfer.objects.all().delete()
+    for offset, rate in results:
+        at(small_world, TODAY + timedelta(milliseconds=offset), rate)
+    start = TODAY + timedelta(seconds=bounds[0])
+    window = Window(start, start + timedelta(seconds=bounds[1]))
+    found = built(small_world, window, bucket)
+    ends = [small_world.ral.id, small_world.glasgow.id, SizeClass.objects.get(name="large").id]
+    with connection.cursor() as cursor:
+        cursor.execute(SQL, [STRIDES[bucket], *ends, window.start, window.end])
+        expected = {row[0]: row[1:] for row in cursor.fetchall()}
+    assert set(expected) <= set(found.starts.tolist())
+    for index, start_s in enumerate(found.starts.tolist()):
+        ok, failed, mean, parts = expected.get(start_s, (0, 0, None, None))
+        assert (found.ok[index], found.failed[index]) == (ok, failed)
+        ours = [one[index] for one in (found.mean, found.p05, found.median, found.p95)]
+        theirs = [np.nan] * 4 if mean is None else [mean, *parts]
+        assert ours == pytest.approx(theirs, rel=1e-6, nan_ok=True)
+
+
+def test_buckets_begin_with_full_hours_and_hold_nothing_from_outside_the_window(
+    small_world: World,
+):
+    for minutes in (-31, -29, 30, 89, 91):
+        at(small_world, TODAY + 10 * HOUR + minutes * MINUTE)
+    found = built(small_world, Window(TODAY + 9.5 * HOUR, TODAY + 11 * HOUR + 30 * MINUTE), "1h")
+    hours = [TODAY + hour * HOUR for hour in (9, 10, 11)]
+    assert found.starts.tolist() == [hour.timestamp() for hour in hours]
+    assert found.ok.tolist() == [1, 1, 1]
+
+
+def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world: World):
+    at(small_world, TODAY + 2 * HOUR, 8.0)
+    at(small_world, TODAY + 3 * HOUR, None)
+    found = built(small_world, Window(TODAY, TODAY + 5 * HOUR), "1h")
+    assert found.ok.tolist() == [0, 0, 1, 0, 0]
+    assert found.failed.tolist() == [0, 0, 0, 1, 0]
+    assert np.isnan(found.median).tolist() == np.isnan(found.mean).tolist()
+    assert np.isnan(found.mean).tolist() == [True, True, False, True, True]
+    assert found.median[2] == 8.0
+
+
+@pytest.mark.parametrize("window", [timedelta(seconds=1), HOUR, 90 * DAY])
+def test_a_link_without_results_has_buckets_and_no_points(small_world: World, window: timedelta):
+    found = built(small_world, Window(TODAY, TODAY + window))
+    assert found.ok.sum() == found.failed.sum() == found.points.rate.size == 0
+    assert np.isnan(found.p95).all()
+
+
+@pytest.mark.parametrize(
+    ("length", "bucket", "count"),
+    [
+        (HOUR, "5m", 12),
+        (6 * HOUR, "5m", 72),
+        (24 * HOUR, "1h", 24),
+        (7 * DAY, "1h", 168),
+        (30 * DAY, "1d", 30),
+        (90 * DAY, "1d", 90),
+        (400 * DAY, "1d", 400),
+    ],
+)
+def test_auto_takes_the_finest_bucket_of_which_there_are_not_too_many(
+    small_world: World, length: timedelta, bucket: str, count: int
+):
+    found = built(small_world, Window(TODAY, TODAY + length))
+    assert (found.bucket, len(found.starts)) == (bucket, count)
+
+
+def test_points_are_single_results_in_the_order_of_time(small_world: World):
+    with connection.cursor() as cursor:  # or the index happens to give that order
+        cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
+    for hour, rate in ((5, 7.0), (1, None), (3, 2.5)):
+        at(small_world, TODAY + hour * HOUR, rate)
+    points = built(small_world, Window(TODAY, TODAY + DAY)).points
+    assert points.started.tolist() == [(TODAY + hour * HOUR).timestamp() for hour in (1, 3, 5)]
+    assert points.rate.tolist() == pytest.approx([np.nan, 2.5, 7.0], nan_ok=True)
+    assert points.ok.tolist() == [False, True, True]
+
+
+def test_only_results_of_the_link_the_class_and_the_filters_count(small_world: World):
+    transfer(small_world.glasgow, small_world.ral, 1.0, ago=NOW - TODAY)
+    at(small_world, TODAY, 2.0, size="small")
+    at(small_world, TODAY, None, state="lost")
+    at(small_world, TODAY, 4.0)
+    at(small_world, TODAY, 3.0, made=world.profile(streams=4))
+    day = Window(TODAY, TODAY + DAY)
+    assert sorted(built(small_world, day).points.rate) == [3.0, 4.0]
+    assert built(small_world, day, "auto", Filter("streams", "4")).points.rate.tolist() == [3.0]
+    unlike = Filter("streams", "4", exclude=True)
+    assert built(small_world, day, "auto", unlike).points.rate.tolist() == [4.0]
+
+
+def test_one_statement_reads_a_link_sealed_or_not(small_world: World):
+    at(small_world, TODAY, 3.0)
+    window = Window(TODAY - 30 * DAY, TODAY + DAY)
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            found = built(small_world, window, "1d", Filter("mover", "http-tpc"))
+        assert len(captured) == 1, [one["sql"] for one in captured.captured_queries]
+        assert found.ok.sum() == 1
+        sealing.seal(TODAY + 2 * DAY)
+
+
+def test_too_many_buckets_are_an_error_that_says_so(small_world: World):
+    with pytest.raises(ValueError, match="at most 30000"):
+        built(small_world, Window(TODAY, TODAY + 400 * DAY), "5m")
+    assert len(built(small_world, Window(TODAY, TODAY + 90 * DAY), "5m").starts) == 25920
