@@ -1,26 +1,26 @@
-"""A Grid as the API answers it: JSON in one piece, CSV with one line for each link."""
+"""A Grid as the bytes that the API answers: JSON in one piece, CSV with one line for each link."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.cells import NOT_APPLICABLE, STATES
+from matrix.api import cell_text
+from matrix.api.cell_text import WORDS, dumps, rounded
+from matrix.cells import NOT_APPLICABLE, Cells
 from matrix.filters import either
 from matrix.forms import BadQueryError
 from matrix.grid import Grid
+from matrix.places import Group
 from matrix.query import MatrixQuery
-from matrix.statistics import Floats
+from matrix.statistics import Flags, Floats
 from sonar.windows import format_time
 
 FIELDS = ("value", "std", "ok", "failed", "last", "state")
-# Rates to the byte per second; more digits than that are noise that costs bytes.
-DECIMALS = 6
 UNIT_SUFFIX = {"MB/s": "mb_s", "%": "percent", "transfers": "transfers", "s": "seconds"}
 
 
@@ -32,19 +32,40 @@ def chosen_fields(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name in names or not names)
 
 
-def as_json(grid: Grid, fields: Sequence[str]) -> dict[str, Any]:
+def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
+    return b"".join(json_parts(grid, fields))
+
+
+def json_parts(grid: Grid, fields: Sequence[str]) -> Iterator[bytes]:
+    yield dumps(before_cells(grid)).removesuffix(b"}")
+    yield b',"cells":{'
+    for number, name in enumerate(fields):
+        yield b'%s"%s":[' % (b"," if number else b"", name.encode())
+        for place, block in enumerate(cell_text.blocks(grid.cells, name)):
+            yield b"," if place else b""
+            yield block
+        yield b"]"
+    yield b"},"
+    yield dumps(after_cells(grid)).removeprefix(b"{")
+
+
+def before_cells(grid: Grid) -> dict[str, Any]:
     return {
         "query": echo(grid),
         "description": grid.query.describe(),
         "unit": grid.unit,
         "version": grid.version,
         "simulated": grid.simulated,
-        "sources": [asdict(group) for group in grid.sources],
-        "destinations": [asdict(group) for group in grid.destinations],
-        "cells": {name: cell_array(grid, name).tolist() for name in fields},
-        "source_average": numbers(grid.averages.row).tolist(),
-        "destination_average": numbers(grid.averages.column).tolist(),
-        "average": numbers(np.array([grid.averages.grand])).tolist()[0],
+        "sources": grid.sources,
+        "destinations": grid.destinations,
+    }
+
+
+def after_cells(grid: Grid) -> dict[str, Any]:
+    return {
+        "source_average": rounded(grid.averages.row),
+        "destination_average": rounded(grid.averages.column),
+        "average": rounded(np.asarray(grid.averages.grand)),
     }
 
 
@@ -66,47 +87,38 @@ def echo(grid: Grid) -> dict[str, Any]:
     }
 
 
-def cell_array(grid: Grid, name: str) -> NDArray[Any]:
-    """Return an array of cells as it stands in the answer: blank is None."""
-    cells = grid.cells
-    if name == "state":
-        return np.array(STATES, dtype=object)[cells.state]
-    if name == "last":
-        return times(cells.last)
-    array: NDArray[Any] = getattr(cells, name)
-    return array if name in ("ok", "failed") else numbers(array)
-
-
-def numbers(values: Floats) -> NDArray[np.object_]:
-    rounded = np.round(values, DECIMALS).astype(object)
-    rounded[np.isnan(values)] = None
-    return rounded
-
-
-def times(unix: Floats) -> NDArray[np.object_]:
-    """Write Unix times as ISO 8601, to the second."""
-    known = ~np.isnan(unix)
-    written = np.full(unix.shape, None, dtype=object)
-    seconds = np.floor(unix[known]).astype("datetime64[s]")
-    written[known] = np.char.add(np.datetime_as_string(seconds), "Z")
-    return written
-
-
-def as_csv(grid: Grid, fields: Sequence[str]) -> str:
+def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
     """Write one line for each link, row by row; cells that are not applicable are left out."""
-    shape = grid.cells.state.shape
-    row, column = (axis.ravel() for axis in np.indices(shape))
+    shown = grid.cells.state != NOT_APPLICABLE
+    row, column = np.nonzero(shown)
     units = {"value": f"value_{UNIT_SUFFIX[grid.unit]}", "std": "std_mb_s"}
     frame = pd.DataFrame(
         {
             "source": names(grid.sources)[row],
             "destination": names(grid.destinations)[column],
-            **{units.get(name, name): cell_array(grid, name).ravel() for name in fields},
+            **{units.get(name, name): csv_column(grid.cells, name, shown) for name in fields},
         }
     )
-    links = frame[grid.cells.state.ravel() != NOT_APPLICABLE]
-    return str(links.to_csv(index=False, lineterminator="\n"))
+    text = frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
+    return str(text).encode()
 
 
-def names(groups: Sequence[Any]) -> NDArray[np.object_]:
+def csv_column(cells: Cells, name: str, shown: Flags) -> NDArray[Any]:
+    array: NDArray[Any] = getattr(cells, name)[shown]
+    if name == "state":
+        return WORDS.take(array)
+    if name == "last":
+        return unix_time(array)
+    return array if name in ("ok", "failed") else rounded(array)
+
+
+def unix_time(seconds: Floats) -> NDArray[np.datetime64]:
+    """Turn Unix times into dates to the second; NaN into none."""
+    dates = np.full(seconds.shape, np.datetime64("NaT"), dtype="datetime64[s]")
+    known = ~np.isnan(seconds)
+    dates[known] = np.floor(seconds[known]).astype(np.int64).astype("datetime64[s]")
+    return dates
+
+
+def names(groups: Sequence[Group]) -> NDArray[np.object_]:
     return np.array([group.name for group in groups], dtype=object)

@@ -8,7 +8,6 @@ from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from matrix import grid
@@ -38,7 +37,7 @@ class MatrixView(APIView):
 
 
 def as_json(answer: grid.Grid, fields: tuple[str, ...]) -> HttpResponseBase:
-    return Response(answers.as_json(answer, fields))
+    return HttpResponse(answers.as_json(answer, fields), content_type="application/json")
 
 
 def as_csv(answer: grid.Grid, fields: tuple[str, ...]) -> HttpResponseBase:

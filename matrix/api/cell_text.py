@@ -1,0 +1,104 @@
+"""Arrays of cells as rows of JSON, written block by block.
+
+A block fits the processor's cache and its temporary arrays are reused by the next one: pages
+that the kernel has to clear first cost more than all the writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from matrix.cells import STATES, Cells
+from matrix.statistics import Floats
+
+BLOCK = 4096  # cells
+# Numbers below 2**n are written in 1 / SCALES[n]: seven digits at most, and rates to the byte per
+# second. More is noise that costs bytes.
+SCALES = np.array([10.0 ** np.clip(7 - len(str(2**n - 1)), 0, 6) for n in range(25)])
+WORDS = np.array(STATES, dtype=object)
+
+HOUR = 3600
+# A time is the text of its hour, quote first, and one of these.
+ENDS = np.array([b'%02d:%02dZ",' % divmod(second, 60) for second in range(HOUR)])
+# Stands for null until a row is whole, as wide as a time and quick to find.
+NO_HOUR, NO_END = b"~" * len('"2026-11-20T04:'), b"~" * len('00:00Z"')
+
+# Writes rows of cells as `[..],[..]`.
+Write = Callable[[NDArray[Any]], bytes]
+
+
+def dumps(answer: object) -> bytes:
+    """Write JSON; NaN in an array is null."""
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def blocks(cells: Cells, name: str) -> Iterator[bytes]:
+    """Write an array of cells as blocks `[..],[..]` of rows; blank is null."""
+    array: NDArray[Any] = getattr(cells, name)
+    write = writer(name, array)
+    height = max(1, BLOCK // max(1, array.shape[1]))
+    for top in range(0, len(array), height):
+        yield write(array[top : top + height])
+
+
+def writer(name: str, array: NDArray[Any]) -> Write:
+    if name == "state":
+        return words
+    if name == "last":
+        return times(array)
+    return counts if name in ("ok", "failed") else numbers
+
+
+def words(states: NDArray[Any]) -> bytes:
+    return dumps(WORDS[states].tolist())[1:-1]
+
+
+def counts(values: NDArray[Any]) -> bytes:
+    return dumps(np.ascontiguousarray(values))[1:-1]
+
+
+def numbers(values: Floats) -> bytes:
+    return dumps(rounded(values))[1:-1]
+
+
+def rounded(values: Floats) -> Floats:
+    """Round to within a millionth of each, but not finer than six decimals."""
+    _, power = np.frexp(values)
+    scale = SCALES.take(power, mode="clip")
+    result: Floats = np.rint(values * scale) / scale
+    return result
+
+
+def times(unix: Floats) -> Write:
+    """Return what writes rows of these Unix times as ISO 8601 in UTC, to the second.
+
+    It joins two tables, in half the time that orjson takes for datetime64, whose NaT would not
+    even be JSON. Each year between the oldest and the newest costs 3 ms.
+    """
+    known = unix[~np.isnan(unix)]
+    first, last = (int(known.min()) // HOUR, int(known.max()) // HOUR) if known.size else (0, 0)
+    hours = hour_texts(first, last)
+
+    def write(block: Floats) -> bytes:
+        blank = np.isnan(block)
+        hour, second = np.divmod(np.where(blank, 0.0, block).astype(np.int64), HOUR)
+        texts = np.empty(block.shape, dtype=[("hour", hours.dtype), ("end", ENDS.dtype)])
+        texts["hour"] = hours.take(hour - first, mode="clip")
+        texts["end"] = ENDS.take(second)
+        texts[blank] = NO_HOUR, NO_END + b","
+        rows = b"],[".join(row.tobytes()[:-1] for row in texts)
+        return b"[" + rows.replace(NO_HOUR + NO_END, b"null") + b"]"
+
+    return write
+
+
+def hour_texts(first: int, last: int) -> NDArray[np.bytes_]:
+    """Write all hours from one to another, in hours since 1970, as times in JSON begin."""
+    starts = np.arange(first, last + 1).astype("datetime64[h]")
+    written: list[str] = np.datetime_as_string(starts).tolist()
+    return np.array([b'"%s:' % hour.encode() for hour in written])

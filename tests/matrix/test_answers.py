@@ -1,0 +1,219 @@
+"""The bytes of an answer against the same grid written in the plainest way."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from matrix.api import answers, cell_text
+from matrix.cells import STATES, Cells
+from matrix.grid import Grid
+from matrix.places import Group
+from matrix.query import MatrixQuery
+from matrix.statistics import averages
+from sonar.windows import Window
+from tests.matrix.world import NOW
+
+NAN = math.nan
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=8)
+groups = st.builds(Group, names, names, st.none(), st.none(), st.none(), names, st.booleans())
+rates = st.just(NAN) | st.floats(0, 1e9) | st.integers(0, 10**9).map(float)
+moments = st.just(NAN) | st.floats(1.75e9, 1.85e9)
+counts = st.integers(0, 2**40)
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> Grid:
+    sources = draw(st.lists(groups, max_size=4))
+    destinations = draw(st.lists(groups, min_size=1, max_size=5)) if sources else []
+
+    def cells(kind: type, values: st.SearchStrategy[Any]) -> Any:
+        shape = len(sources), len(destinations)
+        return draw(arrays.arrays(kind, shape, elements=values, fill=st.nothing()))
+
+    value = cells(float, rates)
+    return grid(
+        Cells(
+            value=value,
+            mean=value,
+            std=cells(float, rates),
+            ok=cells(np.int64, counts),
+            failed=cells(np.int64, counts),
+            last=cells(float, moments),
+            state=cells(np.int64, st.integers(0, len(STATES) - 1)),
+        ),
+        sources,
+        destinations,
+    )
+
+
+def grid(cells: Cells, sources: list[Group], destinations: list[Group]) -> Grid:
+    return Grid(
+        query=MatrixQuery(),
+        window=Window(NOW - timedelta(days=7), NOW),
+        moment=NOW,
+        version="3-abc",
+        sources=tuple(sources),
+        destinations=tuple(destinations),
+        cells=cells,
+        averages=averages(cells.value),
+        idle=(),
+    )
+
+
+def filled(height: int, width: int) -> Grid:
+    """Return a grid of random rates and times with a blank diagonal."""
+    random = np.random.default_rng(height)
+    value = random.lognormal(1, 2, (height, width))
+    np.fill_diagonal(value, NAN)
+    tests = random.integers(0, 30, value.shape)
+    last = np.where(np.isnan(value), NAN, NOW.timestamp() - random.random(value.shape) * 1e6)
+    state = random.integers(0, len(STATES), value.shape)
+    cells = Cells(value, value, value / 3, tests, tests // 9, last, state)
+    return grid(cells, *([named(f"{n}") for n in range(size)] for size in value.shape))
+
+
+def named(name: str) -> Group:
+    return Group(name, None, None, None, None, None, simulated=False)
+
+
+def as_read(found: Grid, fields: tuple[str, ...] = answers.FIELDS) -> Any:
+    text = answers.as_json(found, fields).decode()
+    return json.loads(text, parse_constant=pytest.fail)
+
+
+def written(found: Grid, name: str) -> list[list[Any]]:
+    """Return an array of cells as its JSON means it, cell by cell."""
+    rows = getattr(found.cells, name).tolist()
+    return [[written_cell(name, value) for value in row] for row in rows]
+
+
+def written_cell(name: str, value: float) -> Any:
+    if name == "state":
+        return STATES[int(value)]
+    if name in ("ok", "failed"):
+        return value
+    if math.isnan(value):
+        return None
+    if name == "last":
+        return datetime.fromtimestamp(math.floor(value), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return pytest.approx(value, rel=1e-6, abs=0.5e-6)
+
+
+@settings(deadline=None)
+@given(grids())
+def test_the_bytes_say_what_the_grid_says(found: Grid):
+    answer = as_read(found)
+    assert list(answer["cells"]) == list(answers.FIELDS)
+    for name in answers.FIELDS:
+        assert answer["cells"][name] == written(found, name), name
+    for axis in ("sources", "destinations"):
+        assert [one["name"] for one in answer[axis]] == [one.name for one in getattr(found, axis)]
+    for axis, values in (("source", found.averages.row), ("destination", found.averages.column)):
+        expected = [written_cell("value", value) for value in values.tolist()]
+        assert answer[f"{axis}_average"] == expected
+    assert answer["average"] == written_cell("value", found.averages.grand)
+
+
+@settings(deadline=None)
+@given(grids())
+def test_csv_says_what_the_grid_says(found: Grid):
+    lines = list(csv.reader(answers.as_csv(found, answers.FIELDS).decode().split("\n")))
+    expected = [
+        [source.name, destination.name, *(written(found, name)[i][j] for name in answers.FIELDS)]
+        for i, source in enumerate(found.sources)
+        for j, destination in enumerate(found.destinations)
+        if STATES[found.cells.state[i, j]] != "not_applicable"
+    ]
+    assert (lines[0][:3], lines[-1]) == (["source", "destination", "value_mb_s"], [])
+    assert [read_line(line) for line in lines[1:-1]] == expected
+
+
+def read_line(line: list[str]) -> list[Any]:
+    source, destination, value, std, ok, failed, last, state = line
+    rate = [float(text) if text else None for text in (value, std)]
+    return [source, destination, *rate, int(ok), int(failed), last or None, state]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5000), (200, 200), (5000, 3)])
+def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
+    found = filled(*shape)
+    assert found.cells.value.size == 1 or found.cells.value.size > 3 * cell_text.BLOCK
+    cells = as_read(found)["cells"]
+    assert cells["ok"] == found.cells.ok.tolist()
+    assert cells["last"] == written(found, "last")
+    assert cells["state"] == written(found, "state")
+    applicable = np.count_nonzero(found.cells.state != STATES.index("not_applicable"))
+    assert answers.as_csv(found, ("ok",)).count(b"\n") == 1 + applicable
+
+
+@settings(deadline=None)
+@given(st.floats(0, 9e6))
+def test_no_number_has_more_than_seven_digits_or_six_decimals(value: float):
+    text = cell_text.numbers(np.array([[value]])).decode().strip("[]")
+    digits = Decimal(text).normalize().as_tuple()
+    assert len(digits.digits) <= 7
+    assert int(digits.exponent) >= -6
+    assert len(text) <= len("1000000.0")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (NAN, "null"),
+        (0.0, "0.0"),
+        (5.0, "5.0"),
+        (0.1 + 0.2, "0.3"),
+        (2 / 3, "0.666667"),
+        (1000 / 3, "333.3333"),
+        (123456789.4, "123456789.0"),
+    ],
+)
+def test_a_number_is_written_short(value: float, text: str):
+    assert cell_text.numbers(np.array([[value]])) == f"[{text}]".encode()
+
+
+def test_arrays_in_any_order_of_memory_are_written_row_by_row():
+    found = filled(3, 4)
+    turned = {
+        name: np.asfortranarray(getattr(found.cells, name))
+        for name in ("value", "mean", "std", "ok", "failed", "last", "state")
+    }
+    assert as_read(replace(found, cells=Cells(**turned))) == as_read(found)
+
+
+@pytest.mark.parametrize("name", answers.FIELDS)
+def test_a_field_that_was_not_asked_is_not_looked_at(name: str):
+    found = filled(2, 2)
+    others = tuple(other for other in answers.FIELDS if other != name)
+    without = replace(found, cells=replace(found.cells, **{name: None}))
+    assert list(as_read(without, others)["cells"]) == list(others)
+
+
+def test_csv_quotes_only_names_that_need_it():
+    cells = Cells(
+        value=np.array([[1.5, NAN]]),
+        mean=np.array([[1.5, NAN]]),
+        std=np.array([[0.25, NAN]]),
+        ok=np.array([[2, 0]]),
+        failed=np.array([[0, 1]]),
+        last=np.array([[NOW.timestamp(), NAN]]),
+        state=np.array([[STATES.index("measured"), STATES.index("failed")]]),
+    )
+    found = grid(cells, [named('a "b", c')], [named("d"), named("é")])
+    assert answers.as_csv(found, answers.FIELDS).decode() == (
+        "source,destination,value_mb_s,std_mb_s,ok,failed,last,state\n"
+        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured\n'
+        '"a ""b"", c",é,,,0,1,,failed\n'
+    )
