@@ -1,0 +1,29 @@
+"""Who sends a request with a token: `Authorization: Token ...`."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib.auth.models import User
+from knox.auth import TokenAuthentication as KnoxAuthentication
+from knox.settings import knox_settings
+from rest_framework.exceptions import AuthenticationFailed
+
+from sonar.models import Token
+
+
+class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has no types
+    """Knox's, which fails with an error of the server on bytes that no token consists of."""
+
+    def authenticate_credentials(self, token: bytes) -> tuple[User, Token]:
+        length = knox_settings.AUTH_TOKEN_CHARACTER_LENGTH
+        form = rf"{knox_settings.TOKEN_PREFIX}[0-9a-f]{{{length}}}".encode()
+        if not re.fullmatch(form, token):
+            raise AuthenticationFailed("This is not a token: it may be cut off or mistyped.")
+        try:
+            user, found = super().authenticate_credentials(token)
+        except AuthenticationFailed as error:
+            raise AuthenticationFailed(
+                "This token is not valid: it expired or was revoked, or its user is not active."
+            ) from error
+        return user, found

@@ -1,0 +1,115 @@
+"""POST /api/v1/transfers/: results from elsewhere, a list of records, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any, cast
+
+import orjson
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+from psycopg.errors import LockNotAvailable
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from matrix.api.access import MayIngest
+from matrix.api.errors import FaultyBody, NotNow, TooLarge
+from matrix.api.formats import ErrorsInJson
+from sonar import results
+from sonar.records.admission import Known
+from sonar.records.record import Record, WrongRecordError, from_json
+from sonar.results import Stored
+
+MOST_RESULTS = 10_000
+MOST_BYTES = 8_000_000
+ROWS_NAMED = 20
+# An import of a large file holds the lock for longer than a request should wait.
+LONGEST_WAIT_SECONDS = 10
+
+
+class JsonList(BaseParser):
+    """Reads a JSON list; orjson takes no NaN and no text that is not UTF-8."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - the framework's signature knows mappings only
+        body = stream.read(MOST_BYTES + 1)
+        if len(body) > MOST_BYTES:
+            raise TooLarge(f"The body is larger than {MOST_BYTES:,} bytes: send fewer results.")
+        try:
+            rows = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise ParseError(f"The body is not JSON: {error}.") from error
+        if not isinstance(rows, list):
+            raise ParseError("The body is not a list: send a JSON list of results.")
+        return rows
+
+
+class TransfersView(APIView):
+    content_negotiation_class = ErrorsInJson
+    parser_classes = [JsonList]
+    permission_classes = [MayIngest]
+
+    def post(self, request: Request) -> Response:
+        rows = cast("list[Any]", request.data)
+        if not rows:
+            raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
+        if len(rows) > MOST_RESULTS:
+            raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
+        return Response(take(rows)._asdict(), status=201)
+
+
+@transaction.atomic
+def take(rows: list[Any]) -> Stored:
+    """Store all of these results or, with FaultyBody, none."""
+    known = Known.at(timezone.now())
+    records = checked(rows, known)
+    wait_for_imports()
+    return results.store(map(known.result, records))
+
+
+def checked(rows: list[Any], known: Known) -> list[Record]:
+    """Check every row; raise FaultyBody that names the first rows that are wrong."""
+    records: list[Record] = []
+    wrong: dict[int, WrongRecordError] = {}
+    for index, row in enumerate(rows):
+        try:
+            record = from_json(row)
+            known.check(record)
+            records.append(record)
+        except WrongRecordError as error:
+            wrong[index] = error
+    if wrong:
+        raise faulty(wrong, len(rows))
+    return records
+
+
+def faulty(wrong: Mapping[int, WrongRecordError], count: int) -> FaultyBody:
+    """Name the first wrong rows, each field of them by `<index>.<field>`."""
+    errors: dict[str, list[str]] = {}
+    for index in list(wrong)[:ROWS_NAMED]:
+        for field, sentence in wrong[index].problems:
+            errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
+    place, sentences = next(iter(errors.items()))
+    summary = f"Nothing was stored: {len(wrong):,} of {count:,} results are wrong."
+    return FaultyBody(f"{summary} The first, {place}: {sentences[0]}", errors)
+
+
+def wait_for_imports() -> None:
+    """Take the lock of imports; raise NotNow if one holds it for long."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
+    try:
+        results.lock_imports()
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise NotNow("A file is being imported: send this again later.", 30) from error
+        raise

@@ -1,0 +1,139 @@
+"""Export results as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from sonar.management.commands.probe import named
+from sonar.models import Endpoint, Profile, SizeClass
+from sonar.records import exporting
+from sonar.records.exporting import Choice
+from sonar.windows import parse_time
+
+
+class Command(BaseCommand):
+    help = (
+        "Write results as CSV, oldest first, in the form that import_results reads. Filters may "
+        "be repeated. Results of state lost are left out: their worker died, so they say nothing "
+        "about a link. docs/results.md describes the columns."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "file",
+            metavar="FILE",
+            nargs="?",
+            type=Path,
+            help="where to write, gzip if it ends in .gz; without it, standard output",
+        )
+        for name, dest, what in (
+            ("--from", "start", "the first moment"),
+            ("--to", "end", "the moment after the last"),
+        ):
+            parser.add_argument(
+                name, dest=dest, metavar="TIME", type=moment, help=f"{what}, ISO 8601 in UTC"
+            )
+        for name, what in (
+            ("size", "of a size class, like large"),
+            ("source", "of an endpoint"),
+            ("destination", "of an endpoint"),
+        ):
+            parser.add_argument(
+                f"--{name}", action="append", default=[], metavar="NAME", help=f"name {what}"
+            )
+        parser.add_argument("--state", action="append", choices=["done", "failed"], default=[])
+        parser.add_argument("--origin", action="append", choices=Profile.Origin.values, default=[])
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        choice = chosen(options)
+        path: Path | None = options["file"]
+        if path is None:
+            print_all(choice)
+            return
+        try:
+            with counter() as count, written_aside(path) as file:
+                rows = pour(choice, file, count)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}") from error
+        self.stdout.write(f"{path}: {rows:,} results")
+
+
+def moment(text: str) -> datetime:
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def chosen(options: dict[str, Any]) -> Choice:
+    """Turn what was asked for into a choice; CommandError for names that are not registered."""
+    start, end = options["start"], options["end"]
+    if start and end and start >= end:
+        raise CommandError("--from must be before --to.")
+    return Choice(
+        start=start,
+        end=end,
+        size_classes=[named(SizeClass, name).pk for name in options["size"]],
+        sources=[named(Endpoint, name).pk for name in options["source"]],
+        destinations=[named(Endpoint, name).pk for name in options["destination"]],
+        states=options["state"] or Choice.states,
+        origins=options["origin"],
+    )
+
+
+def print_all(choice: Choice) -> None:
+    try:
+        with counter() as count:
+            pour(choice, sys.stdout.buffer, count)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def pour(choice: Choice, file: IO[bytes], count: Callable[[int], None]) -> int:
+    """Write all that was chosen; return how many results that is."""
+    rows = 0
+    for piece, rows in exporting.csv_pieces(choice):
+        file.write(piece)
+        count(rows)
+    return rows
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that appears under its name when it is whole, and not before."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with aside.open("wb") as file:
+            if path.suffix == ".gz":
+                # No name and no time in it: the same results give the same file.
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    yield cast("IO[bytes]", packed)
+            else:
+                yield file
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def counter() -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how many results are written so far."""
+    console = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.completed:,} results"), TimeElapsedColumn()
+    bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    with bars:
+        task = bars.add_task("", total=None)
+        yield lambda rows: bars.update(task, completed=rows)

@@ -1,0 +1,82 @@
+"""Tokens for scripts: create, list, revoke."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from sonar import tokens
+from sonar.models import Token
+from sonar.windows import format_time
+
+
+class Command(BaseCommand):
+    help = (
+        "Make, list and revoke the tokens that scripts send to the API as "
+        "'Authorization: Token ...'. A token is printed once, alone on standard output; "
+        "only its hash is kept."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", metavar="create|list|revoke", required=True)
+        create = verbs.add_parser("create", help="make a token and print it")
+        create.add_argument("user", metavar="USER", help="who answers for what it does")
+        create.add_argument(
+            "--scopes",
+            required=True,
+            help="what it may do, with commas: " + ", ".join(Token.Scope.values),
+        )
+        create.add_argument("--name", required=True, help="what uses it, like cron-at-ral")
+        create.add_argument("--days", type=int, default=90, help="how long it lasts (90)")
+        verbs.add_parser("list", help="show whose tokens there are; expired ones too")
+        revoke = verbs.add_parser("revoke", help="make a token useless at once")
+        revoke.add_argument("key", metavar="KEY", help="as `token list` shows it")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        try:
+            getattr(self, options["verb"])(**options)
+        except tokens.TokenError as error:
+            raise CommandError(str(error)) from error
+
+    def create(self, user: str, name: str, scopes: str, days: int, **_: object) -> None:
+        owner = User.objects.filter(username=user).first()
+        if owner is None:
+            raise CommandError(f"There is no user {user!r}: see the admin, or createsuperuser.")
+        wanted = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+        token, text = tokens.create(owner, name, wanted, days)
+        self.stdout.write(text)
+        self.stderr.write(f"{described(token)}. It is not shown again.")
+
+    def list(self, **_: object) -> None:
+        rows = [
+            (
+                token.token_key,
+                token.user.get_username(),
+                token.name,
+                ",".join(token.scopes),
+                format_time(token.expiry),
+            )
+            for token in Token.objects.select_related("user")
+        ]
+        lines = in_columns([("KEY", "USER", "NAME", "SCOPES", "EXPIRES"), *rows])
+        self.stdout.write("\n".join(lines) if rows else "No tokens.")
+
+    def revoke(self, key: str, **_: object) -> None:
+        self.stdout.write(f"Revoked: {tokens.revoke(key)}.")
+
+
+def described(token: Token) -> str:
+    """Say what a token may do and until when, without the token."""
+    scopes = " and ".join(token.scopes)
+    return f"Token {token}, key {token.token_key}: may {scopes} until {format_time(token.expiry)}"
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,42 @@
+"""Tokens that scripts show instead of a password: hashed, expiring, each with its scopes."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from knox.models import AbstractAuthToken
+
+from sonar.models.registry import NAME, NAME_SENTENCE
+
+
+class Token(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
+    """A token of one user. What is kept is its hash and its first characters, as a key to it."""
+
+    class Scope(models.TextChoices):
+        READ = "read"
+        INGEST = "ingest"
+        OPERATE = "operate"
+
+    name = models.CharField(max_length=80, help_text="What uses it, like cron-at-ral.")
+    scopes = ArrayField(models.CharField(max_length=10, choices=Scope))
+
+    class Meta:
+        ordering = ["user__username", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "name"], name="token_name_once_for_a_user"),
+            models.CheckConstraint(
+                condition=Q(name__regex=NAME),
+                name="token_name_is_plain",
+                violation_error_message=NAME_SENTENCE,
+            ),
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=["read", "ingest", "operate"])
+                & Q(scopes__len__gte=1),
+                name="token_scopes_are_known",
+            ),
+            models.CheckConstraint(condition=Q(expiry__isnull=False), name="token_expires"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"

@@ -1,0 +1,161 @@
+"""What a well-formed record must also be to become a result here: known ends, a likely time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+
+from sonar.models import Endpoint, Probe, Profile, SizeClass
+from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, shown
+from sonar.results import Profiles, Result
+from sonar.windows import format_time
+
+# A clock that runs ahead of ours by this much is still believed.
+CLOCK_SKEW = timedelta(minutes=5)
+FASTEST = 1e12
+# Ids of profiles have 16 bits. A script that puts a job's number where the mover belongs
+# must not use them up.
+MOST_KINDS = 10_000
+
+KIND = ("mover", "streams", "ip_version", "origin")
+Kind = tuple[str, int, int | None, str]
+# The rest of a profile, which imported results do not say.
+NOT_IN_A_RECORD = {"mode": "", "tcp_buffer_bytes": None, "mesh_id": None, "activity": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What records are checked against, read once for a batch: the registry and the clock."""
+
+    endpoints: dict[str, int]
+    size_begins: list[int]
+    size_ids: list[int]
+    open_probes: frozenset[UUID]
+    oldest: datetime
+    newest: datetime
+    kinds: dict[Kind, int | None]
+
+    @classmethod
+    def at(cls, now: datetime) -> Known:
+        """Read what is known. Retired endpoints too: their history may come in late."""
+        classes = list(SizeClass.objects.order_by("from_bytes"))
+        return cls(
+            endpoints=dict(Endpoint.objects.values_list("name", "id")),
+            size_begins=[one.from_bytes for one in classes],
+            size_ids=[one.id for one in classes],
+            open_probes=frozenset(Probe.objects.values_list("id", flat=True)),
+            oldest=now - timedelta(days=settings.SONAR_KEEP_DAYS),
+            newest=now + CLOCK_SKEW,
+            kinds=_imported_kinds(),
+        )
+
+    def check(self, record: Record) -> None:
+        """Raise WrongRecordError if a well-formed record cannot be a result here."""
+        problems = [
+            *self._wrong_ends(record),
+            *self._wrong_time(record),
+            *self._wrong_size(record),
+            *_wrong_outcome(record),
+            *self._wrong_kind(record),
+        ]
+        if record.id in self.open_probes:
+            sentence = f"id {record.id} belongs to a test of Sonar that is queued or running"
+            problems.insert(0, ("id", sentence))
+        if problems:
+            raise WrongRecordError(problems)
+
+    def _wrong_ends(self, record: Record) -> Iterator[Problem]:
+        for field, name in (("source", record.source), ("destination", record.destination)):
+            if name not in self.endpoints:
+                yield field, f"{field} {shown(name)} is not registered: there is no such endpoint"
+        if record.source == record.destination:
+            sentence = f"destination {shown(record.destination)} is the source too: a link has two"
+            yield "destination", f"{sentence} different ends"
+
+    def _wrong_time(self, record: Record) -> Iterator[Problem]:
+        if self.oldest <= record.started_at <= self.newest:
+            return
+        start = f"started_at {format_time(record.started_at)}"
+        if record.started_at > self.newest:
+            yield "started_at", f"{start} is in the future: more than 5 minutes ahead of this clock"
+        else:
+            yield (
+                "started_at",
+                f"{start} is older than results are kept, which is since "
+                f"{format_time(self.oldest)}: raise SONAR_KEEP_DAYS to import it",
+            )
+
+    def _wrong_size(self, record: Record) -> Iterator[Problem]:
+        if not self.size_ids:
+            yield "bytes", f"bytes {record.bytes} is in no size class: none is registered"
+
+    def _wrong_kind(self, record: Record) -> Iterator[Problem]:
+        kind = kind_of(record)
+        if kind in self.kinds:
+            return
+        if len(self.kinds) < MOST_KINDS:
+            self.kinds[kind] = None
+            return
+        sentence = f"mover {shown(record.mover)} with {record.streams} streams would be one more"
+        yield "mover", f"{sentence} than {MOST_KINDS} kinds of imported results"
+
+    def result(self, record: Record) -> Result:
+        """Turn a checked record into a result: names into ids, bytes into a size class.
+
+        Makes its profile if it is the first of its kind.
+        """
+        return Result(
+            id=record.id,
+            source_id=self.endpoints[record.source],
+            destination_id=self.endpoints[record.destination],
+            size_class_id=self.size_ids[bisect_right(self.size_begins, record.bytes) - 1],
+            profile_id=self._profile_id(kind_of(record)),
+            state=record.state,
+            started_at=record.started_at,
+            seconds=record.seconds,
+            bytes=record.bytes,
+            error=record.error,
+            error_where=record.error_where,
+        )
+
+    def _profile_id(self, kind: Kind) -> int:
+        known = self.kinds.get(kind)
+        if known is None:
+            named = dict(zip(KIND, kind, strict=True))
+            known = self.kinds[kind] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
+        return known
+
+
+def kind_of(record: Record) -> Kind:
+    """Return what decides its profile."""
+    return record.mover, record.streams, record.ip_version, record.origin
+
+
+def _imported_kinds() -> dict[Kind, int | None]:
+    # A filter for NULL is "isnull", not "= None".
+    rows = Profile.objects.filter(
+        mode="", tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity=""
+    )
+    return {(row.mover, row.streams, row.ip_version, row.origin): row.id for row in rows}
+
+
+def _wrong_outcome(record: Record) -> Iterator[Problem]:
+    """Done took time and has no error; failed says where and why."""
+    if record.state == "done":
+        if record.seconds == 0:
+            yield "seconds", "seconds 0 is not possible: a transfer that is done took more than 0"
+        elif record.bytes / record.seconds > FASTEST:
+            sentence = f"seconds {record.seconds:g} for {record.bytes} bytes is not possible"
+            yield "seconds", f"{sentence}: at most 10^12 bytes per second are believed"
+        for field, text in (("error", record.error), ("error_where", record.error_where)):
+            if text:
+                yield field, f"{field} {shown(text)} does not go with state 'done': leave it empty"
+    else:
+        for field, text in (("error", record.error), ("error_where", record.error_where)):
+            if not text:
+                yield field, f"{field} is missing: a failed result needs {ALLOWED[field]}"

@@ -1,0 +1,114 @@
+"""Files of result records: CSV with a header, in UTF-8, plain or gzip."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import IO, cast
+
+from sonar.records.record import (
+    FIELDS,
+    REQUIRED,
+    Record,
+    WrongRecordError,
+    from_text,
+    unknown_fields,
+)
+
+GZIP_MAGIC = b"\x1f\x8b"
+LINES_PER_REPORT = 2000
+
+Progress = Callable[[int], None]
+Line = tuple[int, list[str]]
+
+
+class BrokenFileError(Exception):
+    """A file that cannot be read, or not beyond some line; its sentence says why."""
+
+
+def lines(path: Path, progress: Progress) -> Iterator[Line]:
+    """Give the cells of each line that is not blank, and its number: the first if it spans some.
+
+    Reports the bytes of the file that were read. Raises BrokenFileError.
+    """
+    with _broken_in_words(path), path.open("rb") as file:
+        text = io.TextIOWrapper(_unpacked(file), encoding="utf-8-sig", newline="")
+        reader, began = csv.reader(text, strict=True), 1
+        try:
+            for number, cells in zip(count(1), reader, strict=False):
+                if cells:
+                    yield began, cells
+                if number % LINES_PER_REPORT == 0:
+                    progress(file.tell())
+                began = reader.line_num + 1
+        except csv.Error as error:
+            raise BrokenFileError(_quoting(began, error)) from error
+
+
+def _unpacked(file: io.BufferedReader) -> IO[bytes]:
+    """Return what a file holds, unpacked if it begins as gzip does, whatever its name."""
+    if file.peek(2)[:2] != GZIP_MAGIC:
+        return file
+    return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="rb"))
+
+
+@contextmanager
+def _broken_in_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except EOFError as error:
+        raise BrokenFileError("its gzip data end too early: the file is cut off") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise BrokenFileError(f"its gzip data are damaged: {error}") from error
+    except UnicodeDecodeError as error:
+        raise BrokenFileError(_undecodable(path)) from error
+    except OSError as error:
+        raise BrokenFileError(f"it cannot be read: {error.strerror or error}") from error
+
+
+def _undecodable(path: Path) -> str:
+    """Find the line by reading once more: the decoder works in blocks and knows none."""
+    with path.open("rb") as file:
+        for number, line in enumerate(_unpacked(file), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return f"line {number}: byte {line[error.start]:#04x} is not UTF-8 text"
+    return "it is not UTF-8 text"
+
+
+def _quoting(began: int, error: csv.Error) -> str:
+    if "expected after" in str(error):
+        return f"line {began}: a quoted cell goes on after its closing quote; write a quote as two"
+    return f'line {began}: a cell that begins there with " does not end: {error}'
+
+
+def columns(header: Line | None) -> list[str]:
+    """Check the names of the columns; raise BrokenFileError."""
+    if header is None:
+        raise BrokenFileError("it is empty: its first line names the columns")
+    number, names = header
+    unknown = [name for name in names if name not in FIELDS]
+    missing = [name for name in REQUIRED if name not in names]
+    if unknown:
+        raise BrokenFileError(f"line {number}: {unknown_fields(unknown)}")
+    if missing:
+        raise BrokenFileError(f"line {number}: there is no column {', '.join(missing)}")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BrokenFileError(f"line {number}: the column {twice} stands there twice")
+    return names
+
+
+def record(names: list[str], cells: list[str]) -> Record:
+    """Read one line; raise WrongRecordError."""
+    if len(cells) != len(names):
+        sentence = f"{len(cells)} cells, where the header names {len(names)} columns"
+        raise WrongRecordError([("", sentence)])
+    return from_text(dict(zip(names, cells, strict=True)))

@@ -1,0 +1,141 @@
+"""The result record: the one form in which results come in from elsewhere and go out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+
+from sonar.windows import parse_time
+
+LONGEST = 100_000_000
+SHOWN_CHARACTERS = 60
+
+Problem = tuple[str, str]
+
+
+class WrongRecordError(Exception):
+    """A record that cannot be a result: what is wrong as (field, sentence), in field order."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(sentence for _, sentence in problems))
+        self.problems = problems
+
+
+def _moment(value: object) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError("not text")  # noqa: TRY004 - pydantic catches ValueError only
+    try:
+        return parse_time(value)
+    except OverflowError as error:
+        raise ValueError("before year 1 or after year 9999 in UTC") from error
+
+
+def _text(value: object) -> str:
+    # PostgreSQL has no NUL in text.
+    if not isinstance(value, str) or "\0" in value or len(value) > 10_000:
+        raise ValueError("not a text")
+    value.encode()  # a lone half of a surrogate pair is a ValueError too
+    return value
+
+
+class Record(BaseModel):
+    """One result as JSON or CSV has it. Numbers in JSON are numbers: strict; in CSV, text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: UUID
+    source: str
+    destination: str
+    started_at: Annotated[datetime, PlainValidator(_moment)]
+    seconds: Annotated[float, Field(strict=True, ge=0, le=LONGEST, allow_inf_nan=False)]
+    bytes: Annotated[int, Field(strict=True, ge=1, lt=10**18)]
+    state: Literal["done", "failed"]
+    error: Annotated[str, PlainValidator(_text)] = ""
+    error_where: Literal["", "source", "destination", "transfer", "control"] = ""
+    mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    streams: Annotated[int, Field(strict=True, ge=1, le=9999)] = 1
+    # 4 or 6: the even ones from 4 to 6, a check that holds for the text of a CSV file as well.
+    ip_version: Annotated[int, Field(strict=True, ge=4, le=6, multiple_of=2)] | None = None
+    origin: Literal["test", "production", "external"] = "external"
+
+
+FIELDS = tuple(Record.model_fields)
+REQUIRED = tuple(name for name, field in Record.model_fields.items() if field.is_required())
+ALLOWED = {
+    "id": "a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
+    "source": "the name of an endpoint",
+    "destination": "the name of an endpoint",
+    "started_at": "a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
+    "seconds": f"a number of seconds from 0 to {LONGEST}",
+    "bytes": "a whole number of bytes from 1 to below 10^18",
+    "state": "done or failed",
+    "error": "a text of at most 10000 characters without NUL",
+    "error_where": "source, destination, transfer or control",
+    "mover": "1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
+    "streams": "a whole number from 1 to 9999",
+    "ip_version": "4, 6 or empty",
+    "origin": "test, production or external",
+}
+
+
+def from_text(cells: Mapping[str, str]) -> Record:
+    """Read a record from the cells of a CSV line; raise WrongRecordError."""
+    given = {name: text for name, text in cells.items() if text}
+    try:
+        return Record.model_validate_strings(given)
+    except ValidationError as error:
+        raise WrongRecordError(_sentences(error, given)) from None
+
+
+def from_json(value: object) -> Record:
+    """Read a record from a decoded JSON object; null and "" are as good as absent.
+
+    Raises WrongRecordError; its field is empty where the whole value is wrong.
+    """
+    if not isinstance(value, dict):
+        raise WrongRecordError([("", f"{shown(value)} is not a JSON object with a result")])
+    given = {name: one for name, one in value.items() if one is not None and one != ""}
+    if len(given) > len(FIELDS):  # at once, instead of a complaint about each of a million
+        raise WrongRecordError([_unknown([name for name in given if name not in FIELDS])])
+    try:
+        return Record.model_validate(given)
+    except ValidationError as error:
+        raise WrongRecordError(_sentences(error, given)) from None
+
+
+def _sentences(error: ValidationError, given: Mapping[str, object]) -> list[Problem]:
+    """Say of each field once what stands there and what may; unknown ones in one sentence."""
+    wrong = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False)}
+    problems = [
+        (name, f"{name} is missing: it is {ALLOWED[name]}")
+        if wrong[name] == "missing"
+        else (name, f"{name} {shown(given[name])} is not {ALLOWED[name]}")
+        for name in FIELDS
+        if name in wrong
+    ]
+    if unknown := [name for name in wrong if name not in Record.model_fields]:
+        problems.append(_unknown(unknown))
+    return problems
+
+
+def _unknown(names: list[str]) -> Problem:
+    return cut(names[0]), unknown_fields(names)
+
+
+def unknown_fields(names: list[str]) -> str:
+    few = ", ".join(shown(name) for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"a result has no {few}{more}: its fields are {', '.join(FIELDS)}"
+
+
+def shown(value: object) -> str:
+    """Write a value for a sentence, cut where it is long."""
+    return cut(repr(value[: SHOWN_CHARACTERS * 2] if isinstance(value, str) else value))
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."

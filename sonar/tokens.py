@@ -1,0 +1,60 @@
+"""Tokens for scripts: made, listed and revoked here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from sonar.models import Token
+from sonar.models.registry import NAME, NAME_SENTENCE
+
+LONGEST_DAYS = 3650
+
+
+class TokenError(Exception):
+    """A wish for a token that cannot be met; the sentence says why."""
+
+
+@transaction.atomic
+def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Token, str]:
+    """Make a token and return it with the text to show, once: only its hash is kept.
+
+    An expired token of the same name makes room; raises TokenError for anything wrong.
+    """
+    wanted = sorted(set(scopes))
+    _check(user, name, wanted, days)
+    Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
+    if Token.objects.filter(user=user, name=name).exists():
+        raise TokenError(f"{user} has a token {name!r} already: revoke it or choose another name")
+    made, text = Token.objects.create(
+        user=user, name=name, scopes=wanted, expiry=timedelta(days=days)
+    )
+    return made, text
+
+
+def _check(user: User, name: str, scopes: list[str], days: int) -> None:
+    unknown = [scope for scope in scopes if scope not in Token.Scope.values]
+    if unknown or not scopes:
+        known = ", ".join(Token.Scope.values)
+        raise TokenError(f"scope {', '.join(unknown) or 'missing'}: there are {known}")
+    if not 1 <= days <= LONGEST_DAYS:
+        raise TokenError(f"a token lasts 1 to {LONGEST_DAYS} days, not {days}")
+    if not re.fullmatch(NAME, name) or len(name) > 80:
+        raise TokenError(f"{name!r} is not a name for a token: {NAME_SENTENCE}")
+    if not user.is_active:
+        raise TokenError(f"{user} is not active: its tokens would be refused")
+
+
+def revoke(key: str) -> Token:
+    """Delete the token with this key, at once; raise TokenError if there is none."""
+    try:
+        token: Token = Token.objects.select_related("user").get(token_key=key)
+    except Token.DoesNotExist:
+        raise TokenError("there is no token with this key: see manage.py token list") from None
+    token.delete()
+    return token

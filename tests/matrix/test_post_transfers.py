@@ -1,0 +1,354 @@
+"""POST /api/v1/transfers/: results from elsewhere, all or nothing; and who may send them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from matrix.api import transfers
+from sonar import results, tokens
+from sonar.models import Profile, Token, Transfer
+from sonar.records.record import FIELDS
+from tests.matrix.world import NOW, World
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/transfers/"
+MATRIX = "/api/v1/matrix/"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def shifter(db: None) -> User:
+    return User.objects.create_user("shifter")
+
+
+def token(user: User, *scopes: str) -> str:
+    return tokens.create(user, f"for-{'-'.join(scopes)}", scopes, 1)[1]
+
+
+@pytest.fixture
+def ingest(shifter: User) -> dict[str, str]:
+    return {"authorization": f"Token {token(shifter, 'ingest')}"}
+
+
+def row(number: int = 1, **change: object) -> dict[str, Any]:
+    return {
+        "id": str(uuid.UUID(int=number)),
+        "source": "RAL_DATADISK",
+        "destination": "DESY_DATADISK",
+        "started_at": "2026-11-20T11:00:00Z",
+        "seconds": 10.5,
+        "bytes": 2_000_000_000,
+        "state": "done",
+        "mover": "fts",
+    } | change
+
+
+def post(client: Client, body: object, headers: dict[str, str] | None = None) -> Any:
+    """Send a body; strings and bytes as they are, anything else as JSON."""
+    sent = body if isinstance(body, str | bytes) else json.dumps(body)
+    response = client.post(URL, sent, content_type="application/json", headers=headers or {})
+    assert response["Content-Type"] == "application/json"
+    return response
+
+
+def refused(response: Any, status: int = 400) -> dict[str, Any]:
+    assert response.status_code == status, response.content
+    answer = response.json()
+    assert set(answer) == {"detail", "errors"}
+    assert not Transfer.objects.exists()
+    return answer
+
+
+def test_results_are_stored_and_counted(client: Client, small_world: World, ingest) -> None:
+    failed = {"state": "failed", "error": "503", "error_where": "source", "seconds": 0}
+    response = post(client, [row(1, streams=4, ip_version=6), row(2, **failed)], ingest)
+    assert (response.status_code, response.json()) == (201, {"accepted": 2, "duplicates": 0})
+    one = Transfer.objects.get(id=uuid.UUID(int=1))
+    assert (one.source, one.destination) == (small_world.ral, small_world.desy)
+    assert (one.size_class.name, one.seconds) == ("large", 10.5)
+    assert (one.profile.mover, one.profile.streams, one.profile.ip_version) == ("fts", 4, 6)
+    assert Transfer.objects.get(id=uuid.UUID(int=2)).error_where == "source"
+
+
+def test_what_was_sent_shows_in_the_matrix_at_once(client, small_world, ingest) -> None:
+    post(client, [row(seconds=500)], ingest)
+    shown = client.get(MATRIX, {"from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z"})
+    cells = shown.json()["cells"]["value"]
+    assert [value for line in cells for value in line if value is not None] == [4.0]
+
+
+def test_what_is_sent_again_is_a_duplicate(client, small_world, ingest) -> None:
+    post(client, [row(1), row(2)], ingest)
+    response = post(client, [row(2, seconds=99), row(3), row(3)], ingest)
+    assert response.json() == {"accepted": 1, "duplicates": 2}
+    assert Transfer.objects.count() == 3
+
+
+def test_one_bad_row_keeps_all_out_and_is_named_by_index_and_field(
+    client, small_world, ingest
+) -> None:
+    answer = refused(post(client, [row(1), row(2, bytes=0, source="X"), 5], ingest))
+    assert list(answer["errors"]) == ["1.bytes", "2"]
+    assert answer["errors"]["1.bytes"] == [
+        "bytes 0 is not a whole number of bytes from 1 to below 10^18."
+    ]
+    assert answer["errors"]["2"] == ["5 is not a JSON object with a result."]
+    assert answer["detail"] == (
+        "Nothing was stored: 2 of 3 results are wrong. "
+        "The first, 1.bytes: bytes 0 is not a whole number of bytes from 1 to below 10^18."
+    )
+    assert not Profile.objects.exists()
+
+
+def test_the_first_twenty_bad_rows_are_named_and_all_are_counted(
+    client, small_world, ingest
+) -> None:
+    answer = refused(post(client, [row(n, source="X") for n in range(1, 100)], ingest))
+    assert list(answer["errors"]) == [f"{index}.source" for index in range(20)]
+    assert answer["detail"].startswith("Nothing was stored: 99 of 99 results are wrong.")
+
+
+BODIES = {
+    "nothing": ("", "There are no results: send a JSON list of 1 to 10,000."),
+    "an empty list": ([], "There are no results"),
+    "an object": (row(), "The body is not a list"),
+    "a number": ("5", "The body is not a list"),
+    "null": ("null", "The body is not a list"),
+    "no JSON": ("[{", "The body is not JSON"),
+    "CSV": ("id,source\n", "The body is not JSON"),
+    "NaN": ("[NaN]", "The body is not JSON"),
+    "Infinity": (json.dumps([row(seconds=float("inf"))]), "The body is not JSON"),
+    "a number beyond any": (json.dumps([row(bytes=10**400)]), "The body is not JSON"),
+    "not UTF-8": (b'["\xff"]', "The body is not JSON"),
+    "half a surrogate pair": ('["\\ud800"]', "The body is not JSON"),
+    "very deep": ("[" * 100_000, "The body is not JSON"),
+    "UTF-16": ("[]".encode("utf-16"), "The body is not JSON"),
+}
+
+
+@pytest.mark.parametrize(("body", "said"), BODIES.values(), ids=BODIES)
+def test_a_body_that_is_no_list_of_results_is_a_400(
+    client, small_world, ingest, body: object, said: str
+) -> None:
+    assert said in refused(post(client, body, ingest))["detail"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bytes": 10**30},
+        {"bytes": -(2**63)},
+        {"seconds": 10**30},
+        {"seconds": -0.1},
+        {"error": "a\0b", "state": "failed", "error_where": "source"},
+        {"source": "\0"},
+        {"mover": "\0"},
+        {"started_at": "9999-12-31T23:59:59-14:00"},
+        {"id": None},
+        {"streams": 1.0},
+        {"\0": 1},
+        {"": 1},
+    ],
+)
+def test_a_hostile_value_is_a_400(client, small_world, ingest, change: dict[str, Any]) -> None:
+    [key] = refused(post(client, [row(**change)], ingest))["errors"]
+    assert key.startswith("0")
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(field=st.sampled_from([*FIELDS, "other"]), value=anything)
+def test_no_value_of_any_field_is_a_server_error(
+    client: Client, small_world: World, ingest, field: str, value: object
+) -> None:
+    body = json.dumps([row(**{field: value})], ensure_ascii=True, allow_nan=False)
+    assert post(client, body, ingest).status_code in (201, 400)
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.binary(max_size=50) | anything.map(lambda one: json.dumps(one).encode()))
+def test_no_body_is_a_server_error(client: Client, small_world: World, ingest, body: bytes) -> None:
+    assert post(client, body, ingest).status_code == 400
+
+
+def test_more_than_ten_thousand_results_are_a_413(client, small_world, ingest) -> None:
+    answer = refused(post(client, [{}] * 10_001, ingest), 413)
+    assert answer["detail"] == "10,001 results are too many at once: send 10,000."
+
+
+def test_a_body_that_is_too_large_is_a_413(client, small_world, ingest) -> None:
+    answer = refused(post(client, b" " * 8_000_001, ingest), 413)
+    assert answer["detail"] == "The body is larger than 8,000,000 bytes: send fewer results."
+
+
+def test_ten_thousand_results_are_taken(client, small_world, ingest) -> None:
+    body = json.dumps([row(n, error=None) for n in range(1, 10_001)])
+    assert post(client, body, ingest).json() == {"accepted": 10_000, "duplicates": 0}
+
+
+def test_a_form_is_refused_with_the_type_that_is_wanted(client, small_world, ingest) -> None:
+    response = client.post(URL, {"a": "b"}, headers=ingest)
+    assert response.status_code == 415
+    assert "Send JSON with Content-Type: application/json." in response.json()["detail"]
+
+
+@pytest.mark.parametrize("method", ["get", "put", "patch", "delete"])
+def test_other_methods_are_a_405(client: Client, db: None, method: str) -> None:
+    response = getattr(client, method)(URL)
+    assert response.status_code == 405
+    assert response.json()["errors"] == {}
+
+
+def test_without_credentials_it_is_a_401_that_asks_for_a_token(client, small_world) -> None:
+    response = post(client, [row()])
+    assert refused(response, 401)["detail"] == "Authentication credentials were not provided."
+    assert response["WWW-Authenticate"] == "Token"
+
+
+@pytest.mark.parametrize("scopes", [["read"], ["operate"], ["read", "operate"]])
+def test_a_token_without_ingest_is_a_403(client, small_world, shifter, scopes) -> None:
+    shifter.user_permissions.add(Permission.objects.get(codename="add_transfer"))
+    headers = {"authorization": f"Token {token(shifter, *scopes)}"}
+    assert "scope ingest" in refused(post(client, [row()], headers), 403)["detail"]
+
+
+def test_a_session_needs_the_permission(client, small_world, shifter) -> None:
+    client.force_login(shifter)
+    refused(post(client, [row()]), 403)
+    shifter.user_permissions.add(Permission.objects.get(codename="add_transfer"))
+    assert post(client, [row()]).status_code == 201
+
+
+def test_a_session_needs_its_csrf_token(small_world, shifter) -> None:
+    shifter.user_permissions.add(Permission.objects.get(codename="add_transfer"))
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(shifter)
+    assert "CSRF" in refused(post(client, [row()]), 403)["detail"]
+
+
+def test_a_token_needs_no_csrf_token(small_world, ingest) -> None:
+    assert post(Client(enforce_csrf_checks=True), [row()], ingest).status_code == 201
+
+
+GOOD_FORM = "sonar_" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "Token",
+        "Token a b",
+        "Token x",
+        f"Token {GOOD_FORM}",
+        f"Token {GOOD_FORM[:-1]}",
+        f"Token {GOOD_FORM}\0",
+        "Token \xff\xfe",
+        "Token sonar_\0\0\0\0\0\0\0\0\0",
+    ],
+)
+def test_a_malformed_or_unknown_token_is_a_401_in_json(client, small_world, sent: str) -> None:
+    response = post(client, [row()], {"authorization": sent})
+    answer = refused(response, 401)
+    assert GOOD_FORM[6:-1] not in response.content.decode()
+    assert "token" in answer["detail"].lower()
+
+
+def test_an_expired_a_revoked_and_an_inactive_users_token_are_a_401(
+    client, small_world, shifter, ingest
+) -> None:
+    shifter.is_active = False
+    shifter.save()
+    refused(post(client, [row()], ingest), 401)
+    shifter.is_active = True
+    shifter.save()
+    Token.objects.update(expiry=timezone.now() - timedelta(days=3650))
+    refused(post(client, [row()], ingest), 401)
+    headers = {"authorization": f"Token {token(shifter, 'ingest', 'read')}"}
+    tokens.revoke(headers["authorization"].split()[1][:15])
+    assert "expired or was revoked" in refused(post(client, [row()], headers), 401)["detail"]
+
+
+def test_a_token_is_in_no_log_and_no_answer(
+    client, small_world, shifter, ingest, caplog, settings: Settings
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = ingest["authorization"].split()[1]
+    answers = [post(client, body, ingest).content.decode() for body in ([row()], "[", [5])]
+    Token.objects.all().delete()
+    answers.append(post(client, [row(2)], ingest).content.decode())
+    assert secret not in "".join([*answers, caplog.text])
+    assert secret[15:] not in "".join([*answers, caplog.text])
+
+
+def test_without_public_read_a_token_reads_with_scope_read_only(
+    client, small_world, shifter, ingest, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    read = {"authorization": f"Token {token(shifter, 'read')}"}
+    assert client.get(MATRIX).status_code == 401
+    assert client.get(MATRIX, headers=ingest).status_code == 403
+    assert client.get(MATRIX, headers=read).status_code == 200
+
+
+def test_reading_with_a_bad_token_is_a_401_even_where_anyone_may_read(client, small_world) -> None:
+    assert client.get(MATRIX).status_code == 200
+    assert client.get(MATRIX, headers={"authorization": "Token x"}).status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_a_file_is_imported_for_long_it_is_a_503_with_a_time_to_wait(
+    client, real_commits, small_world, ingest, monkeypatch
+) -> None:
+    monkeypatch.setattr(transfers, "LONGEST_WAIT_SECONDS", 0.2)
+    locked, done = threading.Event(), threading.Event()
+
+    def import_for_long() -> None:
+        with transaction.atomic():
+            results.lock_imports()
+            locked.set()
+            done.wait(30)
+        connection.close()
+
+    importing = threading.Thread(target=import_for_long)
+    importing.start()
+    try:
+        assert locked.wait(30)
+        response = post(client, [row()], ingest)
+    finally:
+        done.set()
+        importing.join()
+    assert "A file is being imported" in refused(response, 503)["detail"]
+    assert response["Retry-After"] == "30"
+    assert post(client, [row()], ingest).status_code == 201

@@ -1,0 +1,315 @@
+"""`manage.py import_results`: all of a file or nothing, and what is said about a bad one."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import re
+import threading
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.utils import timezone
+
+from sonar import results
+from sonar.models import Profile, Transfer
+from sonar.records import importing
+from sonar.records.admission import Known
+from tests.sonar.world import NOW, three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover"
+
+
+@pytest.fixture(autouse=True)
+def at_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def grid() -> None:
+    three_endpoints()
+
+
+def line(number: int, **change: str) -> str:
+    fields = {
+        "id": str(uuid.UUID(int=number)),
+        "source": "GLASGOW_DATADISK",
+        "destination": "RAL_DATADISK",
+        "started_at": (NOW - timedelta(minutes=number)).isoformat(),
+        "seconds": "12.5",
+        "bytes": "20000000",
+        "state": "done",
+        "error": "",
+        "error_where": "",
+        "mover": "gfal2",
+    }
+    return ",".join((fields | change).values())
+
+
+def write(path: Path, lines: Iterable[str], header: str = HEADER) -> Path:
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+def run(*arguments: object) -> str:
+    out = StringIO()
+    call_command("import_results", *map(str, arguments), stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def refused(*arguments: object) -> str:
+    """Import bad files; return what was said, after making sure that nothing came of them."""
+    before = Transfer.objects.count()
+    error = StringIO()
+    with pytest.raises(CommandError) as caught:
+        call_command("import_results", *map(str, arguments), stdout=StringIO(), stderr=error)
+    assert caught.value.returncode == 1
+    assert Transfer.objects.count() == before
+    return error.getvalue()
+
+
+def test_a_file_is_stored_and_its_summary_is_one_line(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(n) for n in range(1, 4)])
+    said = run(path)
+    assert re.fullmatch(
+        rf"{re.escape(str(path))}: 3 accepted, 0 duplicates, [\d.]+ s, [\d,]+ results/s\n", said
+    )
+    one = Transfer.objects.get(id=uuid.UUID(int=2))
+    assert (one.source.name, one.destination.name) == ("GLASGOW_DATADISK", "RAL_DATADISK")
+    assert (one.size_class.name, one.seconds, one.state) == ("small", 12.5, "done")
+    assert (one.profile.mover, one.profile.origin) == ("gfal2", "external")
+
+
+def test_importing_it_again_stores_nothing_twice(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(n) for n in range(1, 4)])
+    run(path)
+    assert "1 accepted, 3 duplicates" in run(write(path, [line(n) for n in range(1, 5)]))
+    assert Transfer.objects.count() == 4
+
+
+def test_an_id_that_stands_twice_in_a_file_is_stored_once(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(1), line(1, seconds="99")])
+    assert "1 accepted, 1 duplicates" in run(path)
+    assert Transfer.objects.get().seconds == 12.5
+
+
+def test_an_id_is_stored_once_even_with_another_time_in_another_month(tmp_path, grid):
+    run(write(tmp_path / "some.csv", [line(1)]))
+    moved = line(1, started_at=(NOW - timedelta(days=60)).isoformat())
+    assert "0 accepted, 1 duplicates" in run(write(tmp_path / "more.csv", [moved]))
+
+
+def test_gzip_a_byte_order_mark_windows_lines_and_blank_lines_make_no_difference(tmp_path, grid):
+    text = "\r\n".join([HEADER, line(1), "", line(2)]) + "\r\n\r\n"
+    path = tmp_path / "packed"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
+    assert "2 accepted" in run(path)
+
+
+def test_columns_may_stand_in_any_order_and_optional_ones_may_be_absent(tmp_path, grid):
+    names = HEADER.split(",")
+    cells = dict(zip(names, line(1).split(","), strict=True))
+    some = [name for name in reversed(names) if not name.startswith("error")]
+    row = ",".join(cells[name] for name in some)
+    assert "1 accepted" in run(write(tmp_path / "some.csv", [row], ",".join(some)))
+
+
+def test_an_error_with_line_breaks_commas_and_quotes_arrives_as_it_was(tmp_path, grid):
+    text = 'first, "second"\r\nthird\rfourth\n'
+    quoted = '"' + text.replace('"', '""') + '"'
+    path = tmp_path / "some.csv"
+    bad = line(1, state="failed", error=quoted, error_where="source")
+    path.write_bytes(f"{HEADER}\n{bad}\n{line(2)}\n".encode())
+    assert "2 accepted" in run(path)
+    assert Transfer.objects.get(id=uuid.UUID(int=1)).error == text
+
+
+def test_check_stores_nothing_and_says_whether_it_would(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(1), line(2)])
+    assert run("--check", path) == f"{path}: 2 results are sound; nothing was stored.\n"
+    assert not Transfer.objects.exists()
+    assert not Profile.objects.exists()
+    assert "line 2: bytes 'x'" in refused("--check", write(path, [line(1, bytes="x")]))
+
+
+def test_one_bad_line_keeps_the_whole_file_out_and_is_named(tmp_path, grid):
+    lines = [line(n) for n in range(1, 12_001)]
+    lines[11_499] = line(7, source="NOWHERE", seconds="fast")
+    said = refused(write(tmp_path / "some.csv", lines))
+    assert "some.csv: nothing of it is stored." in said
+    assert "  line 11501: seconds 'fast' is not a number of seconds" in said
+
+
+def test_files_before_and_after_a_bad_one_stay(tmp_path, grid):
+    good, bad, more = (tmp_path / name for name in ("good.csv", "bad.csv", "more.csv"))
+    write(good, [line(1)])
+    write(bad, [line(2), line(3, state="?")])
+    write(more, [line(4)])
+    with pytest.raises(CommandError, match=r"Not imported, see above: .*bad\.csv$"):
+        run(good, bad, more)
+    assert {one.id.int for one in Transfer.objects.all()} == {1, 4}
+
+
+def test_the_first_twenty_mistakes_are_named_and_the_rest_counted(tmp_path, grid):
+    said = refused(write(tmp_path / "some.csv", [line(n, bytes="0") for n in range(1, 51)]))
+    assert said.count("bytes '0' is not a whole number") == 20
+    assert "  line 21: bytes" in said
+    assert "... and 30 more" in said
+
+
+def test_the_line_of_a_mistake_counts_the_lines_of_quoted_cells(tmp_path, grid):
+    first = line(1, state="failed", error='"a\nb\nc"', error_where="source")
+    said = refused(write(tmp_path / "some.csv", [first, line(2, bytes="0")]))
+    assert "line 5: bytes '0'" in said
+
+
+def packed(lines: Iterable[str]) -> bytes:
+    return gzip.compress("\n".join([HEADER, *lines]).encode())
+
+
+BROKEN = {
+    "empty": (b"", "it is empty: its first line names the columns"),
+    "blank": (b"\n\n", "it is empty"),
+    "a header that is data": (line(1).encode(), "line 1: a result has no "),
+    "semicolons": (HEADER.replace(",", ";").encode(), "a result has no 'id;source;"),
+    "an unknown column": (
+        f"{HEADER},rate\n".encode(),
+        "line 1: a result has no 'rate': its fields",
+    ),
+    "a missing column": (b"id,source\n", "line 1: there is no column destination, started_at"),
+    "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id stands there twice"),
+    "too few cells": (f"{HEADER}\na,b\n".encode(), "line 2: 2 cells, where the header names 10"),
+    "too many cells": (f"{HEADER}\n{line(1)},\n".encode(), "line 2: 11 cells, where"),
+    "an open quote": (
+        f'{HEADER}\n{line(1)}\n"{line(2)}\n{line(3)}'.encode(),
+        'line 3: a cell that begins there with " does not end',
+    ),
+    "an open quote far from the end": (
+        f'{HEADER}\n"{line(1)}\n'.encode() + f"{line(2)}\n".encode() * 5000,
+        'line 2: a cell that begins there with " does not end',
+    ),
+    "a quote within": (
+        f'{HEADER}\n"a"b,{line(1)}\n'.encode(),
+        "line 2: a quoted cell goes on after its closing quote",
+    ),
+    "latin-1": (
+        f"{HEADER}\n{line(1)}\n{line(2, error='é')}\n".encode("latin-1"),
+        "line 3: byte 0xe9 is not UTF-8 text",
+    ),
+    "utf-16": (HEADER.encode("utf-16"), "line 1: byte 0xff is not UTF-8 text"),
+    "NUL": (
+        f"{HEADER}\n{line(1, state='failed', error=chr(0), error_where='source')}\n".encode(),
+        r"line 2: error '\x00' is not a text of at most 10000 characters without NUL",
+    ),
+    "gzip cut off": (
+        packed(line(n) for n in range(1, 5000))[:-2000],
+        "its gzip data end too early: the file is cut off",
+    ),
+    "gzip damaged": (packed([line(1)])[:40] + b"\0" * 60, "its gzip data are damaged"),
+}
+
+
+@pytest.mark.parametrize(("body", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_one_clear_sentence(tmp_path, grid, body: bytes, said: str):
+    path = tmp_path / "broken.csv"
+    path.write_bytes(body)
+    found = refused(path)
+    assert said in found
+    assert "Traceback" not in found
+
+
+def test_a_file_that_is_not_there_or_not_a_file_is_a_sentence(tmp_path, grid):
+    assert "it cannot be read: No such file or directory" in refused(tmp_path / "none.csv")
+    assert "it cannot be read: Is a directory" in refused(tmp_path)
+
+
+def test_a_file_with_a_header_only_has_no_results(tmp_path, grid):
+    assert "0 accepted, 0 duplicates" in run(write(tmp_path / "some.csv", []))
+
+
+def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid, monkeypatch):
+    path = write(tmp_path / "some.csv", [line(n) for n in range(1, 25_001)])
+    original, calls = results._copy, itertools.count()
+
+    def fails_at_the_third(batch: list[results.Result]) -> None:
+        original(batch)
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(results, "_copy", fails_at_the_third)
+    with pytest.raises(CommandError, match="Stopped; nothing of") as caught:
+        run(path)
+    assert caught.value.returncode == 130
+    assert not Transfer.objects.exists()
+
+
+def test_a_file_that_changes_between_checking_and_storing_is_not_stored(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(1), line(2)])
+    importing.check(path, NOW, lambda position: None)
+    write(path, [line(1), line(2, bytes="0")])
+    with pytest.raises(importing.FaultyFileError, match="line 3: bytes '0'"):
+        importing.store(path, NOW, lambda position: None)
+    assert not Transfer.objects.exists()
+
+
+def test_what_the_database_refuses_is_a_sentence_too(tmp_path, grid, monkeypatch):
+    path = write(tmp_path / "some.csv", [line(1)])
+    real = importing.Known.at
+
+    def with_an_endpoint_that_went(now: datetime) -> Known:
+        known = real(now)
+        known.endpoints["RAL_DATADISK"] = 60_000
+        return known
+
+    monkeypatch.setattr(importing.Known, "at", with_an_endpoint_that_went)
+    with transaction.atomic():
+        assert "the database refused it: a transfer refers to endpoint 60000" in refused(path)
+
+
+def test_the_progress_goes_to_the_last_bytes_of_the_file(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(n) for n in range(1, 6001)])
+    seen: list[int] = []
+    assert importing.check(path, NOW, seen.append) == 6000
+    assert seen == sorted(seen)
+    assert 0 < seen[0] < seen[-1] <= path.stat().st_size
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, monkeypatch):
+    """Same ids, other times: the primary key would let both in, as it holds the time too."""
+    moved = (line(n, started_at=(NOW - timedelta(hours=n)).isoformat()) for n in range(1, 101))
+    paths = write(tmp_path / "a.csv", [line(n) for n in range(1, 101)]), tmp_path / "b.csv"
+    write(paths[1], moved)
+    # The profile is there: of two that make it, one would wait for the other anyway.
+    run(write(tmp_path / "first.csv", [line(1000)]))
+    original, both = results._new, threading.Barrier(2)
+
+    def waits_for_the_other(batch: list[results.Result]) -> list[results.Result]:
+        found = original(batch)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        return found
+
+    monkeypatch.setattr(results, "_new", waits_for_the_other)
+    stored: list[results.Stored] = []
+
+    def once(path: Path) -> None:
+        stored.append(importing.store(path, NOW, lambda position: None))
+        connection.close()
+
+    threads = [threading.Thread(target=once, args=[path]) for path in paths]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(stored) == [(0, 100), (100, 0)]
+    assert Transfer.objects.count() == 101

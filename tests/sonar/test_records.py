@@ -1,0 +1,319 @@
+"""The result record: what is one, what is not, and what is said about it."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from sonar.models import Profile
+from sonar.records.admission import MOST_KINDS, Known
+from sonar.records.record import ALLOWED, FIELDS, Record, WrongRecordError, from_json, from_text
+from tests.sonar.world import NOW, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+DONE: dict[str, Any] = {
+    "id": "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
+    "source": "GLASGOW_DATADISK",
+    "destination": "RAL_DATADISK",
+    "started_at": "2026-11-20T03:00:00.123456Z",
+    "seconds": 12.5,
+    "bytes": 2_000_000_000,
+    "state": "done",
+    "mover": "http-tpc",
+}
+FAILED = DONE | {"state": "failed", "seconds": 0, "error": "timed out", "error_where": "source"}
+
+
+@pytest.fixture
+def known() -> Known:
+    three_endpoints()
+    return Known.at(NOW)
+
+
+def problems(known: Known, row: object) -> list[tuple[str, str]]:
+    with pytest.raises(WrongRecordError) as caught:
+        known.check(from_json(row))
+    return caught.value.problems
+
+
+def test_a_record_becomes_a_result_with_ids_for_names_and_the_class_of_its_bytes(known: Known):
+    result = known.result(from_json(DONE | {"streams": 4, "ip_version": 6}))
+    assert str(result.id) == DONE["id"]
+    assert result.source_id == known.endpoints["GLASGOW_DATADISK"]
+    assert result.destination_id == known.endpoints["RAL_DATADISK"]
+    assert result.started_at.isoformat() == "2026-11-20T03:00:00.123456+00:00"
+    profile = Profile.objects.get(id=result.profile_id)
+    assert (profile.mover, profile.streams, profile.ip_version) == ("http-tpc", 4, 6)
+    assert (profile.origin, profile.mesh, profile.mode) == ("external", None, "")
+
+
+@pytest.mark.parametrize(
+    ("size", "name"),
+    [
+        (1, "small"),
+        (99_999_999, "small"),
+        (100_000_000, "medium"),
+        (999_999_999, "medium"),
+        (1_000_000_000, "large"),
+        (10**18 - 1, "large"),
+    ],
+)
+def test_the_size_class_follows_from_the_bytes_at_its_very_edges(known, size: int, name: str):
+    from sonar.models import SizeClass
+
+    record = from_json(DONE | {"bytes": size, "seconds": 10_000_000})
+    assert SizeClass.objects.get(id=known.result(record).size_class_id).name == name
+
+
+def test_results_of_one_kind_share_one_profile(known: Known):
+    first, second = (known.result(from_json(DONE)).profile_id for _ in range(2))
+    assert first == second
+    assert Known.at(NOW).result(from_json(DONE)).profile_id == first
+    assert known.result(from_json(DONE | {"streams": 2})).profile_id != first
+    assert Profile.objects.count() == 2
+
+
+def test_text_and_json_of_one_result_are_one_record():
+    full = FAILED | {"streams": 3, "ip_version": 4, "origin": "production"}
+    assert from_text({name: str(value) for name, value in full.items()}) == from_json(full)
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_what_is_empty_has_its_default(empty: str | None):
+    optional = ("error", "error_where", "streams", "ip_version", "origin")
+    record = from_json(DONE | dict.fromkeys(optional, empty))
+    assert record == from_json(DONE)
+    assert (record.streams, record.ip_version, record.origin) == (1, None, "external")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-11-20T03:00:00", "2026-11-20T04:00:00+01:00", "2026-11-20 03:00Z", "20261120T030000Z"],
+)
+def test_a_time_may_have_any_zone_and_without_one_is_utc(text: str):
+    assert from_json(DONE | {"started_at": text}).started_at.isoformat() == (
+        "2026-11-20T03:00:00+00:00"
+    )
+
+
+@pytest.mark.parametrize("field", [name for name in FIELDS if name in DONE])
+def test_a_field_that_is_missing_is_named_with_what_it_is(known: Known, field: str):
+    row = {name: value for name, value in DONE.items() if name != field}
+    assert problems(known, row) == [(field, f"{field} is missing: it is {ALLOWED[field]}")]
+
+
+WRONG = [
+    ("id", "12", "id '12' is not a UUID"),
+    ("id", 12, "id 12 is not a UUID"),
+    ("started_at", "yesterday", "started_at 'yesterday' is not a time: write ISO 8601"),
+    ("started_at", 1763600000, "started_at 1763600000 is not a time"),
+    ("started_at", "0001-01-01T00:00:00+14:00", "is not a time"),
+    ("seconds", "12.5", "seconds '12.5' is not a number of seconds"),
+    ("seconds", True, "seconds True is not a number"),
+    ("seconds", -1, "seconds -1 is not a number of seconds from 0"),
+    ("seconds", float("nan"), "seconds nan is not a number"),
+    ("seconds", float("inf"), "seconds inf is not a number"),
+    ("seconds", 100_000_001, "seconds 100000001 is not a number of seconds from 0 to 100000000"),
+    ("bytes", 0, "bytes 0 is not a whole number of bytes from 1 to below 10^18"),
+    ("bytes", 10**18, "bytes 1000000000000000000 is not"),
+    ("bytes", 10**400, "is not a whole number of bytes"),
+    ("bytes", 1.5, "bytes 1.5 is not a whole number"),
+    ("bytes", "20", "bytes '20' is not a whole number"),
+    ("state", "lost", "state 'lost' is not done or failed"),
+    ("mover", "http tpc", "mover 'http tpc' is not 1 to 20 letters, digits"),
+    ("mover", "m" * 21, "is not 1 to 20 letters"),
+    ("mover", "gfal2\n", r"mover 'gfal2\n' is not 1 to 20"),
+    ("streams", 0, "streams 0 is not a whole number from 1 to 9999"),
+    ("streams", 10_000, "streams 10000 is not"),
+    ("ip_version", 5, "ip_version 5 is not 4, 6 or empty"),
+    ("ip_version", "4", "ip_version '4' is not 4, 6 or empty"),
+    ("origin", "Test", "origin 'Test' is not test, production or external"),
+    ("source", 7, "source 7 is not the name of an endpoint"),
+    ("source", ["GLASGOW_DATADISK"], "is not the name of an endpoint"),
+    ("error", {"why": "?"}, "error {'why': '?'} is not a text of at most 10000 characters"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "said"), WRONG)
+def test_a_value_of_the_wrong_form_is_shown_with_what_is_allowed(known, field, value, said):
+    [(named, sentence)] = problems(known, DONE | {field: value})
+    assert named == field
+    assert said in sentence
+
+
+UNLIKELY = [
+    ("source", {"source": "GLASGOW"}, "source 'GLASGOW' is not registered"),
+    (
+        "destination",
+        {"destination": "ral_datadisk"},
+        "destination 'ral_datadisk' is not registered",
+    ),
+    ("destination", {"destination": "GLASGOW_DATADISK"}, "a link has two different ends"),
+    ("started_at", {"started_at": "2026-11-20T04:05:01Z"}, "is in the future: more than 5 minutes"),
+    ("started_at", {"started_at": "2025-10-15T00:00:00Z"}, "raise SONAR_KEEP_DAYS to import it"),
+    ("seconds", {"seconds": 0}, "a transfer that is done took more than 0"),
+    ("seconds", {"seconds": 5e-324}, "at most 10^12 bytes per second are believed"),
+    ("seconds", {"seconds": 0.0019}, "seconds 0.0019 for 2000000000 bytes is not possible"),
+    ("error", {"error": "timed out"}, "error 'timed out' does not go with state 'done'"),
+    (
+        "error_where",
+        {"error_where": "source"},
+        "error_where 'source' does not go with state 'done'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("field", "change", "said"), UNLIKELY)
+def test_a_record_that_cannot_be_true_is_refused_in_a_sentence(known, field, change, said):
+    [(named, sentence)] = problems(known, DONE | change)
+    assert named == field
+    assert said in sentence
+
+
+@pytest.mark.parametrize("field", ["error", "error_where"])
+def test_a_failed_result_needs_to_say_where_and_why(known: Known, field: str):
+    [(named, sentence)] = problems(known, FAILED | {field: ""})
+    assert (named, "is missing: a failed result needs" in sentence) == (field, True)
+    known.check(from_json(FAILED))
+
+
+@pytest.mark.parametrize("text", ["a\0b", "x" * 10_001, "\ud800"])
+def test_a_text_that_cannot_be_kept_is_refused(known: Known, text: str):
+    [(field, sentence)] = problems(known, FAILED | {"error": text})
+    assert (field, "is not a text of at most 10000 characters" in sentence) == ("error", True)
+    assert len(sentence) < 200
+    known.check(from_json(FAILED | {"error": "x" * 10_000}))
+
+
+def test_the_very_edges_of_the_times_are_taken(known: Known):
+    for edge in (NOW + timedelta(minutes=5), NOW - timedelta(days=400)):
+        known.check(from_json(DONE | {"started_at": edge.isoformat()}))
+
+
+def test_how_old_a_result_may_be_is_a_setting(settings):
+    three_endpoints()
+    settings.SONAR_KEEP_DAYS = 2
+    old = DONE | {"started_at": (NOW - timedelta(days=3)).isoformat()}
+    [(_, sentence)] = problems(Known.at(NOW), old)
+    assert "since 2026-11-18T04:00:00Z: raise SONAR_KEEP_DAYS" in sentence
+
+
+def test_a_retired_endpoint_keeps_its_history_so_late_results_come_in():
+    glasgow, _, _ = three_endpoints()
+    glasgow.retired_at = NOW
+    glasgow.save()
+    Known.at(NOW).check(from_json(DONE))
+
+
+def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
+    from sonar.models import Probe, SizeClass
+
+    glasgow, _, ral = three_endpoints()
+    probe = Probe.objects.create(
+        mesh=mesh(),
+        source=glasgow,
+        destination=ral,
+        size_class=SizeClass.objects.get(name="small"),
+        bytes=1,
+        mover="fake",
+        requested_at=NOW,
+        sent_at=NOW,
+    )
+    [(field, sentence)] = problems(Known.at(NOW), DONE | {"id": str(probe.id)})
+    assert field == "id"
+    assert "belongs to a test of Sonar that is queued or running" in sentence
+
+
+def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Known):
+    for number in range(MOST_KINDS):
+        known.kinds[f"m{number}", 1, None, "external"] = None
+    known.check(from_json(DONE | {"mover": "m7"}))
+    [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
+    assert field == "mover"
+    assert "one more than 10000 kinds of imported results" in sentence
+
+
+def test_kinds_of_earlier_imports_count_and_stay_welcome(known: Known, monkeypatch):
+    for mover in ("fts", "gfal2"):
+        known.result(from_json(DONE | {"mover": mover}))
+    monkeypatch.setattr("sonar.records.admission.MOST_KINDS", 2)
+    later = Known.at(NOW)
+    later.check(from_json(DONE | {"mover": "gfal2"}))
+    assert [field for field, _ in problems(later, DONE | {"mover": "rucio"})] == ["mover"]
+
+
+def test_checking_makes_no_profile(known: Known):
+    known.check(from_json(DONE))
+    assert not Profile.objects.exists()
+
+
+def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Known):
+    row = DONE | {"rate": 5, "speed": 6}
+    [(field, sentence)] = problems(known, row)
+    assert field == "rate"
+    assert sentence == f"a result has no 'rate', 'speed': its fields are {', '.join(FIELDS)}"
+    [(field, sentence)] = problems(known, DONE | {f"x{n}" * 100: n for n in range(1000)})
+    assert "and 997 more" in sentence
+    assert len(sentence) < 500
+
+
+def test_without_size_classes_nothing_can_come_in(known: Known):
+    from sonar.models import SizeClass
+
+    SizeClass.objects.all().delete()
+    assert problems(Known.at(NOW), DONE) == [
+        ("bytes", "bytes 2000000000 is in no size class: none is registered")
+    ]
+
+
+@pytest.mark.parametrize("row", [None, 5, "x", [], [DONE], True])
+def test_what_is_no_object_is_said_to_be_none(known: Known, row: object):
+    assert problems(known, row) == [("", f"{row!r:.60} is not a JSON object with a result")] or (
+        problems(known, row)[0][1].endswith("... is not a JSON object with a result")
+    )
+
+
+def test_every_wrong_field_is_named_not_only_the_first(known: Known):
+    found = problems(known, DONE | {"bytes": 0, "state": "ok", "id": "x", "more": 1})
+    assert [field for field, _ in found] == ["id", "bytes", "state", "more"]
+
+
+def test_a_hostile_value_does_not_fill_the_sentence(known: Known):
+    for value in ("x" * 10**6, list(range(10**5)), {"a": "b" * 10**6}):
+        for field in FIELDS:
+            found = problems(known, FAILED | {field: value})
+            assert all(len(sentence) < 250 for _, sentence in found)
+
+
+def test_every_field_says_what_is_allowed():
+    assert set(ALLOWED) == set(Record.model_fields)
+
+
+def test_numbers_as_orjson_reads_them_are_refused_too(known: Known):
+    text = json.dumps(DONE).replace("2000000000", "1" + "0" * 30)
+    [(field, _)] = problems(known, orjson.loads(text))
+    assert field == "bytes"
+    assert (
+        known.check(from_json(orjson.loads(json.dumps(DONE | {"id": str(uuid.uuid4())})))) is None
+    )
+
+
+def test_the_example_of_the_docs_is_a_result(known: Known):
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    example = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    assert example
+    for row in orjson.loads(example[1]):
+        known.check(from_json(row))
+
+
+def test_every_field_of_a_record_is_in_the_docs():
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    assert [name for name in FIELDS if f"| `{name}` |" not in page] == []

@@ -1,0 +1,134 @@
+"""`manage.py token`: made and shown once, listed without the secret, useless when revoked."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from knox.crypto import hash_token
+
+from sonar import tokens
+from sonar.models import Token
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shifter() -> User:
+    return User.objects.create_user("shifter")
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("token", *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def create(*more: str) -> tuple[str, str]:
+    out, err = run("create", "shifter", "--scopes", "ingest", "--name", "cron", *more)
+    return out.strip(), err
+
+
+def test_a_token_is_alone_on_standard_output_so_that_a_script_can_take_it(shifter):
+    text, said = create("--days", "7")
+    token = Token.objects.get()
+    assert text.startswith("sonar_")
+    assert len(text) == 70
+    assert "Token cron of shifter, key " + token.token_key in said
+    assert "may ingest until " in said
+    assert text not in said
+    assert timedelta(days=6.99) < token.expiry - timezone.now() <= timedelta(days=7)
+
+
+def test_what_is_kept_is_a_hash_and_the_first_characters(shifter):
+    text, _ = create()
+    row = Token.objects.values().get()
+    assert text not in str(row)
+    assert row["digest"] == hash_token(text)
+    assert row["token_key"] == text[:15]
+
+
+def test_several_scopes_are_given_with_commas(shifter):
+    run("create", "shifter", "--scopes", "operate, read,read", "--name", "both")
+    assert Token.objects.get().scopes == ["operate", "read"]
+
+
+def test_the_list_shows_whose_what_and_until_when_but_no_token(shifter):
+    text, _ = create()
+    out, _ = run("list")
+    token = Token.objects.get()
+    for shown in (token.token_key, "shifter", "cron", "ingest", f"{token.expiry:%Y-%m-%dT%H:%M}"):
+        assert shown in out
+    assert text not in out
+    assert token.digest not in out
+
+
+def test_an_empty_list_says_so():
+    assert run("list")[0] == "No tokens.\n"
+
+
+def test_a_revoked_token_is_gone(shifter):
+    create()
+    out, _ = run("revoke", Token.objects.get().token_key)
+    assert out == "Revoked: cron of shifter.\n"
+    assert not Token.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["create", "nobody", "--scopes", "read", "--name", "x"], "There is no user 'nobody'"),
+        (["create", "shifter", "--scopes", "write", "--name", "x"], "scope write: there are read"),
+        (["create", "shifter", "--scopes", " ,", "--name", "x"], "scope missing: there are read"),
+        (
+            ["create", "shifter", "--scopes", "read", "--name", "x", "--days", "0"],
+            "lasts 1 to 3650 days, not 0",
+        ),
+        (["create", "shifter", "--scopes", "read", "--name", "a b"], "'a b' is not a name for"),
+        (["create", "shifter", "--scopes", "read"], "--name"),
+        (["revoke", "sonar_123456789"], "there is no token with this key"),
+        (["burn"], "invalid choice: 'burn'"),
+        ([], "required"),
+    ],
+)
+def test_a_bad_wish_is_refused_in_a_sentence(shifter, arguments: list[str], said: str):
+    with pytest.raises(CommandError, match=said):
+        run(*arguments)
+    assert not Token.objects.exists()
+
+
+def test_a_name_is_free_again_only_when_its_token_has_expired(shifter):
+    create()
+    with pytest.raises(CommandError, match="shifter has a token 'cron' already"):
+        create()
+    Token.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    create()
+    assert Token.objects.get().expiry > timezone.now()
+
+
+def test_who_may_not_log_in_gets_no_token(shifter):
+    shifter.is_active = False
+    shifter.save()
+    with pytest.raises(CommandError, match="shifter is not active"):
+        create()
+
+
+def test_revoking_by_a_whole_token_does_not_repeat_it(shifter):
+    text, _ = create()
+    with pytest.raises(CommandError) as caught:
+        run("revoke", text)
+    assert text not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change", [{"scopes": []}, {"scopes": ["all"]}, {"expiry": None}, {"name": "a b"}]
+)
+def test_the_database_holds_the_rules_as_well(shifter, change: dict[str, object]):
+    tokens.create(shifter, "cron", ["read"], 1)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Token.objects.update(**change)
