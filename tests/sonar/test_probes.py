@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import movers, probes, results, scheduler
+from sonar import movers, orders, patience, probes, results, scheduler, sweeping
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
 from sonar.movers.base import MoverError, Order, Receipt, Stopped, Watch, Where, aside
 from sonar.movers.fake import FakeMover
@@ -42,6 +44,13 @@ def ordered(source: Endpoint, destination: Endpoint) -> Probe:
 
 def claimed(probe: Probe) -> Probe:
     taken = probes.claim(probe.id, NOW)
+    assert taken is not None
+    return taken
+
+
+def claimed_now(probe: Probe) -> Probe:
+    """Claim a probe by the clock, so that its deadline is still to come."""
+    taken = probes.claim(probe.id, timezone.now())
     assert taken is not None
     return taken
 
@@ -153,21 +162,147 @@ def test_a_worker_that_stops_takes_no_new_probe(probe, fake, monkeypatch):
     assert probe.state == "queued"
 
 
-def test_progress_is_noted_on_the_row(probe, monkeypatch):
-    monkeypatch.setattr(probes, "PROGRESS_EVERY_SECONDS", 0.0)
-    running = claimed(probe)
-    probes._progress_writer(running)(12345)
+def test_progress_is_noted_on_the_row(probe):
+    probes.note_progress(claimed(probe), 12345)
     probe.refresh_from_db()
     assert probe.progress_bytes == 12345
 
 
+def test_a_transfer_does_not_wait_until_its_progress_is_noted(probe, monkeypatch):
+    noted, go_on = [], threading.Event()
+
+    def wait_for_database(probe: Probe, bytes_moved: int) -> None:
+        noted.append(bytes_moved)
+        go_on.wait(10)
+
+    monkeypatch.setattr(probes, "PROGRESS_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(probes, "note_progress", wait_for_database)
+    write = probes._progress_writer(claimed(probe))
+    write(1)
+    write(2)
+    go_on.set()
+    assert noted == [1]
+
+
+def test_progress_that_cannot_be_noted_does_not_end_the_transfer(probe, monkeypatch):
+    running = claimed(probe)
+    monkeypatch.setattr(probes.Probe, "objects", Away())
+    probes.note_progress(running, 12345)
+
+
+class Away:
+    """What stands for a table while the database restarts."""
+
+    def filter(self, **_: object) -> None:
+        raise OperationalError("the connection is closed")
+
+
+def fails(times: int, error: Exception, then: Callable[..., object]) -> Callable[..., object]:
+    """Return a function that raises so many times before it does what it should."""
+    left = [error] * times
+
+    def step(*arguments: object) -> object:
+        if left:
+            raise left.pop()
+        return then(*arguments)
+
+    return step
+
+
+@pytest.mark.parametrize("error", [OperationalError("shutting down"), InterfaceError("closed")])
+def test_a_result_that_the_database_did_not_take_is_kept_and_offered_again(
+    probe, monkeypatch, error
+):
+    monkeypatch.setattr(patience, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(results, "end_probe", fails(3, error, results.end_probe))
+    running = claimed_now(probe)
+    probes.finish(running, FAILED)
+    assert Transfer.objects.get().state == "failed"
+
+
+def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, monkeypatch, caplog):
+    running = claimed_now(probe)
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        running.deadline -= timedelta(seconds=seconds)
+
+    monkeypatch.setattr(patience.time, "sleep", sleep)
+    monkeypatch.setattr(results, "end_probe", fails(999, OperationalError("no"), results.end_probe))
+    probes.finish(running, FAILED)
+    assert pauses[:3] == [0.1, 0.2, 0.4]
+    assert max(pauses) == 10.0
+    assert sum(pauses) <= 2 * probe.size_class.timeout_seconds + 60
+    assert [one.levelno for one in caplog.records] == [logging.WARNING, logging.ERROR]
+    assert "no such file" in caplog.text
+    assert not Transfer.objects.exists()
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_a_commit_whose_answer_was_lost_is_counted_once(probe, monkeypatch):
+    running = claimed_now(probe)
+    commit = connection._commit
+
+    def commit_and_die() -> None:
+        commit()
+        monkeypatch.undo()
+        connection.connection.close()
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(connection, "_commit", commit_and_die)
+    probes.finish(running, FAILED)
+    assert connection._commit == commit
+    assert Transfer.objects.get().state == "failed"
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_a_connection_that_died_meanwhile_is_replaced(probe):
+    running = claimed_now(probe)
+    connection.ensure_connection()
+    killer = connection.copy()
+    with killer.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
+    killer.close()
+    probes.finish(running, FAILED)
+    assert Transfer.objects.get().state == "failed"
+
+
+def test_a_probe_that_cannot_be_claimed_stays_queued_and_says_so_in_one_line(
+    probe, fake, monkeypatch, caplog
+):
+    away = OperationalError("consuming input failed:\n\tserver closed the connection")
+    monkeypatch.setattr(probes, "claim", fails(1, away, probes.claim))
+    probes.run(probe.id)
+    probe.refresh_from_db()
+    assert probe.state == "queued"
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert "\n" not in record.getMessage()
+    probes.run(probe.id)
+    assert Transfer.objects.get().state == "done"
+
+
+def test_a_claim_whose_answer_was_lost_is_given_back(probe, fake, monkeypatch):
+    take = probes._take
+
+    def take_and_die(probe: Probe) -> bool:
+        assert take(probe)
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(probes, "_take", take_and_die)
+    probes.run(probe.id)
+    probe.refresh_from_db()
+    assert (probe.state, probe.started_at) == ("queued", None)
+
+
 def test_the_sweep_ends_what_died_as_lost_and_removes_its_file(probe, fake):
     running = claimed(probe)
-    order = probes.order_for(running)
+    order = orders.order_for(running)
     fake.files.held |= {order.destination.url: None, aside(order).url: None}
-    assert probes.sweep(running.deadline) == []
+    assert sweeping.sweep(running.deadline) == []
     assert Probe.objects.exists()
-    probes.sweep(running.deadline + timedelta(seconds=1))
+    sweeping.sweep(running.deadline + timedelta(seconds=1))
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert running.worker in transfer.error
@@ -176,9 +311,9 @@ def test_the_sweep_ends_what_died_as_lost_and_removes_its_file(probe, fake):
 
 def test_the_sweep_sends_again_what_nobody_took(probe, settings):
     stale = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert probes.sweep(NOW) == []
-    assert probes.sweep(stale) == [probe.id]
-    assert probes.sweep(stale) == []
+    assert sweeping.sweep(NOW) == []
+    assert sweeping.sweep(stale) == [probe.id]
+    assert sweeping.sweep(stale) == []
 
 
 def test_a_file_that_cannot_be_deleted_is_tried_again_until_it_is_gone(probe, fake, monkeypatch):
@@ -191,12 +326,12 @@ def test_a_file_that_cannot_be_deleted_is_tried_again_until_it_is_gone(probe, fa
         assert Transfer.objects.get().state == "done"
         leftover = Leftover.objects.get()
         assert leftover.error == "no route to host"
-        probes.sweep(leftover.next_try)
+        sweeping.sweep(leftover.next_try)
         again = Leftover.objects.get()
         assert again.tries == 2
         assert again.next_try > leftover.next_try
     assert len(incoming(fake)) == 1
-    probes.sweep(again.next_try)
+    sweeping.sweep(again.next_try)
     assert not Leftover.objects.exists()
     assert incoming(fake) == []
 
@@ -210,11 +345,11 @@ def test_what_a_dead_worker_left_at_an_endpoint_that_is_down_is_tried_again(
     running = claimed(probe)
     with monkeypatch.context() as patched:
         patched.setattr(fake.files, "delete", refuse)
-        probes.sweep(running.deadline + timedelta(seconds=1))
-    order = probes.order_for(running)
+        sweeping.sweep(running.deadline + timedelta(seconds=1))
+    order = orders.order_for(running)
     left = {f"{one.endpoint.base_url}/{one.path}" for one in Leftover.objects.all()}
     assert left == {order.destination.url, aside(order).url}
-    probes.sweep(timezone.now() + timedelta(minutes=2))
+    sweeping.sweep(timezone.now() + timedelta(minutes=2))
     assert not Leftover.objects.exists()
 
 
@@ -222,11 +357,11 @@ def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
     settings.SONAR_CREDENTIALS_DIR = tmp_path
     Endpoint.objects.filter(name="GLASGOW_DATADISK").update(credential="glasgow")
     (tmp_path / "glasgow").write_text("sesame\n")
-    order = probes.order_for(claimed(probe))
+    order = orders.order_for(claimed(probe))
     assert (order.source.token, order.destination.token) == ("sesame", "")
     assert "sesame" not in repr(order)
     (tmp_path / "glasgow").write_text("renewed\n")
-    assert probes.token_of(Endpoint.objects.get(name="GLASGOW_DATADISK")) == "renewed"
+    assert orders.token_of(Endpoint.objects.get(name="GLASGOW_DATADISK")) == "renewed"
 
 
 def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings, tmp_path, fake):
@@ -239,7 +374,7 @@ def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings,
 
 
 def test_everything_that_is_written_lies_below_the_base_url(probe):
-    order = probes.order_for(claimed(probe))
+    order = orders.order_for(claimed(probe))
     assert order.source.url == f"fake://glasgow/data/sonar/source/{20 * 10**6}"
     assert order.destination.url == f"fake://lancs/data/sonar/incoming/{probe.id}"
 

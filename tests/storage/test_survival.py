@@ -1,0 +1,397 @@
+"""Workers killed, PostgreSQL restarted and crashed, Redis emptied and restarted, all under load:
+every probe that was ever made becomes one transfer, and only what a killed worker held is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+import redis
+import yaml
+
+from sonar.sandbox import embedded, processes
+from sonar.sandbox.nodes import load_base_urls
+
+SEED = 2011
+TROUBLES = [
+    *2 * ["kill late", "crash", "empty"],
+    *["kill", "kill control", "empty and kill", "restart", "restart queue"],
+]
+# No kill comes after these, which could be taken for the reason of a loss.
+LAST_TROUBLES = ["crash", "restart"]
+PAUSES = 0.2, 1.0  # seconds of peace before a trouble
+AWAY = 0.5, 1.5  # seconds that PostgreSQL stays away
+LOAD = 6  # transfers that run when a trouble comes
+SITES = (  # the link from LANCS to CAM always fails, others now and then
+    "UKI-NORTHGRID-LANCS-HEP",
+    "UKI-SOUTHGRID-CAM-HEP",
+    "TAIWAN-LCG2",
+    "UKI-NORTHGRID-SHEF-HEP",
+    "RAL-LCG2",
+)
+CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10**7, 10**7)}
+
+CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
+WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gossip"]
+WORKERS = ["first", "second"]
+COMMANDS = {
+    "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
+    "first": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "first@%h"],
+    "second": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "second@%h"],
+    "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
+}
+SETTINGS = {
+    "SONAR_PLAN_SECONDS": "1",
+    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_RESEND_SECONDS": "2",
+    "SONAR_IN_FLIGHT": "24",
+    "SONAR_SEAL_SECONDS": "1",
+}
+
+# A pool waits by itself for a database that restarts; without one the first try fails at once.
+POOLS = {"control": "4", "first": "4", "second": "0", "beat": "0"}
+
+# Written by the database itself, with the name of the process that made the change.
+JOURNAL = """
+CREATE TABLE journal (id uuid, event text, process text DEFAULT current_setting('application_name'),
+                      at timestamptz DEFAULT clock_timestamp());
+CREATE FUNCTION note_probe() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO journal (id, event) VALUES (coalesce(new.id, old.id),
+        CASE TG_OP WHEN 'INSERT' THEN 'made' WHEN 'DELETE' THEN 'gone' ELSE new.state END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER journal AFTER INSERT OR UPDATE OF state OR DELETE ON sonar_probe
+    FOR EACH ROW EXECUTE FUNCTION note_probe();
+CREATE VIEW run AS SELECT DISTINCT ON (id) id, process, at AS since FROM journal
+    WHERE event = 'running' ORDER BY id, at DESC;
+"""
+# By a worker that was killed; a probe that waits in the queue has no run.
+HELD = "EXISTS (SELECT FROM run WHERE run.id = sonar_probe.id AND process = ANY (%(killed)s))"
+UNDER_WAY = f"state = 'running' AND started_at > now() - interval '3 s' AND NOT {HELD}"
+NOT_ONE_TRANSFER = """
+SELECT journal.id, array_agg(transfer.state) FROM journal
+LEFT JOIN sonar_transfer transfer USING (id) WHERE event = 'made'
+GROUP BY journal.id HAVING count(transfer.id) <> 1
+"""
+RUN_BY = "SELECT state, process FROM sonar_transfer JOIN run USING (id)"
+RAN_THROUGH = """
+SELECT state, run.process FROM sonar_transfer JOIN run USING (id) JOIN journal gone USING (id)
+WHERE run.since < %(start)s AND gone.event = 'gone' AND gone.at > %(end)s
+AND run.process <> ALL (%(killed)s)
+"""
+LONG_AGO = """
+UPDATE sonar_transfer SET started_at = started_at - interval '2 hours' WHERE id < %(half)s
+"""
+COUNTS = """
+SELECT name, count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed')
+FROM sonar_transfer transfer JOIN sonar_sizeclass size ON size.id = transfer.size_class_id
+GROUP BY name ORDER BY name
+"""
+MATRIX_COUNTS = """
+import django
+django.setup()
+from datetime import timedelta
+from django.utils import timezone
+from matrix import grid
+from matrix.query import MatrixQuery
+now = timezone.now().replace(microsecond=0)
+for size in ("medium", "small"):
+    query = MatrixQuery(size=size, window="", start=now - timedelta(hours=6), end=now)
+    cells = grid.build(query, now).cells
+    print(size, int(cells.ok.sum()), int(cells.failed.sum()))
+"""
+
+
+class Database:
+    """An own PostgreSQL, as safe against a crash as a real one, to be stopped and started."""
+
+    def __init__(self, place: Path, sockets: Path) -> None:
+        self._data, self._sockets, self._log = place / "postgres", sockets, place / "postgres.log"
+        self._running: AbstractContextManager[str] | None = None
+        self.url = ""
+
+    def start(self) -> None:
+        self._running = embedded.postgres(self._data, self._sockets, self._log)
+        self.url = self._running.__enter__()
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it: SIGINT breaks sessions off and writes all, SIGQUIT is a crash."""
+        if self._running is not None:
+            os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), how)
+            self._running.__exit__(None, None, None)
+            self._running = None
+
+    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+
+class Queue:
+    """An own Redis, to be emptied and restarted."""
+
+    def __init__(self, place: Path, sockets: Path) -> None:
+        self._place, self._sockets = place, sockets
+        self._running: AbstractContextManager[str] | None = None
+        self.url = ""
+
+    def start(self) -> None:
+        place = self._place
+        self._running = embedded.redis_server(place / "redis", self._sockets, place / "redis.log")
+        self.url = self._running.__enter__()
+
+    def stop(self) -> None:
+        if self._running is not None:
+            self._running.__exit__(None, None, None)
+            self._running = None
+
+    def empty(self) -> None:
+        with redis.Redis.from_url(self.url) as client:
+            client.flushall()
+
+
+class Sonar:
+    """All processes of one Sonar, and what was done to them."""
+
+    def __init__(self, place: Path, sockets: Path) -> None:
+        self.place = place
+        self.database, self.queue = Database(place, sockets), Queue(place, sockets)
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.names: dict[str, str] = {}
+        self.killed: set[str] = set()
+        self.outages: list[tuple[datetime, datetime]] = []
+        self.left_behind = 0
+        self.random = random.Random(SEED)
+
+    def start(self) -> None:
+        """Start everything on an empty database and five storage nodes."""
+        self.database.start()
+        self.queue.start()
+        self.env = os.environ | SETTINGS
+        self.env |= {"DATABASE_URL": self.database.url, "REDIS_URL": self.queue.url}
+        self.env |= {"SONAR_HOME": str(self.place), "DJANGO_SETTINGS_MODULE": "sonar.settings"}
+        self.run("manage.py", "migrate", "--verbosity=0")
+        self.run("manage.py", "load_registry", str(self.registry()))
+        self.database.ask(JOURNAL)
+        for name in COMMANDS:
+            self.start_process(name)
+
+    def run(self, *arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, env=self.env, check=True, stdout=subprocess.PIPE)
+        return done.stdout.decode()
+
+    def registry(self) -> Path:
+        """Start the storage nodes; write a file that registers some of them."""
+        data, log = self.place / "nodes", self.place / "nodes.log"
+        command = [sys.executable, "-m", "sonar.sandbox.nodes", "--directory", str(data)]
+        nodes = self.running["nodes"] = processes.start(command, log)
+        processes.wait_until((data / "nodes.json").is_file, nodes, "The sandbox nodes", log)
+        file = self.place / "registry.yaml"
+        file.write_text(yaml.safe_dump(registry_of(load_base_urls(data))))
+        return file
+
+    def start_process(self, name: str) -> None:
+        """Start a Celery process; PostgreSQL knows each start by a name of its own."""
+        number = len(list(self.place.glob(f"{name}-*.log")))
+        self.names[name] = f"{name}-{number}"
+        log = self.place / f"{self.names[name]}.log"
+        env = self.env | {"PGAPPNAME": self.names[name], "SONAR_DATABASE_POOL": POOLS[name]}
+        schedule = ["--schedule", str(self.place / "beat")] if name == "beat" else []
+        self.running[name] = processes.start([*COMMANDS[name], *schedule], log, env)
+
+    def kill(self, name: str) -> None:
+        self.running[name].kill()
+        self.running[name].wait()
+        self.killed.add(self.names[name])
+        self.start_process(name)
+
+    def kill_late(self) -> None:
+        """Kill a worker whose file has arrived and is not deleted yet."""
+        before = set(self.arrived())
+        self.wait_for(lambda: self.has_killed_holder(before), pause=0.001)
+
+    def has_killed_holder(self, before: set[Path]) -> bool:
+        if not set(self.arrived()) - before:
+            return False
+        for name in WORKERS:
+            self.running[name].send_signal(signal.SIGSTOP)
+        ids = [UUID(path.name) for path in set(self.arrived()) - before]
+        held = self.ask("SELECT process FROM run WHERE id = ANY (%(ids)s)", ids=ids)
+        holders = [name for name in WORKERS if (self.names[name],) in held]
+        for name in WORKERS:
+            self.running[name].send_signal(signal.SIGCONT)
+        for name in holders[:1]:
+            self.kill(name)
+            self.left_behind += 1
+        return bool(holders)
+
+    def arrived(self) -> list[Path]:
+        return list((self.place / "nodes").glob("*/sonar/incoming/*"))
+
+    def take_away_database(self, how: signal.Signals) -> None:
+        began = datetime.now(UTC)
+        self.database.stop(how)
+        time.sleep(self.random.uniform(*AWAY))
+        self.outages.append((began, datetime.now(UTC)))
+        self.database.start()
+
+    def suffer(self, trouble: str) -> None:
+        """Let one trouble come over this Sonar, at some moment under load."""
+        self.wait_for(lambda: self.count(UNDER_WAY) >= LOAD)
+        time.sleep(self.random.uniform(*PAUSES))
+        if trouble in {"empty", "empty and kill"}:
+            self.queue.empty()
+        if trouble in {"kill", "empty and kill"}:
+            self.kill(self.random.choice(WORKERS))
+        if trouble == "kill late":
+            self.kill_late()
+        if trouble == "kill control":
+            self.kill("control")
+        if trouble in {"crash", "restart"}:
+            self.take_away_database(signal.SIGQUIT if trouble == "crash" else signal.SIGINT)
+        if trouble == "restart queue":
+            self.queue.stop()
+            self.queue.start()
+        self.bury()
+
+    def bury(self) -> None:
+        """Let the deadlines of what killed workers held pass: an hour is long for a test."""
+        later = f"deadline > now() AND {HELD}"
+        self.ask(f"UPDATE sonar_probe SET deadline = now() WHERE {later}")
+
+    def come_to_rest(self) -> None:
+        """Plan no more and let all probes end; those of whom nobody speaks as lost."""
+        self.wait_for(self.plan_no_more)
+        self.ask("UPDATE sonar_probe SET deadline = now() WHERE state = 'running'")
+        self.wait_for(self.plan_no_more)
+
+    def plan_no_more(self) -> bool:
+        """Make nothing due today; return whether all probes have ended."""
+        later = "UPDATE sonar_schedule SET next_due = now() + interval '1 day'"
+        self.ask(f"{later} WHERE next_due < now() + interval '1 hour'")
+        return self.count("true") == 0
+
+    def count(self, condition: str) -> int:
+        return int(self.ask(f"SELECT count(*) FROM sonar_probe WHERE {condition}")[0][0])
+
+    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """Ask the database; %(killed)s stands for the names of the killed processes."""
+        return self.database.ask(sql, killed=list(self.killed), **values)
+
+    def wait_for(self, done: Callable[[], bool], seconds: float = 40, pause: float = 0.1) -> None:
+        """Wait until something holds; the tests say what it means if it never does."""
+        deadline = time.monotonic() + seconds
+        while not done() and time.monotonic() < deadline:
+            time.sleep(pause)
+
+    def logs(self, *names: str) -> str:
+        paths = [path for name in names for path in sorted(self.place.glob(f"{name}-*.log"))]
+        return "\n".join(path.read_text() for path in paths)
+
+    def close(self) -> None:
+        for process in reversed(self.running.values()):
+            processes.stop(process, signal.SIGKILL)
+        self.queue.stop()
+        self.database.stop()
+        shutil.rmtree(self.place / "postgres")
+
+
+def registry_of(base_urls: dict[str, str]) -> dict[str, Any]:
+    """Describe the chosen sites, every link tested every second with a small file."""
+    classes = [
+        {"name": name, "from_bytes": start, "test_bytes": size, "timeout_seconds": 60}
+        for name, (start, size) in CLASSES.items()
+    ]
+    names = {site: f"{site}_DATADISK" for site in SITES}
+    caps = {"inbound_cap": 8, "outbound_cap": 8}
+    return {
+        "size_classes": classes,
+        "sites": [{"name": site} for site in SITES],
+        "endpoints": [
+            {"name": name, "site": site, "base_url": base_urls[name], **caps}
+            for site, name in names.items()
+        ],
+        "meshes": [{"name": "all", "every": {"small": "1s", "medium": "2s"}}],
+    }
+
+
+@pytest.fixture(scope="module")
+def sonar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sonar]:
+    """Return a Sonar that has been through all troubles and has come to rest."""
+    with ExitStack() as stack:
+        sockets = stack.enter_context(embedded.socket_directory())
+        one = Sonar(tmp_path_factory.mktemp("survival"), sockets)
+        stack.callback(one.close)
+        one.start()
+        troubles = TROUBLES.copy()
+        one.random.shuffle(troubles)
+        for trouble in troubles + LAST_TROUBLES:
+            one.suffer(trouble)
+        one.come_to_rest()
+        yield one
+
+
+def test_every_probe_became_one_transfer(sonar: Sonar):
+    assert sonar.ask("SELECT id, state, worker FROM sonar_probe") == []
+    assert sonar.ask(NOT_ONE_TRANSFER) == []
+    ((made, ended),) = sonar.ask(
+        "SELECT (SELECT count(DISTINCT id) FROM journal), (SELECT count(*) FROM sonar_transfer)"
+    )
+    assert made == ended > 50
+
+
+def test_only_what_a_killed_worker_held_is_lost(sonar: Sonar):
+    ended = sonar.ask(RUN_BY)
+    lost = {process for state, process in ended if state == "lost"}
+    assert lost
+    assert lost <= sonar.killed
+
+
+def test_what_ran_when_the_database_went_away_is_recorded(sonar: Sonar):
+    states = [
+        state
+        for start, end in sonar.outages
+        for state, _ in sonar.ask(RAN_THROUGH, start=start, end=end)
+    ]
+    assert len(states) >= LOAD
+    assert set(states) <= {"done", "failed"}
+
+
+def test_no_file_is_left_at_the_nodes(sonar: Sonar):
+    nodes = sonar.place / "nodes"
+    left = [*nodes.rglob("incoming/*"), *nodes.rglob("*.part"), *nodes.rglob(".partial/*/*")]
+    assert left == []
+    assert sonar.left_behind, "no worker was killed while it had a file there"
+    assert len([*nodes.rglob("source/*")]) == 2 * len(SITES)
+
+
+def test_the_matrix_counts_every_result_once_from_segments_and_rows(sonar: Sonar):
+    sonar.ask(LONG_AGO, half=UUID(int=2**127))
+    sonar.run("manage.py", "rebuild_segments")
+    assert sonar.ask("SELECT count(*) FROM sonar_segment") != [(0,)]
+    expected = sonar.ask(COUNTS)
+    counted = sonar.run("-c", MATRIX_COUNTS).splitlines()
+    assert counted == [" ".join(map(str, row)) for row in expected]
+
+
+def test_what_was_not_killed_has_lived_through_it(sonar: Sonar):
+    ended = [name for name, process in sonar.running.items() if process.poll() is not None]
+    assert ended == []
+
+
+def test_no_transfer_task_has_ended_in_a_traceback(sonar: Sonar):
+    assert "raised unexpected" not in sonar.logs("first", "second")
