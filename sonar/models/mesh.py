@@ -6,7 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.models.registry import NAME, Endpoint, SizeClass, name_field
+from sonar.models.registry import NAME, Endpoint, SizeClass, name_field, reference
 from sonar.movers import NAMES as MOVERS
 
 
@@ -102,10 +102,10 @@ class Schedule(models.Model):
     Rows are made and removed by scheduler.follow_registry, never by hand.
     """
 
-    mesh = models.ForeignKey(Mesh, on_delete=models.CASCADE)
-    source = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="+")
-    destination = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="+")
-    size_class = models.ForeignKey(SizeClass, on_delete=models.CASCADE)
+    mesh = reference(Mesh, models.CASCADE)
+    source = reference(Endpoint, models.CASCADE)
+    destination = reference(Endpoint, models.CASCADE)
+    size_class = reference(SizeClass, models.CASCADE)
     every_seconds = models.PositiveIntegerField()
     next_due = models.DateTimeField()
     skipped_because = models.CharField(max_length=12, choices=SkipReason, blank=True)

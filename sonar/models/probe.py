@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from sonar.models.mesh import Mesh, Mode, Schedule
-from sonar.models.registry import Endpoint, SizeClass
+from sonar.models.registry import Endpoint, SizeClass, reference
 
 
 class Probe(models.Model):
@@ -23,11 +23,14 @@ class Probe(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # At most one open probe per schedule: a slow link is not tested twice at once.
-    schedule = models.OneToOneField(Schedule, null=True, on_delete=models.SET_NULL)
-    mesh = models.ForeignKey(Mesh, null=True, on_delete=models.SET_NULL)
-    source = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
-    destination = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
-    size_class = models.ForeignKey(SizeClass, on_delete=models.PROTECT)
+    schedule = models.OneToOneField(
+        Schedule, null=True, on_delete=models.SET_NULL, db_constraint=False
+    )
+    # The one reference that is checked: a result is of a mesh that exists.
+    mesh = models.ForeignKey(Mesh, null=True, on_delete=models.SET_NULL, db_index=False)
+    source = reference(Endpoint)
+    destination = reference(Endpoint)
+    size_class = reference(SizeClass)
     bytes = models.BigIntegerField()
     mover = models.CharField(max_length=20)
     mode = models.CharField(max_length=4, choices=Mode, default=Mode.PULL)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -25,6 +27,20 @@ def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
         max_length=80,
         unique=True,
         validators=[RegexValidator(NAME, NAME_SENTENCE)],
+    )
+
+
+def reference(
+    to: type[models.Model], on_delete: Callable[..., None] = models.PROTECT
+) -> models.ForeignKey[Any, Any]:
+    """Refer to a row of the registry without a constraint and an index of its own.
+
+    For tables with millions of rows: constraints look at each of them, which costs as much
+    as writing it. What is needed is checked for a statement as a whole (migration 0003), and
+    schedules are made of the registry and follow it.
+    """
+    return models.ForeignKey(
+        to, on_delete=on_delete, related_name="+", db_constraint=False, db_index=False
     )
 
 

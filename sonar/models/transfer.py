@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
 
 from sonar.models.mesh import Mesh, Mode
-from sonar.models.registry import Endpoint, SizeClass
+from sonar.models.registry import Endpoint, SizeClass, reference
 
 WHERE = ["source", "destination", "transfer", "control"]
 
@@ -61,17 +60,6 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.mover} {self.mode}, {self.streams} streams, {self.origin}"
-
-
-def reference(to: type[models.Model] | str) -> models.ForeignKey[Any, Any]:
-    """Refer to a row of the registry without a constraint and an index of its own.
-
-    A trigger checks each statement as a whole (migration 0003): constraints look at every
-    row, which costs as much as writing it, and lock the registry when a partition goes.
-    """
-    return models.ForeignKey(
-        to, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
-    )
 
 
 class Transfer(models.Model):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import Q, Sum
 
-from sonar import scheduler
+from sonar import scheduler, sealing
 from sonar.models import (
     Downtime,
     Endpoint,
@@ -20,6 +21,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.scheduler import claims, spent
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +75,37 @@ def test_nothing_is_computed_while_the_registry_stays(django_assert_num_queries)
     scheduler.follow_registry(NOW)
     with django_assert_num_queries(1):
         scheduler.follow_registry(NOW)
+
+
+def test_a_change_that_no_schedule_depends_on_costs_no_look_at_the_schedules(
+    django_assert_num_queries,
+):
+    """A downtime, say: three million rows are not compared with the registry for that."""
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    scheduler.follow_registry(NOW)
+    Schedule.objects.filter(source=glasgow).delete()
+    Downtime.objects.create(
+        endpoint=glasgow, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
+    )
+    scheduler.follow_registry(NOW)
+    assert not Schedule.objects.filter(source=glasgow).exists()
+    with django_assert_num_queries(1):
+        scheduler.follow_registry(NOW)
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_an_endpoint_may_retire_while_its_tests_run():
+    glasgow, _, _ = three_endpoints()
+    mesh()
+    scheduler.claim_due(NOW)
+    running = Probe.objects.filter(source=glasgow)
+    assert running.exclude(schedule=None).exists()
+    Endpoint.objects.filter(id=glasgow.id).update(retired_at=NOW)
+    scheduler.claim_due(NOW)
+    assert running.exists()
+    assert not running.exclude(schedule=None).exists()
+    assert not Schedule.objects.filter(source=glasgow).exists()
 
 
 def test_a_shorter_interval_counts_from_now():
@@ -139,7 +172,7 @@ def test_what_runs_already_counts_against_the_caps():
 
 def test_a_full_endpoint_does_not_keep_the_others_from_running(settings, monkeypatch):
     """More rows than a batch wait for one endpoint; those behind them still run."""
-    monkeypatch.setattr(scheduler, "BATCH", 2)
+    monkeypatch.setattr(claims, "BATCH", 2)
     glasgow, _, _ = three_endpoints()
     mesh()
     Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
@@ -223,23 +256,69 @@ def test_a_budget_of_bytes_holds_over_the_day_and_within_one_tick():
     assert reasons()["budget"] > 0
 
 
+def test_what_is_queued_and_running_counts_against_the_budget_too():
+    glasgow, lancs, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.filter(id__in=[glasgow.id, lancs.id]).update(budget_bytes_per_day=10**10)
+    scheduler.claim_due(NOW)
+    for end in (glasgow, lancs):
+        mine = Probe.objects.filter(Q(source=end) | Q(destination=end))
+        ordered = mine.aggregate(Sum("bytes"))["bytes__sum"]
+        assert scheduler.Room.left(NOW).budget_bytes[end.id] == 10**10 - ordered
+
+
+def result(source: Endpoint, destination: Endpoint, started_at: datetime) -> Transfer:
+    return Transfer.objects.create(
+        source=source,
+        destination=destination,
+        size_class=SizeClass.objects.get(name="small"),
+        profile=Profile.objects.get_or_create(mover="fake")[0],
+        state="done",
+        started_at=started_at,
+        seconds=1,
+        bytes=30 * 10**6,
+    )
+
+
 def test_results_of_today_use_up_the_budget_and_those_of_yesterday_do_not():
     glasgow, lancs, _ = three_endpoints()
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=50 * 10**6)
-    small = SizeClass.objects.get(name="small")
-    profile = Profile.objects.create(mover="fake")
     for started_at in (NOW, NOW - timedelta(days=1)):
-        Transfer.objects.create(
-            source=glasgow,
-            destination=lancs,
-            size_class=small,
-            profile=profile,
-            state="done",
-            started_at=started_at,
-            seconds=1,
-            bytes=30 * 10**6,
-        )
+        result(glasgow, lancs, started_at)
     assert scheduler.Room.left(NOW).budget_bytes == {glasgow.id: 20 * 10**6}
+
+
+def test_results_that_come_late_or_go_count_in_hours_that_were_counted_before():
+    glasgow, lancs, ral = three_endpoints()
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=200 * 10**6)
+
+    def left() -> int:
+        (budget,) = scheduler.Room.left(NOW).budget_bytes.values()
+        return budget // 10**6
+
+    result(glasgow, lancs, NOW)
+    assert left() == 170
+    late = result(ral, glasgow, NOW - timedelta(hours=2))
+    result(ral, lancs, NOW - timedelta(hours=2))
+    assert left() == 140
+    assert sealing.seal(NOW + timedelta(hours=3))
+    assert left() == 140
+    Transfer.objects.filter(id=late.id).update(bytes=10 * 10**6)
+    assert left() == 160
+    Transfer.objects.filter(id=late.id).delete()
+    assert left() == 170
+
+
+def test_an_hour_that_did_not_change_is_not_read_again(django_assert_num_queries):
+    glasgow, lancs, _ = three_endpoints()
+    result(glasgow, lancs, NOW - timedelta(hours=2))
+    result(glasgow, lancs, NOW)
+    today = spent.Spent()
+    with django_assert_num_queries(1 + 24):
+        today.today(NOW)
+    result(lancs, glasgow, NOW)
+    with django_assert_num_queries(2):
+        assert today.today(NOW) == {glasgow.id: 90 * 10**6, lancs.id: 90 * 10**6}
 
 
 def test_a_small_test_runs_where_the_budget_is_too_small_for_a_large_one():

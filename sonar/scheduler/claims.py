@@ -1,0 +1,140 @@
+"""Due tests become probes, by priority and oldest first, as far as there is room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, time
+from itertools import groupby
+from operator import attrgetter
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
+
+from sonar.models import Downtime, Mesh, Schedule, SizeClass
+from sonar.models.mesh import SkipReason
+from sonar.scheduler.following import follow_registry
+from sonar.scheduler.room import Room, either_end
+
+# Any number, the same for every planner: one plans at a time, or caps would be counted twice.
+PLANNER_LOCK = 0x50_4C_41_4E
+BATCH = 5000
+
+# The rows that are due are a queue: the front of one index, from where they move to its end.
+# Statistics lag behind, and PostgreSQL, expecting many, reads the whole table, or visits in a
+# bitmap what was due in all ticks since the last vacuum. A plain scan passes by what has gone.
+# A tick that a crash undoes has not happened: nobody waits for the disk.
+READ_AS_QUEUE = """
+    SELECT set_config(name, 'off', true)
+    FROM unnest(array['enable_seqscan', 'enable_bitmapscan', 'synchronous_commit']) AS name
+"""
+CLAIM = """
+    WITH claimed AS (
+        UPDATE sonar_schedule SET skipped_because = '', skipped_since = NULL,
+               next_due = %(now)s + every_seconds * interval '1 second'
+        FROM unnest(%(schedules)s::bigint[], %(probes)s::uuid[]) AS wanted (schedule_id, probe_id)
+        WHERE id = wanted.schedule_id
+        RETURNING wanted.*, mesh_id, source_id, destination_id, size_class_id
+    )
+    INSERT INTO sonar_probe (
+        id, schedule_id, mesh_id, source_id, destination_id, size_class_id, bytes, mover, mode,
+        streams, tcp_buffer_bytes, state, requested_at, sent_at, worker, progress_bytes)
+    SELECT probe_id, schedule_id, mesh_id, source_id, destination_id, size_class_id, test_bytes,
+           mover, mode, streams, tcp_buffer_bytes, 'queued', %(now)s, %(now)s, '', 0
+    FROM claimed
+    JOIN sonar_mesh mesh ON mesh.id = mesh_id
+    JOIN sonar_sizeclass size_class ON size_class.id = size_class_id
+"""
+
+
+def claim_due(now: datetime) -> list[UUID]:
+    """Queue a probe for every test that is due and may run, by priority, oldest first.
+
+    Returns the ids of the new probes, to be sent to workers after the commit. What is due
+    but may not run gets its reason on its Schedule row.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        if not _is_only_planner(cursor):
+            return []
+        follow_registry(now)
+        cursor.execute(READ_AS_QUEUE)
+        room = Room.left(now)
+        classes = list(SizeClass.objects.all())
+        down = either_end(Downtime.endpoints_down(now))
+        loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
+        # No joins: see READ_AS_QUEUE.
+        due = Schedule.objects.filter(next_due__lte=now).exclude(id__in=room.open_schedules)
+        probes: list[UUID] = []
+        for _, meshes in groupby(loud, attrgetter("priority")):
+            allowed = due.filter(mesh__in=list(meshes)).exclude(down)
+            probes += _claim_batches(allowed, room, classes, now)
+        _note_reasons(due, down, Q(mesh__in=quiet), room.over_budget(classes), now)
+    return probes
+
+
+def _is_only_planner(cursor: CursorWrapper) -> bool:
+    cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [PLANNER_LOCK])
+    (locked,) = cursor.fetchone() or (False,)
+    return bool(locked)
+
+
+def _by_quiet_hours(meshes: Iterable[Mesh], now: datetime) -> tuple[list[Mesh], list[Mesh]]:
+    """Divide the meshes into those that may test now and those in their quiet hours."""
+    parts: tuple[list[Mesh], list[Mesh]] = ([], [])
+    for mesh in meshes:
+        parts[_is_quiet(mesh, now.time())].append(mesh)
+    return parts
+
+
+def _claim_batches(
+    allowed: QuerySet[Schedule], room: Room, classes: list[SizeClass], now: datetime
+) -> list[UUID]:
+    """Take the due tests batch by batch; every batch takes some or fills an endpoint."""
+    probes: list[UUID] = []
+    sizes = {one.id: one.test_bytes for one in classes}
+    whole = True
+    while room.in_flight > 0 and whole:
+        rows = allowed.exclude(room.capped()).exclude(room.over_budget(classes))
+        oldest = rows.order_by("next_due", "id")
+        batch = oldest.values_list("id", "source_id", "destination_id", "size_class_id")[:BATCH]
+        taken = [
+            schedule
+            for schedule, source, destination, size_class in batch
+            if room.take(source, destination, sizes[size_class])
+        ]
+        probes += _queue(taken, now)
+        whole = len(batch) == BATCH
+    return probes
+
+
+def _queue(schedules: list[int], now: datetime) -> list[UUID]:
+    """Make their probes, in one statement: 2,000 of them through the ORM cost 0.3 s."""
+    probes = [uuid4() for _ in schedules]
+    if probes:
+        with connection.cursor() as cursor:
+            cursor.execute(CLAIM, {"schedules": schedules, "probes": probes, "now": now})
+    return probes
+
+
+def _note_reasons(
+    due: QuerySet[Schedule], down: Q, quiet: Q, over_budget: Q, now: datetime
+) -> None:
+    """Write why each test that is still due had to wait; only rows whose reason changed."""
+    reason = Case(
+        When(down, then=Value(SkipReason.DOWNTIME)),
+        When(quiet, then=Value(SkipReason.QUIET_HOURS)),
+        When(over_budget, then=Value(SkipReason.BUDGET)),
+        default=Value(SkipReason.CAP),
+    )
+    due.annotate(reason=reason).exclude(skipped_because=F("reason")).update(
+        skipped_because=reason, skipped_since=Coalesce(F("skipped_since"), Value(now))
+    )
+
+
+def _is_quiet(mesh: Mesh, moment: time) -> bool:
+    start, end = mesh.quiet_from, mesh.quiet_until
+    if start is None or end is None:
+        return False
+    return start <= moment < end if start < end else moment >= start or moment < end

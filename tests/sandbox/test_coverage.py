@@ -1,0 +1,76 @@
+"""How full the matrix is said to be."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from sonar import scheduler
+from sonar.models import Endpoint, Profile, SizeClass, Transfer
+from sonar.sandbox import coverage
+from sonar.sandbox.coverage import Coverage
+from tests.sonar.world import NOW, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+LINKS = 6
+
+
+@pytest.fixture
+def grid() -> tuple[Endpoint, Endpoint, Endpoint]:
+    """Three endpoints, scheduled in every size class; nothing has been measured."""
+    endpoints = three_endpoints()
+    mesh()
+    scheduler.follow_registry(NOW)
+    return endpoints
+
+
+def result(link: tuple[Endpoint, Endpoint], state: str, started_at: datetime = NOW) -> None:
+    failed = state != "done"
+    Transfer.objects.create(
+        source=link[0],
+        destination=link[1],
+        size_class=SizeClass.objects.get(name="small"),
+        profile=Profile.objects.get_or_create(mover="fake")[0],
+        state=state,
+        started_at=started_at,
+        seconds=1,
+        bytes=10**6,
+        error="broken" if failed else "",
+        error_where="control" if failed else "",
+    )
+
+
+def small() -> Coverage:
+    return coverage.of_each_class(NOW)[0]
+
+
+def test_links_are_counted_by_class_in_the_order_of_sizes(grid):
+    assert coverage.of_each_class(NOW) == [
+        Coverage(name, LINKS, 0, 0) for name in ("small", "medium", "large")
+    ]
+
+
+def test_a_link_that_succeeded_once_is_measured_whatever_came_before_and_after(grid):
+    glasgow, lancs, ral = grid
+    for minutes, state in enumerate(("failed", "done", "failed")):
+        result((glasgow, lancs), state, NOW - timedelta(minutes=minutes))
+    result((lancs, glasgow), "failed")
+    result((glasgow, ral), "lost")
+    assert small() == Coverage("small", LINKS, measured=1, failed=1)
+    assert not small().is_full
+
+
+def test_results_older_than_a_week_do_not_count(grid):
+    glasgow, lancs, _ = grid
+    result((glasgow, lancs), "done", NOW - timedelta(days=8))
+    assert small().measured == 0
+
+
+def test_the_matrix_is_full_once_every_link_has_a_result_good_or_bad(grid):
+    for source in grid:
+        for destination in grid:
+            if source != destination:
+                result((source, destination), "failed" if source == grid[0] else "done")
+    assert small() == Coverage("small", LINKS, measured=4, failed=2)
+    assert small().is_full
