@@ -105,18 +105,32 @@ class Pooling:
         stride = self.numbering.stride
         cells = np.full((stride, stride), HIDDEN, dtype=np.uint16)
         row, column = first[self.rows].astype(np.uint16), self.columns.astype(np.uint16)
-        np.add(row[:, None], column, out=cells[:-1, :-1], where=self.shown)
+        cells[:-1, :-1] = np.where(self.shown, row[:, None] + column, HIDDEN)
         return cells.ravel()
+
+    def keeps_links_apart(self) -> bool:
+        """Say whether no cell has more than one link."""
+        return _distinct(self.rows[self.shown.any(axis=1)]) and _distinct(
+            self.columns[self.shown.any(axis=0)]
+        )
+
+
+def _distinct(numbers: Integers) -> bool:
+    return len(np.unique(numbers)) == len(numbers)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of the matrix and their samples: parts of runs, with sizes if they have any."""
+    """Some rows of the matrix and their samples: parts of runs, with sizes if they have any.
+
+    ``sortable`` says that the order of the keys is one by cell, too, and soon found.
+    """
 
     rows: Integers | slice
     cells: int
     keys: list[NDArray[np.uint64]]
     sizes: list[NDArray[np.int64]]
+    sortable: bool = False
 
 
 def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
@@ -124,7 +138,7 @@ def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
     height, width = pooling.shape
     parts = parts_for(sum(len(run.keys) for run in runs))
     if parts == 1 and height * width <= HIDDEN:
-        chunks = [_whole(runs, height * width)]
+        chunks = [_whole(runs, height * width, pooling.keeps_links_apart())]
     else:
         chunks = _chunks(runs, pooling, parts)
     first = np.zeros(height, dtype=np.int64)
@@ -133,9 +147,9 @@ def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
     return pooling.cells(first), chunks
 
 
-def _whole(runs: Sequence[Run], cells: int) -> Chunk:
+def _whole(runs: Sequence[Run], cells: int, apart: bool) -> Chunk:
     sizes = [run.sizes for run in runs if run.sizes is not None]
-    return Chunk(slice(None), cells, [run.keys for run in runs], sizes)
+    return Chunk(slice(None), cells, [run.keys for run in runs], sizes, apart and not sizes)
 
 
 def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:

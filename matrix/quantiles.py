@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -43,8 +43,8 @@ def quantiles(
     for index in range(1, min(width_of.max(initial=0) + 1, len(WIDTHS))):
         groups = np.flatnonzero(width_of == index)
         rows = _sorted_rows(bits, starts[groups], counts[groups], WIDTHS[index])
-        for values, found in zip(result, _of_rows(rows, ok[groups], fractions), strict=True):
-            values[groups] = found
+        first = np.arange(0, rows.size, WIDTHS[index])
+        put(result, groups, of_sorted(rows.ravel(), first, ok[groups], fractions))
     for group in np.flatnonzero(width_of == len(WIDTHS)).tolist():
         samples = bits[starts[group] : starts[group] + counts[group]]
         result[:, group] = _of_one(samples, int(ok[group]), fractions)
@@ -65,16 +65,24 @@ def _sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> 
     return rows
 
 
-def _of_rows(rows: Bits, ok: Integers, fractions: Sequence[float]) -> Iterator[Floats]:
-    flat, width = rows.ravel(), rows.shape[1]
-    first, last = np.arange(0, flat.size, width), np.maximum(ok - 1, 0)
-    for fraction in fractions:
-        position = last * fraction
+def put(result: Floats, groups: Integers, found: Floats) -> None:
+    """Set the columns of these groups; in one go, numpy takes four times as long."""
+    for values, of_groups in zip(result, found, strict=True):
+        values[groups] = of_groups
+
+
+def of_sorted(bits: Bits, starts: Integers, ok: Integers, fractions: Sequence[float]) -> Floats:
+    """Return the quantiles of groups that are sorted, each with at least one sample that is ok."""
+    result = np.empty((len(fractions), len(starts)))
+    last = ok - 1
+    for values, fraction in zip(result, fractions, strict=True):
+        position = np.multiply(last, fraction, dtype=np.float64)
         below = position.astype(np.int64)
-        low = first + below
+        low = starts + below
         # The last one has none above it, and no need of one.
         high = low + (below < last)
-        yield _between(flat[low], flat[high], position - below)
+        values[:] = _between(bits[low], bits[high], position - below)
+    return result
 
 
 def _of_one(samples: Bits, ok: int, fractions: Sequence[float]) -> Floats:

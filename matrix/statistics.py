@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.pooling import HIDDEN, Cells, Chunk, Pooling, cut
-from matrix.quantiles import Bits, quantiles
+from matrix.quantiles import Bits, of_sorted, put, quantiles
 from matrix.threads import each
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     if not runs or not whole.ok.size:
         return whole
     cell_of, chunks = cut(runs, pooling)
+    ordering = not QUANTILES.keys().isdisjoint(extras)
 
     def work(chunk: Chunk) -> None:
-        samples = Samples.of(chunk, pooling, cell_of)
+        samples = Samples.of(chunk, pooling, cell_of, ordered=ordering and chunk.sortable)
         whole.put(chunk.rows, samples.reduced(extras))
 
     each(work, chunks)
@@ -78,24 +79,30 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of ``cells`` cells, in no order; those whose cell is greater are not shown.
+    """Samples of ``cells`` cells; those whose cell is greater are not shown.
 
-    ``bits`` are the bits of the rates in float32, ``sizes`` the bytes, if known.
+    ``bits`` are the bits of the rates in float32, ``sizes`` the bytes, if known. ``ordered``
+    ones stand together by cell, in the order of their bits; the others in none.
     """
 
     cells: int
     cell: NDArray[np.intp]
     bits: Bits
     sizes: Integers | None
+    ordered: bool
 
     @classmethod
-    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells) -> Samples:
+    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells, *, ordered: bool) -> Samples:
         keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+        if ordered:
+            # A merge of what is sorted already; for many samples that is slower than by cell.
+            keys.sort(kind="stable")
         return cls(
             cells=chunk.cells,
             cell=cell_of.take(pooling.numbering.numbers(keys)).astype(np.intp),
             bits=keys.astype(np.uint32),
             sizes=np.concatenate(chunk.sizes) if chunk.sizes else None,
+            ordered=ordered,
         )
 
     def reduced(self, extras: Collection[str]) -> Reduced:
@@ -131,12 +138,24 @@ class Samples:
     def _quantiles(self, failed: Integers, ok: Integers, names: list[str]) -> dict[str, Floats]:
         if not names:
             return {}
+        fractions = [QUANTILES[name] for name in names]
+        if self.ordered:
+            return dict(zip(names, self._in_order(ok, fractions), strict=True))
         cell = self.cell.astype(np.uint16)
         cell[failed] = HIDDEN
         # What is hidden comes last, behind all that the counts of the cells take up.
         bits = self.bits.take(cell.argsort(kind="stable"))
-        found = quantiles(bits, np.cumsum(ok) - ok, ok, ok, [QUANTILES[name] for name in names])
+        found = quantiles(bits, np.cumsum(ok) - ok, ok, ok, fractions)
         return dict(zip(names, found, strict=True))
+
+    def _in_order(self, ok: Integers, fractions: list[float]) -> Floats:
+        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
+        cell = self.cell[starts]
+        filled = np.append(ok, 0).take(cell, mode="clip") > 0
+        cell, starts = cell[filled], starts[filled]
+        found = np.full((len(fractions), self.cells), np.nan)
+        put(found, cell, of_sorted(self.bits, starts, ok[cell], fractions))
+        return found
 
     def _throughput(self, failed: Integers) -> Floats:
         """Return all bytes of each cell over all its seconds."""
