@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test lint format screenshots clean help
+.PHONY: run test bench lint format clean help
 
 help: ## List the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ test: $(VENV)/.test ## Check style and types, and run every test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
+	$(BIN)/python -m tests.benchmarks
 
 lint: $(VENV)/.test ## Check style and types only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Max
-
+from matrix import records
 from matrix.grid import Grid
-from sonar.models import Endpoint, Probe, Transfer
+from sonar.models import Endpoint, Probe
 from sonar.units import format_age, format_count
 from sonar.windows import format_time
 
@@ -72,8 +71,7 @@ def no_results(grid: Grid) -> Notice:
 
 
 def last_result(grid: Grid) -> str:
-    of_size = Transfer.objects.filter(size_class__name=grid.query.size)
-    last = of_size.aggregate(last=Max("started_at"))["last"]
+    last = records.read_last(grid.query.size)
     if last is None:
         return f"There has never been a result with {grid.query.size} files."
     age = format_age(grid.moment - last)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 from django.db import connection
@@ -28,6 +29,22 @@ MESH_FIELDS = {"mover": "mover", "streams": "streams", "mesh": "name"}
 # the transaction that raised it last (xmin) it does not.
 VERSIONS = """
     SELECT name, value || '.' || xmin FROM sonar_version WHERE name IN ('registry', 'schedule')
+"""
+# Newest hour first, until one has a result: a mark may stand for one that was deleted.
+LAST = """
+    SELECT last FROM (
+        SELECT DISTINCT start FROM (
+            SELECT size_class_id, level, start FROM sonar_segment
+            UNION ALL SELECT size_class_id, level, start FROM sonar_dirtymark) AS buckets
+        WHERE level = 'hour'
+          AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+        ORDER BY start DESC) AS hours
+    CROSS JOIN LATERAL (
+        SELECT max(started_at) AS last FROM sonar_transfer
+        WHERE size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+          AND state <> 'lost' AND started_at >= hours.start
+          AND started_at < hours.start + interval '1 hour') AS newest
+    WHERE last IS NOT NULL ORDER BY hours.start DESC LIMIT 1
 """
 
 
@@ -125,3 +142,15 @@ def asks_for_tests(filters: Iterable[Filter]) -> bool:
     """Say whether the filters on the origin let tests pass."""
     of_origin = alternatives(one for one in filters if one.parameter == "origin")
     return all(("test" in {one.value for one in some}) != some[0].exclude for some in of_origin)
+
+
+def read_last(size: str) -> datetime | None:
+    """Return when the newest result of a size class started.
+
+    The hours that have a segment or a mark say where to look: all rows of a class that was
+    last measured long ago may be millions.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LAST, {"size": size})
+        (last,) = cursor.fetchone() or (None,)
+    return cast("datetime | None", last)

@@ -51,7 +51,10 @@ def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, str]) -> NDArray[
     operations = cast("DatabaseOperations", connection.ops)
     # A cursor that logs queries takes no parameters here, hence the composed text.
     with copying(operations.compose_sql(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)", params)) as copy:
-        payload = b"".join(copy)
+        # Piece by piece, as psycopg gives them row by row: a list of them takes ten times as much.
+        payload = bytearray()
+        for piece in copy:
+            payload += piece
     row = _row(fields)
     count = (len(payload) - _SIGNATURE_BYTES - _TRAILER_BYTES) // row.itemsize
     return np.frombuffer(payload, row, count, _SIGNATURE_BYTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from matrix import records
 from matrix.places import Links, Place
 from matrix.query import MatrixQuery
 from matrix.records import Remembered
-from sonar.models import Endpoint, Mesh, Site
+from sonar import sealing
+from sonar.models import Endpoint, Mesh, Site, Transfer
 from tests.matrix import world
-from tests.matrix.world import World
+from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
 
@@ -117,3 +119,18 @@ def test_a_bounded_number_of_answers_is_remembered():
 def test_filters_on_the_origin_let_tests_pass_or_not(db: None, text: str, lets_pass: bool):
     query = MatrixQuery.from_params(QueryDict(text))
     assert records.asks_for_tests(query.filters) is lets_pass
+
+
+def test_the_last_result_is_found_whether_its_hour_is_sealed_dirty_or_was_emptied(
+    small_world: World,
+) -> None:
+    assert records.read_last("large") is None
+    old = transfer(small_world.ral, small_world.desy, 1.0, ago=50 * HOUR)
+    sealing.seal(NOW)
+    assert records.read_last("large") == old.started_at
+    new = transfer(small_world.ral, small_world.desy, 1.0)
+    transfer(small_world.ral, small_world.desy, None, state="lost", ago=timedelta(0))
+    assert records.read_last("large") == new.started_at
+    Transfer.objects.filter(id=new.id).delete()
+    assert records.read_last("large") == old.started_at
+    assert records.read_last("small") is None

@@ -1,0 +1,103 @@
+"""Goal 6: results through the door, marks and all, against bulk_create of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from uuid import UUID
+
+import numpy as np
+
+from sonar import partitions, results
+from sonar.results import Result
+from tests.benchmarks import data
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.copy_rows import ERROR, WHERE, WORKER, Ids
+from tests.benchmarks.measured import Contestant, Goal, of_the_fastest, ratio
+from tests.benchmarks.peers import plain
+from tests.benchmarks.scale import SEED
+
+BATCH = 1_000
+BATCHES_PER_ROUND = 10
+# As dense as ten million in ninety days: a batch touches the hours that a live one would.
+BATCH_US = 13 * 60 * 10**6
+# A month without other results: both tables begin empty.
+MONTH = datetime(2020, 1, 1, tzinfo=UTC)
+AFTERWARDS = MONTH + timedelta(days=70)
+SONAR, IMPORT, BULK_CREATE = "Sonar, own tests", "Sonar, imports", "Django bulk_create"
+
+
+def goal_6(bench: Bench) -> list[Goal]:
+    count = (bench.scale.rounds + 1) * BATCHES_PER_ROUND
+    batches = list(islice(stream(bench.ids, bench.scale.endpoints), 2 * count))
+    plain.make_table()
+    try:
+        seconds = bench.contest(
+            f"{BATCHES_PER_ROUND} batches of {BATCH:,} results, each committed",
+            contestants(batches),
+        )
+    finally:
+        plain.drop_table()
+        partitions.drop_expired(AFTERWARDS, 1)
+    rate = BATCH * BATCHES_PER_ROUND / np.median(seconds[SONAR])
+    text = "ingest with dirty marks against bulk_create, batches of 1,000"
+    imports = ratio(seconds[BULK_CREATE], seconds[IMPORT]).median
+    note = f"{of_the_fastest(seconds[BULK_CREATE], seconds[SONAR])}; {rate:,.0f} results/s"
+    note = f"{note}; imports, which look for each id in every month, {imports:.3g}x"
+    return [Goal.from_spread(6, text, 4, ratio(seconds[BULK_CREATE], seconds[SONAR]), note=note)]
+
+
+def contestants(batches: list[list[Result]]) -> dict[str, Contestant]:
+    """Return who stores the next batches of the same rows; all objects are made beforehand."""
+    model = plain.model()
+    half = len(batches) // 2
+    ours, imported = iter(batches[:half]), iter(batches[half:])
+    theirs = iter([plain.objects_of(model, batch) for batch in batches[:half]])
+
+    def store() -> None:
+        for batch in islice(ours, BATCHES_PER_ROUND):
+            results.store(batch, ids_are_new=True)
+
+    def look_and_store() -> None:
+        for batch in islice(imported, BATCHES_PER_ROUND):
+            results.store(batch)
+
+    def bulk_create() -> None:
+        for objects in islice(theirs, BATCHES_PER_ROUND):
+            plain.store(model, objects)
+
+    return {SONAR: store, IMPORT: look_and_store, BULK_CREATE: bulk_create}
+
+
+def stream(ids: Ids, endpoints: int) -> Iterator[list[Result]]:
+    """Make batches of results, each a few minutes after the one before."""
+    rng = np.random.default_rng(SEED)
+    usual = data.usual_rates(endpoints)
+    start = data.unix_us(MONTH)
+    while True:
+        rows = np.zeros(BATCH, dtype=data.ROW)
+        rows["started_us"] = start + np.sort(rng.integers(0, BATCH_US, BATCH))
+        rows["source"], rows["destination"] = data.random_links(rng, endpoints, BATCH)
+        rows["size_class"] = rng.integers(0, len(data.TEST_BYTES), BATCH)
+        data.measure(rng, rows, usual)
+        yield [result(row, ids, rng) for row in rows]
+        start += BATCH_US
+
+
+def result(row: np.void, ids: Ids, rng: np.random.Generator) -> Result:
+    failed = bool(row["failed"])
+    return Result(
+        id=UUID(bytes=rng.bytes(16), version=4),
+        source_id=int(ids.endpoints[row["source"]]),
+        destination_id=int(ids.endpoints[row["destination"]]),
+        size_class_id=int(ids.size_classes[row["size_class"]]),
+        profile_id=int(ids.profiles[row["profile"]]),
+        state="failed" if failed else "done",
+        started_at=datetime.fromtimestamp(row["started_us"] / 1e6, UTC),
+        seconds=float(row["seconds"]),
+        bytes=int(row["bytes"]),
+        error=ERROR.decode() if failed else "",
+        error_where=WHERE.decode() if failed else "",
+        worker=WORKER.decode(),
+    )

@@ -1,0 +1,96 @@
+"""Goal 7: five statistics of hourly samples over HTTP, against Prometheus."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import environ
+
+import numpy as np
+from django.db import connection
+
+from sonar.units import MB
+from sonar.windows import Window, format_time
+from tests.benchmarks import data, loopback, scale, server
+from tests.benchmarks.answer import DisagreementError
+from tests.benchmarks.bench import SIZE, Bench
+from tests.benchmarks.loopback import Web
+from tests.benchmarks.measured import Goal, of_the_fastest, ratio
+from tests.benchmarks.peers import prometheus
+from tests.benchmarks.peers.prometheus import Prometheus
+
+DATABASE = "hourly"
+HOURS = 24
+# Sonar rounds rates to the byte per second, or to seven digits.
+TOLERANCE = 1e-5
+TEXT = "five statistics of hourly samples over HTTP against Prometheus"
+LIMIT = 30
+SONAR, PROMETHEUS = "Sonar, five GETs", "Prometheus, five queries"
+
+
+def goal_7(bench: Bench) -> list[Goal]:
+    if not prometheus.installed():
+        return [Goal(7, TEXT, LIMIT, None, note="prometheus and promtool are not on the PATH")]
+    endpoints = min(bench.scale.endpoints, scale.SCALES["default"].endpoints)
+    rows = data.hourly(endpoints).rows
+    with (
+        database(bench, endpoints) as url,
+        loopback.sonar(bench.home, server.environment(bench.home, url)) as web,
+        prometheus.running(bench.home / "prometheus", rows) as peer,
+    ):
+        return measure(bench, web, peer, len(rows))
+
+
+def measure(bench: Bench, web: Web, peer: Prometheus, samples: int) -> list[Goal]:
+    window = scale.aligned(1)
+    for stat in prometheus.FUNCTIONS:
+        agree(stat, web, peer, window)
+    seconds = bench.contest(
+        f"five statistics of {samples:,} hourly samples, HTTP and JSON",
+        {
+            SONAR: lambda: [web.matrix(question(stat, window)) for stat in prometheus.FUNCTIONS],
+            PROMETHEUS: lambda: [peer.ask(stat, window) for stat in prometheus.FUNCTIONS],
+        },
+    )
+    spread = ratio(seconds[PROMETHEUS], seconds[SONAR])
+    fastest = of_the_fastest(seconds[PROMETHEUS], seconds[SONAR])
+    note = f"{fastest}; {prometheus.version()}; neither side parses the JSON"
+    return [Goal.from_spread(7, TEXT, LIMIT, spread, note=note)]
+
+
+def question(stat: str, window: Window) -> dict[str, str]:
+    bounds = {"from": format_time(window.start), "to": format_time(window.end)}
+    return {"size": SIZE, "stat": stat, "fields": "value", **bounds}
+
+
+def agree(stat: str, web: Web, peer: Prometheus, window: Window) -> None:
+    """Raise DisagreementError unless both give the same value for every link."""
+    matrix = json.loads(web.matrix(question(stat, window)))["cells"]["value"]
+    theirs = peer.values(stat, window)
+    ours = np.array([matrix[source][destination] for source, destination in theirs], dtype=float)
+    expected = np.array(list(theirs.values()))
+    if stat == "std":  # of a population there, of a sample here
+        expected = expected * np.sqrt(HOURS / (HOURS - 1))
+    if stat != "count":
+        expected = expected / MB
+    if not np.allclose(ours, expected, rtol=TOLERANCE, atol=1e-6):
+        raise DisagreementError(f"Prometheus: {stat} differs")
+
+
+@contextmanager
+def database(bench: Bench, endpoints: int) -> Iterator[str]:
+    """Make a second database on the same server and fill it; give its URL."""
+    url = bench.url.rpartition("/")[0] + f"/{DATABASE}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        cursor.execute(f"CREATE DATABASE {DATABASE}")
+    command = [sys.executable, "-m", "tests.benchmarks.hourly", str(endpoints)]
+    with bench.at_work("Loading hourly samples"):
+        variables = {**environ, **server.environment(bench.home, url)}
+        subprocess.run(command, check=True, env=variables)
+    yield url
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")

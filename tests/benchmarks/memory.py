@@ -1,0 +1,49 @@
+"""Peak memory of a query: each in a fresh process, which prints what it saw as JSON.
+
+`python -m tests.benchmarks.memory WHAT DAYS`, on the database that its environment names.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from os import environ
+from pathlib import Path
+
+import django
+
+from tests.benchmarks.scale import aligned
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process has had resident.
+
+    Not getrusage: a child's ru_maxrss begins with what its parent had when it started it.
+    """
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+def main(what: str, days: int) -> None:
+    django.setup()
+    from tests.benchmarks import product
+    from tests.benchmarks.bench import SIZE
+
+    before = peak_mb()
+    product.HEAVY[what](SIZE, aligned(days))
+    print(json.dumps({"before_mb": before, "peak_mb": peak_mb()}))
+
+
+def measured(what: str, days: int, variables: dict[str, str]) -> dict[str, float]:
+    """Run a query in a process of its own; return its memory when Sonar is loaded, and at most."""
+    command = [sys.executable, "-m", "tests.benchmarks.memory", what, str(days)]
+    environment = {**environ, **variables}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

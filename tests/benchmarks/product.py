@@ -1,0 +1,75 @@
+"""Sonar's side of the contests: the functions that its pages and its API call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix import grid as grids
+from matrix import runs, statistics
+from matrix.api import answers
+from matrix.grid import Grid
+from matrix.pooling import Numbering, Pooling
+from matrix.query import MatrixQuery
+from matrix.statistics import Reduced
+from sonar.models import Endpoint
+from sonar.windows import Window
+from tests.benchmarks.answer import Answer
+from tests.benchmarks.scale import END
+
+EXTRAS = ("median", "p95")
+
+
+@lru_cache(maxsize=1)
+def numbering() -> Numbering:
+    """Number the endpoints; the product keeps the registry in memory as well."""
+    ids = Endpoint.objects.order_by("id").values_list("id", flat=True)
+    return Numbering(np.array(ids, dtype=np.int64))
+
+
+def exact(size: str, window: Window) -> tuple[Reduced, NDArray[np.int64]]:
+    """Read and reduce: count, ok, mean, std, median, p95 and newest start of every link."""
+    links = numbering()
+    place = np.arange(len(links.ids))
+    found = runs.read(size, window, ())
+    newest = links.newest(found)
+    pooling = Pooling(links, place, place, newest > 0, newest.shape)
+    return statistics.reduce(found, pooling, EXTRAS), newest
+
+
+def grid(size: str, window: Window, stat: str) -> Grid:
+    """Build all that a page or an answer needs."""
+    query = MatrixQuery(size=size, window="", start=window.start, end=window.end, stat=stat)
+    return grids.build(query, END)
+
+
+def as_bytes(one: Grid) -> bytes:
+    return answers.as_json(one, answers.FIELDS)
+
+
+def answer(size: str, window: Window) -> Answer:
+    """Answer as columns, to compare; not timed."""
+    reduced, newest = exact(size, window)
+    count = reduced.ok + reduced.failed
+    filled = np.nonzero(count)
+    ids = numbering().ids
+    return Answer(
+        link=ids[filled[0]] << 16 | ids[filled[1]],
+        count=count[filled],
+        ok=reduced.ok[filled],
+        mean=reduced.mean[filled],
+        std=reduced.std[filled],
+        median=reduced.extras["median"][filled],
+        p95=reduced.extras["p95"][filled],
+        last=newest[filled],
+    )
+
+
+# What memory.py runs, each in a process of its own.
+HEAVY = {
+    "read and reduce": exact,
+    "grid.build": lambda size, window: grid(size, window, "median"),
+    "throughput, to JSON bytes": lambda size, window: as_bytes(grid(size, window, "throughput")),
+}

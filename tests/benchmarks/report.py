@@ -1,0 +1,98 @@
+"""What a run has found, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.bench import Bench, Contest
+from tests.benchmarks.measured import Goal, Spread
+
+WORDS = {True: "[green]met[/]", False: "[red]NOT met[/]", None: "not measured"}
+# The goals are about a grid: on small data all are fast, and only the answers are looked at.
+TOO_SMALL = "small"
+WIDTH = 150
+
+
+def show(bench: Bench, machine: dict[str, str]) -> None:
+    console = Console()
+    # A pipe tells no width; these tables need one.
+    console = console if console.is_terminal else Console(width=WIDTH)
+    for name, value in machine.items():
+        console.print(f"{name}: {value}", highlight=False)
+    scale = bench.scale
+    console.print(
+        f"scale {scale.name}: {scale.rows:,} results of {scale.links:,} links over {scale.days} "
+        f"days, 3 classes; contestants in turn, {scale.rounds} rounds unless said otherwise",
+        highlight=False,
+    )
+    console.print(
+        contests(bench.contests),
+        facts(bench),
+        goals(bench.goals, judged=bench.scale.name != TOO_SMALL),
+    )
+
+
+def goals(found: list[Goal], *, judged: bool) -> Table:
+    table = Table("goal", "", "limit", "median", "range", "", "note", title="Goals")
+    for goal in found:
+        bound = "at least" if goal.at_least else "at most"
+        table.add_row(
+            str(goal.number),
+            goal.text,
+            f"{bound} {goal.limit:g} {goal.unit}",
+            "" if goal.value is None else f"{figure(goal.value)} {goal.unit}",
+            extremes(goal.minimum, goal.maximum),
+            WORDS[goal.met] if judged else "not judged: small data",
+            goal.note,
+        )
+    return table
+
+
+def contests(found: list[Contest]) -> Table:
+    table = Table("contest", "contestant", "median ms", "range", "rounds", title="Contests")
+    for contest in found:
+        title = contest.title
+        for name, spread in contest.milliseconds.items():
+            table.add_row(title, name, *cells(spread))
+            title = ""
+        table.add_section()
+    return table
+
+
+def cells(spread: Spread) -> tuple[str, str, str]:
+    range_of = extremes(spread.minimum, spread.maximum)
+    return figure(spread.median), range_of, str(spread.rounds)
+
+
+def facts(bench: Bench) -> Table:
+    table = Table("besides", "", "note", title="Figures without a limit")
+    for fact in bench.facts:
+        table.add_row(fact.name, f"{figure(fact.value)} {fact.unit}", fact.note)
+    return table
+
+
+def figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def extremes(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{figure(low)} - {figure(high)}"
+
+
+def write_json(bench: Bench, machine: dict[str, str], path: Path) -> None:
+    found = {
+        "machine": machine,
+        "scale": asdict(bench.scale),
+        "goals": [
+            {**asdict(goal), "met": goal.met if bench.scale.name != TOO_SMALL else None}
+            for goal in bench.goals
+        ],
+        "contests": [asdict(contest) for contest in bench.contests],
+        "facts": [asdict(fact) for fact in bench.facts],
+    }
+    path.write_text(json.dumps(found, indent=1) + "\n")

@@ -1,0 +1,55 @@
+"""Runs the chosen goals one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
+from tests.benchmarks import facts
+from tests.benchmarks.bench import Bench, console
+from tests.benchmarks.goals import answering, ingest, matrix, time_series
+from tests.benchmarks.measured import Goal
+
+
+def elsewhere(name: str) -> Callable[[Bench], list[Goal]]:
+    """Return a goal that starts servers of its own."""
+
+    def goal(bench: Bench) -> list[Goal]:
+        found: list[Goal] = import_module(f"tests.benchmarks.{name}").run(bench.scale.name)
+        return found
+
+    return goal
+
+
+# Goals 8 and 9 last: they start more processes, and leave the caches of these to others.
+GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
+    1: matrix.goal_1,
+    2: matrix.goal_2,
+    3: matrix.goal_3,
+    4: matrix.goal_4,
+    5: answering.goal_5,
+    6: ingest.goal_6,
+    7: time_series.goal_7,
+    0: facts.all_of_them,
+    8: elsewhere("flight"),
+    9: elsewhere("planning"),
+}
+
+
+def goals(bench: Bench, numbers: Iterable[int], note: Callable[[], None]) -> list[int]:
+    """Run goals by number; one that breaks is reported and does not stop the others.
+
+    Calls ``note`` after each, as a run may take an hour; returns those that broke.
+    """
+    chosen = set(numbers)
+    broken = []
+    for number, goal in GOALS.items():
+        if number not in chosen:
+            continue
+        try:
+            bench.goals += goal(bench)
+        except Exception:  # noqa: BLE001 - shown whole, and the run ends with an error
+            console.print_exception()
+            broken.append(number)
+        note()
+    return broken

@@ -1,0 +1,62 @@
+"""How much data a run of the benchmarks is about, and the windows that it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sonar.windows import Window
+
+# The data ends here, whenever it is made: same seed, same rows.
+END = datetime(2026, 11, 20, tzinfo=UTC)
+SEED = 2011
+# How far odd windows end before the data does; each cuts a day, an hour and a minute.
+ODD_SHIFTS = (
+    timedelta(hours=3, minutes=17, seconds=11),
+    timedelta(hours=11, minutes=41, seconds=3),
+    timedelta(hours=20, minutes=59, seconds=59),
+)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``rows`` over ``days`` days and all links of ``endpoints``; ``rounds`` of each contest."""
+
+    name: str
+    rows: int
+    endpoints: int
+    days: int
+    rounds: int
+    shared_buffers: str
+
+    @property
+    def links(self) -> int:
+        return self.endpoints * (self.endpoints - 1)
+
+    @property
+    def start(self) -> datetime:
+        return END - timedelta(days=self.days)
+
+    def rows_of_day(self, number: int) -> int:
+        """Spread the rows evenly, the last ones left over on the first days."""
+        return self.rows // self.days + (number < self.rows % self.days)
+
+
+SCALES = {
+    scale.name: scale
+    for scale in (
+        Scale("small", 50_000, 20, 32, 2, "256MB"),
+        Scale("default", 10_000_000, 200, 90, 9, "4GB"),
+        Scale("large", 100_000_000, 1_000, 90, 5, "4GB"),
+    )
+}
+
+
+def aligned(days: int) -> Window:
+    """Return the last whole days of the data."""
+    return Window(END - timedelta(days=days), END)
+
+
+def odd(days: int) -> tuple[Window, ...]:
+    """Return windows of the same length with bounds at odd seconds."""
+    return tuple(Window(END - shift - timedelta(days=days), END - shift) for shift in ODD_SHIFTS)
