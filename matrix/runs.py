@@ -43,11 +43,13 @@ OVERLAPPING = """
          OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
 """
 FINGERPRINT = f"""
-    SELECT
+    SELECT concat_ws('-',
+        coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = 'registry'), '0'),
+        coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = 'schedule'), '0'),
         (SELECT concat_ws('.', count(*), max(seq), sum(seq))
          FROM sonar_dirtymark WHERE {OVERLAPPING}),
         (SELECT concat_ws('.', count(*), max(id), sum(id))
-         FROM sonar_segment WHERE {OVERLAPPING})
+         FROM sonar_segment WHERE {OVERLAPPING}))
 """  # noqa: S608
 # Windows may reach to the year 9999, the end of its last day may not.
 LATEST = datetime.max.replace(tzinfo=UTC)
@@ -103,7 +105,11 @@ def read(
 
 
 def fingerprint(size: str, window: Window) -> str:
-    """Return what changes whenever the results of a size class in a window do."""
+    """Return what changes whenever an answer over this window may, for one SQL statement.
+
+    The versions of registry and schedule (records.Versions), then what stands for the results
+    of the size class in the window, with dashes between.
+    """
     span = Span.of(window)
     bounds: dict[str, str | datetime] = {
         "size": size,
@@ -113,7 +119,8 @@ def fingerprint(size: str, window: Window) -> str:
     }
     with connection.cursor() as cursor:
         cursor.execute(FINGERPRINT, bounds)
-        return "-".join(cursor.fetchone())
+        (fingerprint,) = cursor.fetchone()
+        return str(fingerprint)
 
 
 def _dirty(size: str, window: Span) -> tuple[int, Dirty]:

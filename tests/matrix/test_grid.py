@@ -309,9 +309,9 @@ def test_a_simulated_endpoint_makes_the_matrix_simulated(small_world: World) -> 
     assert not built("site=!RAL").simulated
 
 
-# Versions, fingerprint, dirty marks, segments, rows, downtimes; profiles where a filter asks.
+# Fingerprint, dirty marks, segments, rows, downtimes; profiles where a filter asks.
 @pytest.mark.parametrize(
-    ("text", "number"), [("", 6), ("rows=site&columns=cloud&stat=p95&mover=http-tpc&site=RAL", 7)]
+    ("text", "number"), [("", 5), ("rows=site&columns=cloud&stat=p95&mover=http-tpc&site=RAL", 6)]
 )
 def test_the_number_of_queries_does_not_grow_with_the_data(
     small_world: World, text: str, number: int
