@@ -103,19 +103,16 @@ CREATE TRIGGER transfer_truncate_forgets AFTER TRUNCATE ON sonar_transfer
 CREATE FUNCTION sonar_check_references() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE missing text;
 BEGIN
-    SELECT 'endpoint ' || used.id INTO missing
-    FROM (SELECT DISTINCT source_id AS id FROM added
-          UNION SELECT DISTINCT destination_id FROM added) AS used
-    WHERE NOT EXISTS (SELECT FROM sonar_endpoint WHERE id = used.id) LIMIT 1;
+    SELECT 'endpoint ' || min(used.id) INTO missing
+    FROM (SELECT source_id AS id FROM added UNION ALL SELECT destination_id FROM added
+          EXCEPT SELECT id FROM sonar_endpoint) AS used;
     IF missing IS NULL THEN
-        SELECT 'size class ' || used.id INTO missing
-        FROM (SELECT DISTINCT size_class_id AS id FROM added) AS used
-        WHERE NOT EXISTS (SELECT FROM sonar_sizeclass WHERE id = used.id) LIMIT 1;
+        SELECT 'size class ' || min(used.id) INTO missing
+        FROM (SELECT size_class_id AS id FROM added EXCEPT SELECT id FROM sonar_sizeclass) AS used;
     END IF;
     IF missing IS NULL THEN
-        SELECT 'profile ' || used.id INTO missing
-        FROM (SELECT DISTINCT profile_id AS id FROM added) AS used
-        WHERE NOT EXISTS (SELECT FROM sonar_profile WHERE id = used.id) LIMIT 1;
+        SELECT 'profile ' || min(used.id) INTO missing
+        FROM (SELECT profile_id AS id FROM added EXCEPT SELECT id FROM sonar_profile) AS used;
     END IF;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'a transfer refers to % which does not exist', missing
