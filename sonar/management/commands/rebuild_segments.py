@@ -66,7 +66,7 @@ def rebuild(days: list[sealing.ClassDay], now: datetime, console: Console) -> No
     """Rebuild these days under a progress bar, and say in a line what was done."""
     began, written, done = time.monotonic(), 0, 0
     try:
-        with Progress(console=console, transient=True) as bar:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("rebuilding days", total=len(days))
             for size_class_id, day in days:
                 written += sealing.seal_day(size_class_id, day, now, everything=True)
