@@ -1,0 +1,54 @@
+"""Results from before the store was partitioned are kept, and marked so that they are sealed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from sonar import partitions, sealing
+from sonar.models import DirtyMark, Segment, Transfer
+from tests.conftest import MONTHS
+from tests.sonar import world
+
+BEFORE, NOW = [("sonar", "0002_triggers_and_size_classes")], [("sonar", "0005_lean_schedule")]
+STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
+
+
+def migrate(targets: list[tuple[str, str]]) -> None:
+    MigrationExecutor(connection).migrate(targets)
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_results_of_an_older_sonar_come_along_and_go_back():
+    world.three_endpoints()
+    migrate(BEFORE)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO sonar_profile (mover, mode, streams, origin, activity) "
+                "VALUES ('fake', '', 1, 'test', '')"
+            )
+            cursor.execute(
+                "INSERT INTO sonar_transfer SELECT %s, 'done', %s, 2.0, 2000000000, NULL, '[]', "
+                "'[]', '', '', false, '', destination.id, profile.id, size.id, source.id "
+                "FROM sonar_endpoint source, sonar_endpoint destination, sonar_profile profile, "
+                "sonar_sizeclass size WHERE source.name LIKE 'RAL%%' "
+                "AND destination.name LIKE 'LANCS%%' AND size.name = 'large'",
+                [UUID(int=7), STARTED],
+            )
+    finally:
+        migrate(NOW)
+    assert Transfer.objects.get().started_at == STARTED
+    assert "sonar_transfer_2025_12" in partitions.existing()
+    assert DirtyMark.objects.get().start == STARTED.replace(minute=0)
+    assert sealing.seal(datetime(2026, 11, 20, tzinfo=UTC)) == 2
+    assert Segment.objects.count() == 2
+    migrate(BEFORE)
+    migrate(NOW)
+    assert Transfer.objects.get().id == UUID(int=7)
+    assert DirtyMark.objects.count() == 1
+    partitions.ensure(MONTHS)
