@@ -124,7 +124,7 @@ def _rows(copy: Copy) -> Iterator[memoryview]:
 
 def _array(payload: memoryview, column: str) -> Array:
     # It shares the message's memory; only the first row, behind the signature, is copied.
-    array: Array = np.require(np.frombuffer(payload, segments.DTYPES[column]), requirements="A")
+    array: Array = np.require(segments.decode(column, payload), requirements="A")
     return array
 
 

@@ -121,16 +121,12 @@ def _distinct(numbers: Integers) -> bool:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of the matrix and their samples: parts of runs, with sizes if they have any.
-
-    ``sortable`` says that the order of the keys is one by cell, too, and soon found.
-    """
+    """Some rows of the matrix and their samples: parts of runs, with sizes if they have any."""
 
     rows: Integers | slice
     cells: int
     keys: list[NDArray[np.uint64]]
     sizes: list[NDArray[np.int64]]
-    sortable: bool = False
 
 
 def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
@@ -138,7 +134,7 @@ def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
     height, width = pooling.shape
     parts = parts_for(sum(len(run.keys) for run in runs))
     if parts == 1 and height * width <= HIDDEN:
-        chunks = [_whole(runs, height * width, pooling.keeps_links_apart())]
+        chunks = [_whole(runs, height * width)]
     else:
         chunks = _chunks(runs, pooling, parts)
     first = np.zeros(height, dtype=np.int64)
@@ -147,9 +143,9 @@ def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
     return pooling.cells(first), chunks
 
 
-def _whole(runs: Sequence[Run], cells: int, apart: bool) -> Chunk:
+def _whole(runs: Sequence[Run], cells: int) -> Chunk:
     sizes = [run.sizes for run in runs if run.sizes is not None]
-    return Chunk(slice(None), cells, [run.keys for run in runs], sizes, apart and not sizes)
+    return Chunk(slice(None), cells, [run.keys for run in runs], sizes)
 
 
 def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:

@@ -27,9 +27,9 @@ T = TypeVar("T")
 MESH_FIELDS = {"mover": "mover", "streams": "streams", "mesh": "name"}
 # A counter alone would repeat itself after a rollback or a restored backup; together with
 # the transaction that raised it last (xmin) it does not.
-VERSIONS = """
-    SELECT name, value || '.' || xmin FROM sonar_version WHERE name IN ('registry', 'schedule')
-"""
+VERSION = "coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = '{}'), '0')"
+# In the order of the fields of Versions; runs.fingerprint asks for them with its own.
+VERSIONS = f"{VERSION.format('registry')}, {VERSION.format('schedule')}"
 # Newest hour first, until one has a result: a mark may stand for one that was deleted.
 LAST = """
     SELECT last FROM (
@@ -52,18 +52,15 @@ LAST = """
 class Versions:
     """What changes with every change of the registry, and of the schedule."""
 
-    registry: str = "0"
-    schedule: str = "0"
-
-    def __str__(self) -> str:
-        return f"{self.registry}-{self.schedule}"
+    registry: str
+    schedule: str
 
 
 def read_versions() -> Versions:
     """Read the versions; whoever reads them first gets data as new as that, or newer."""
     with connection.cursor() as cursor:
-        cursor.execute(VERSIONS)
-        return Versions(**dict(cursor.fetchall()))
+        cursor.execute(f"SELECT {VERSIONS}")
+        return Versions(*cursor.fetchone())
 
 
 class Remembered(Generic[T]):

@@ -16,9 +16,10 @@ from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
 from matrix.filters import Filter
 from matrix.payloads import Array, Key
 from matrix.profiles import passing
+from matrix.records import VERSIONS
 from matrix.snapshot import snapshot
 from matrix.statistics import Flags
-from sonar import binary, segments
+from sonar import segments
 from sonar.windows import Window
 
 LENGTHS = {"hour": HOUR_MS, "day": DAY_MS}
@@ -43,9 +44,7 @@ OVERLAPPING = """
          OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
 """
 FINGERPRINT = f"""
-    SELECT concat_ws('-',
-        coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = 'registry'), '0'),
-        coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = 'schedule'), '0'),
+    SELECT concat_ws('-', {VERSIONS},
         (SELECT concat_ws('.', count(*), max(seq), sum(seq))
          FROM sonar_dirtymark WHERE {OVERLAPPING}),
         (SELECT concat_ws('.', count(*), max(id), sum(id))
@@ -195,12 +194,10 @@ def _of_rows(
     rows = segments.read_rows(size_class, [(moment(one.start), moment(one.end)) for one in spans])
     if allowed is not None:
         rows = rows[allowed[rows["profile_id"]]]
-    started = binary.unix_ms(rows["started_at"])
-    order = np.argsort(started, kind="stable")
     # Sealing is by the day at most, and so is what offsets count.
-    for span in (part for one in spans for part in one.by_day()):
-        first, past = np.searchsorted(started, span, sorter=order)
-        columns = segments.encode(rows[order[first:past]], moment(span.start))
+    days = [part for one in spans for part in one.by_day()]
+    for span, part in zip(days, segments.split(rows, days), strict=True):
+        columns = segments.encode(part, moment(span.start))
         lasts = columns.lasts + np.int64(span.start)
         yield span.start, Run(columns.keys, columns.links, lasts, columns.sizes if sizes else None)
 

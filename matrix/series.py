@@ -14,9 +14,8 @@ from matrix.filters import Filter
 from matrix.profiles import PROFILE_FIELDS, condition
 from matrix.quantiles import quantiles
 from matrix.statistics import Flags, Floats, Integers, ratio
-from sonar import binary
+from sonar import binary, segments
 from sonar.models import Profile, SizeClass, Transfer
-from sonar.segments import FAILED_RATE
 from sonar.units import MB
 from sonar.windows import Window
 
@@ -86,8 +85,7 @@ def build(
     if count > MOST:
         raise ValueError(f"a bucket of {name} makes {count} of them: at most {MOST} can be shown")
     rows = read_rows(link, size, window, filters)
-    rates = np.full(len(rows), FAILED_RATE, dtype=np.float32)
-    np.divide(rows["bytes"], rows["seconds"], out=rates, where=rows["ok"], casting="same_kind")
+    rates = segments.rates(rows)
     started = binary.unix_ms(rows["started_at"])
     ok, failed, mean, (p05, median, p95) = reduced((started - first) // width, rates, count)
     return Series(

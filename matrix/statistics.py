@@ -67,10 +67,16 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     if not runs or not whole.ok.size:
         return whole
     cell_of, chunks = cut(runs, pooling)
-    ordering = not QUANTILES.keys().isdisjoint(extras)
+    # One chunk is soon brought in the order of its keys, and that is one by cell, too.
+    ordered = (
+        len(chunks) == 1
+        and not QUANTILES.keys().isdisjoint(extras)
+        and "throughput" not in extras
+        and pooling.keeps_links_apart()
+    )
 
     def work(chunk: Chunk) -> None:
-        samples = Samples.of(chunk, pooling, cell_of, ordered=ordering and chunk.sortable)
+        samples = Samples.of(chunk, pooling, cell_of, ordered=ordered)
         whole.put(chunk.rows, samples.reduced(extras))
 
     each(work, chunks)
@@ -81,14 +87,14 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
 class Samples:
     """Samples of ``cells`` cells; those whose cell is greater are not shown.
 
-    ``bits`` are the bits of the rates in float32, ``sizes`` the bytes, if known. ``ordered``
-    ones stand together by cell, in the order of their bits; the others in none.
+    ``bits`` are the bits of the rates in float32, ``sizes`` the bytes in pieces, if known.
+    ``ordered`` ones stand together by cell, in the order of their bits, and have no sizes.
     """
 
     cells: int
     cell: NDArray[np.intp]
     bits: Bits
-    sizes: Integers | None
+    sizes: list[Integers]
     ordered: bool
 
     @classmethod
@@ -101,7 +107,7 @@ class Samples:
             cells=chunk.cells,
             cell=cell_of.take(pooling.numbering.numbers(keys)).astype(np.intp),
             bits=keys.astype(np.uint32),
-            sizes=np.concatenate(chunk.sizes) if chunk.sizes else None,
+            sizes=[] if ordered else chunk.sizes,
             ordered=ordered,
         )
 
@@ -159,9 +165,9 @@ class Samples:
 
     def _throughput(self, failed: Integers) -> Floats:
         """Return all bytes of each cell over all its seconds."""
-        if self.sizes is None:
+        if not self.sizes:
             raise ValueError("throughput needs runs with sizes")
-        sizes = self.sizes.astype(np.float64)
+        sizes = np.concatenate(self.sizes, dtype=np.float64)
         sizes[failed] = 0
         seconds = sizes / self.bits.view(np.float32)
         return ratio(self.total(sizes), self.total(seconds))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -53,8 +52,8 @@ MERGE_MARKS = """
 """
 COPY_SEGMENTS = """
     COPY sonar_segment (size_class_id, level, start, rows, {}) FROM STDIN (FORMAT BINARY)
-""".format(", ".join(field.name for field in fields(Columns)))
-SEGMENT_TYPES = ["int8", "varchar", "timestamptz", "int4", *["bytea"] * len(fields(Columns))]
+""".format(", ".join(segments.DTYPES))
+SEGMENT_TYPES = ["int8", "varchar", "timestamptz", "int4", *["bytea"] * len(segments.DTYPES)]
 
 
 def seal(now: datetime, seconds: float = float("inf")) -> int:
@@ -141,11 +140,9 @@ def _rebuilt(
     rows = segments.read_rows(size_class_id, spans)
     if whole:
         yield Level.DAY, day, segments.encode(rows, day)
-    started = binary.unix_ms(rows["started_at"])
-    for hour in hours:
-        begins = segments.unix_ms(hour)
-        within = (started >= begins) & (started < begins + HOUR // timedelta(milliseconds=1))
-        yield Level.HOUR, hour, segments.encode(rows[within], hour)
+    in_ms = [(segments.unix_ms(hour), segments.unix_ms(hour + HOUR)) for hour in hours]
+    for hour, part in zip(hours, segments.split(rows, in_ms), strict=True):
+        yield Level.HOUR, hour, segments.encode(part, hour)
 
 
 def _write(size_class_id: int, rebuilt: list[tuple[Level, datetime, Columns]]) -> int:
@@ -163,4 +160,4 @@ def _write(size_class_id: int, rebuilt: list[tuple[Level, datetime, Columns]]) -
 
 
 def _arrays(columns: Columns) -> list[NDArray[np.generic]]:
-    return [getattr(columns, field.name) for field in fields(columns)]
+    return [getattr(columns, name) for name in segments.DTYPES]

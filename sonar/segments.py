@@ -15,7 +15,7 @@ sorts it behind all others of its link. Lost results say nothing about a link an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -73,16 +73,30 @@ def read_rows(size_class_id: int, spans: Iterable[tuple[datetime, datetime]]) ->
     return binary.columns(rows.annotate(ok=Q(state=Transfer.State.DONE)), ROW_FIELDS)
 
 
+def split(rows: NDArray[np.void], spans: Iterable[tuple[int, int]]) -> Iterator[NDArray[np.void]]:
+    """Yield the rows that started in each of these half-open spans of Unix milliseconds."""
+    started = binary.unix_ms(rows["started_at"])
+    order = np.argsort(started, kind="stable")
+    for span in spans:
+        first, past = np.searchsorted(started, span, sorter=order)
+        yield rows[order[first:past]]
+
+
+def rates(rows: NDArray[np.void]) -> NDArray[np.float32]:
+    """Return bytes per second of raw rows (bytes, seconds, ok); FAILED_RATE for those not ok."""
+    found = np.full(len(rows), FAILED_RATE, dtype=np.float32)
+    np.divide(rows["bytes"], rows["seconds"], out=found, where=rows["ok"], casting="same_kind")
+    return found
+
+
 def encode(rows: NDArray[np.void], start: datetime) -> Columns:
     """Turn raw rows (ROW_FIELDS) into columns; offsets count from ``start``.
 
     A span of up to 49 days fits the offsets.
     """
-    rates = np.full(len(rows), FAILED_RATE, dtype=np.float32)
-    np.divide(rows["bytes"], rows["seconds"], out=rates, where=rows["ok"], casting="same_kind")
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)
-    keys = links << np.uint64(32) | rates.view(np.uint32)
+    keys = links << np.uint64(32) | rates(rows).view(np.uint32)
     offsets = (binary.unix_ms(rows["started_at"]) - unix_ms(start)).astype(np.uint32)
     order = np.argsort(keys, kind="stable")
     keys, offsets = keys[order], offsets[order]
@@ -106,6 +120,6 @@ def newest(
     return links[first], np.maximum.reduceat(offsets, first)
 
 
-def decode(column: str, payload: bytes) -> NDArray[Any]:
+def decode(column: str, payload: bytes | memoryview) -> NDArray[Any]:
     """Return a column as an array that shares the payload's memory."""
     return np.frombuffer(payload, DTYPES[column])
