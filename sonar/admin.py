@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from sonar import sizes
 from sonar.models import (
+    Annotation,
     Downtime,
     Endpoint,
     Leftover,
@@ -71,6 +73,20 @@ class EndpointAdmin(NeverDeleted):
 class DowntimeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["__str__", "starts_at", "ends_at"]
     autocomplete_fields = ["site", "endpoint"]
+
+
+@admin.register(Annotation)
+class AnnotationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["subject", "text", "starts_at", "ends_at", "author"]
+    list_select_related = ["site", "source", "destination", "author"]
+    autocomplete_fields = ["site", "source", "destination"]
+
+    def save_model(
+        self, request: HttpRequest, obj: Annotation, form: forms.ModelForm[Annotation], change: bool
+    ) -> None:
+        if not change:
+            obj.author = cast(User, request.user)
+        super().save_model(request, obj, form, change)
 
 
 class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -1,5 +1,6 @@
 """What Sonar keeps, one file per room."""
 
+from sonar.models.annotation import Annotation
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Leftover, Probe
 from sonar.models.registry import Downtime, Endpoint, Site, SizeClass
@@ -9,6 +10,7 @@ from sonar.models.transfer import Profile, Transfer
 from sonar.models.version import Version
 
 __all__ = [
+    "Annotation",
     "DirtyMark",
     "Downtime",
     "Endpoint",
