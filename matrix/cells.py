@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,14 @@ from sonar.units import MB
 
 # A cell has one state; Cells.state holds its index in this tuple.
 STATES = ("measured", "failed", "stale", "untested", "down", "not_applicable")
+STATE_WORDS = {
+    "measured": "measured",
+    "failed": "failed: tests ran and none succeeded",
+    "stale": "stale: its last result is older than its mesh promises",
+    "untested": "untested: scheduled, without a result in this window",
+    "down": "down: declared downtime of one end",
+    "not_applicable": "not applicable: no mesh tests it and it has no results",
+}
 MEASURED, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))
 # A cell is stale when its last result is older than this many intervals of its mesh.
 STALE_AFTER_INTERVALS = 2
@@ -28,7 +37,7 @@ class Cells:
     """Arrays of shape (sources, destinations). Rates in MB/s; NaN where there is none.
 
     ``value`` is the asked statistic in Grid.unit; ``last`` is when the last result started,
-    in Unix time; ``state`` indexes STATES.
+    in Unix time; ``state`` indexes STATES. ``extras`` are rates that were asked for by name.
     """
 
     value: Floats
@@ -38,6 +47,7 @@ class Cells:
     failed: Integers
     last: Floats
     state: States
+    extras: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,15 +95,18 @@ class Frame:
         """
         newest = self.pool(np.maximum, self.newest)
         last = np.where(newest > 0, newest / 1000, np.nan)
-        mean = reduced.mean / MB
+        mean, std = reduced.mean / MB, reduced.std / MB
+        extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
+        rates = {"mean": mean, "std": std, **extras}
         return Cells(
-            value=mean if stat == "mean" else value(stat, reduced, moment - last),
+            value=rates[stat] if stat in rates else value(stat, reduced, moment - last),
             mean=mean,
-            std=reduced.std / MB,
+            std=std,
             ok=reduced.ok,
             failed=reduced.failed,
             last=last,
             state=self._states(reduced, moment - last, down),
+            extras=extras,
         )
 
     def _states(self, reduced: Reduced, age: Floats, down: Flags) -> States:
@@ -113,13 +126,9 @@ class Frame:
 
 
 def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
-    """Return a statistic in the unit that Grid gives it."""
+    """Return a statistic that is no rate, in the unit that Grid gives it."""
     if stat == "last":
         return age
-    if stat == "std":
-        return reduced.std / MB
-    if stat in reduced.extras:
-        return reduced.extras[stat] / MB
     tests = reduced.ok + reduced.failed
     if stat == "count":
         return np.where(tests > 0, tests, np.nan)

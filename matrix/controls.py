@@ -1,13 +1,13 @@
-"""What the page offers to change about its query; each is a link or a field of a GET form."""
+"""What a page offers to change about its question; each is a link or a field of a GET form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from matrix.forms import GROUPINGS, STATS
-from matrix.query import MatrixQuery
-from sonar.windows import PRESET_WORDS, PRESETS
+from matrix.pages.page import Page, QueryPage
+from sonar.models import SizeClass
+from sonar.windows import PRESET_WORDS, PRESETS, Window
 
 STAT_LABELS = {
     "p05": "5th percentile",
@@ -39,46 +39,59 @@ class Select:
 
 
 @dataclass(frozen=True)
-class Controls:
-    """All controls of one query. ``kept`` are the hidden fields of a form, less its own."""
+class Bounds:
+    """The form of a custom window: what its fields begin with, and what it carries along."""
 
-    sizes: list[Choice]
-    windows: list[Choice]
-    selects: list[Select]
-    chips: list[Choice]
     start: str
     end: str
-    kept_by_selects: list[tuple[str, str]]
-    kept_by_bounds: list[tuple[str, str]]
+    open: bool
+    kept: list[tuple[str, str]]
 
 
-def controls_for(query: MatrixQuery, sizes: Iterable[str], start: str, end: str) -> Controls:
-    """Build the controls; ``start`` and ``end`` are what the custom window begins with."""
-    return Controls(
-        sizes=[Choice(size, query.replace(size=size).url(), size == query.size) for size in sizes],
-        windows=[
-            Choice(name, query.replace(window=name).url(), name == query.window, PRESET_WORDS[name])
-            for name in PRESETS
-        ],
-        selects=[
-            select("stat", "statistic", STATS, query.stat),
-            select("rows", "rows", GROUPINGS, query.rows),
-            select("columns", "columns", GROUPINGS, query.columns),
-        ],
-        chips=[Choice(one.words(), query.without(one).url(), True) for one in query.filters],
-        start=start,
-        end=end,
-        kept_by_selects=kept(query, ("stat", "rows", "columns")),
-        kept_by_bounds=kept(query, ("window", "from", "to")),
+def size_choices(page: QueryPage) -> list[Choice]:
+    """Return the switch of size classes. One SQL query."""
+    query = page.query
+    return [
+        Choice(size, page.asking(query.replace(size=size)).url(), size == query.size)
+        for size in SizeClass.objects.values_list("name", flat=True)
+    ]
+
+
+def window_choices(page: QueryPage) -> list[Choice]:
+    query = page.query
+    return [
+        Choice(
+            name,
+            page.asking(query.replace(window=name)).url(),
+            name == query.window,
+            PRESET_WORDS[name],
+        )
+        for name in PRESETS
+    ]
+
+
+def bounds_of(page: QueryPage, window: Window) -> Bounds:
+    return Bounds(
+        f"{window.start:%Y-%m-%dT%H:%M}",
+        f"{window.end:%Y-%m-%dT%H:%M}",
+        page.query.start is not None,
+        kept(page, ("window", "from", "to")),
     )
 
 
-def select(name: str, label: str, values: Iterable[str], chosen: str) -> Select:
-    options = [(value, STAT_LABELS.get(value, value), value == chosen) for value in values]
+def select(
+    name: str,
+    label: str,
+    values: Iterable[str],
+    chosen: str,
+    labels: Mapping[str, str] = STAT_LABELS,
+) -> Select:
+    options = [(value, labels.get(value, value), value == chosen) for value in values]
     return Select(name, label, options)
 
 
-def kept(query: MatrixQuery, but: Iterable[str]) -> list[tuple[str, str]]:
+def kept(page: Page, but: Iterable[str]) -> list[tuple[str, str]]:
     """Return the parameters that a form passes on beside its own fields."""
-    params = query.to_params()
-    return [(name, text) for name in params if name not in but for text in params[name]]
+    return [
+        (name, text) for name, texts in page.params().items() if name not in but for text in texts
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,12 +23,18 @@ RATE_UNIT = "MB/s"
 UNITS = {"success": "%", "count": "transfers", "last": "s"}
 
 
+def unit_of(stat: str) -> str:
+    return UNITS.get(stat, RATE_UNIT)
+
+
 @dataclass(frozen=True)
 class Grid:
     """The answer to a query at a moment. Sources are rows, destinations are columns.
 
     Only endpoints with a link that a mesh tests, or that has results, make rows and columns;
-    ``idle`` names the other endpoints in use that the filters let pass.
+    ``idle`` names the other endpoints in use that the filters let pass; ``shortest_promise``
+    is the shortest interval in seconds at which a mesh tests one of these links, infinity
+    for none.
     """
 
     query: MatrixQuery
@@ -40,10 +46,11 @@ class Grid:
     cells: Cells
     averages: Averages
     idle: tuple[str, ...]
+    shortest_promise: float = np.inf
 
     @property
     def unit(self) -> str:
-        return UNITS.get(self.query.stat, RATE_UNIT)
+        return unit_of(self.query.stat)
 
     @property
     def simulated(self) -> bool:
@@ -63,11 +70,19 @@ def version(query: MatrixQuery, now: datetime) -> str:
     return f"{runs.fingerprint(query.size, window)}-{hashed}"
 
 
-def build(query: MatrixQuery, now: datetime, known_version: str = "") -> Grid:
+def build(
+    query: MatrixQuery,
+    now: datetime,
+    known_version: str = "",
+    extras: Collection[str] = (),
+    found: Sequence[Run] | None = None,
+) -> Grid:
     """Answer the query from the transfers that started in its window.
 
     The number of SQL queries does not depend on the data. ``known_version`` spares one of
-    them where the caller has just asked for the version.
+    them where the caller has just asked for the version. ``extras`` are quantiles (of
+    statistics.QUANTILES) that Cells.extras is to have beside the asked statistic; ``found``
+    are the results, where the caller has read them already.
     """
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
@@ -76,9 +91,10 @@ def build(query: MatrixQuery, now: datetime, known_version: str = "") -> Grid:
     versions = Versions(*known_version.split("-")[:2])
     links = Links(records.read_places(versions))
     allowed = links.matching(query.filters)
-    found = runs.read(query.size, window, query.filters, sizes=query.stat == "throughput")
+    if found is None:
+        found = runs.read(query.size, window, query.filters, sizes=query.stat == "throughput")
     frame = lay_out(query, links, found, allowed, versions)
-    cells = fill(query, frame, found, moment)
+    cells = fill(query, frame, found, moment, extras)
     return Grid(
         query=query,
         window=window,
@@ -89,6 +105,7 @@ def build(query: MatrixQuery, now: datetime, known_version: str = "") -> Grid:
         cells=cells,
         averages=statistics.averages(cells.value),
         idle=idle(links, allowed, frame.applicable),
+        shortest_promise=float(frame.promise.min(initial=np.inf)),
     )
 
 
@@ -101,12 +118,18 @@ def lay_out(
     return Frame.around(links, newest, promise.reshape(links.shape), (query.rows, query.columns))
 
 
-def fill(query: MatrixQuery, frame: Frame, found: Sequence[Run], moment: datetime) -> Cells:
+def fill(
+    query: MatrixQuery,
+    frame: Frame,
+    found: Sequence[Run],
+    moment: datetime,
+    extras: Collection[str] = (),
+) -> Cells:
     """Compute the cells from the results, as they stand at a moment."""
     links = frame.links
     down = Downtime.endpoints_down(moment)
     return frame.cells(
-        statistics.reduce(found, frame.pooling, statistics.EXTRAS & {query.stat}),
+        statistics.reduce(found, frame.pooling, statistics.EXTRAS & {query.stat, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from matrix import records, runs
 from matrix.places import Links, Place
 from matrix.pooling import Numbering, Pooling
 from matrix.query import MatrixQuery
+from matrix.records import NO_PRIORITY, Plan, Remembered
 from matrix.runs import Run
 from matrix.snapshot import snapshot
 from matrix.statistics import Flags, Floats, Integers, ratio, reduce
@@ -32,7 +34,8 @@ class OfClass:
     """What the links have in one size class, a value for each; NaN where there is none.
 
     Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last`` is when the
-    newest result started, in Unix s.
+    newest result started, in Unix s; ``every`` the shortest interval in seconds at which a mesh
+    tests the link, infinity for none.
     """
 
     mean_mb_s: Floats
@@ -42,40 +45,45 @@ class OfClass:
     ok: Integers
     failed: Integers
     last: Floats
+    every: Floats
 
-    def taken(self, rows: Integers | Flags) -> OfClass:
-        return OfClass(*(getattr(self, name)[rows] for name in COLUMNS))
+    def taken(self, rows: Integers | Flags | slice) -> OfClass:
+        return OfClass(*(getattr(self, field.name)[rows] for field in fields(OfClass)))
 
 
-COLUMNS = tuple(field.name for field in fields(OfClass))
+# What is said of a link in a size class.
+COLUMNS = tuple(field.name for field in fields(OfClass) if field.name != "every")
 
 
 @dataclass(frozen=True)
 class LinkTable:
     """A row for each link that has a result in the window or that a mesh tests.
 
-    ``source`` and ``destination`` are places in ``places``. The rows are in the order of
-    these until they are ordered otherwise.
+    ``source`` and ``destination`` are places in ``places``, ``priority`` is the highest of the
+    meshes that test the link, NaN for none. The rows are in the order of the places until they
+    are ordered otherwise. About 216 bytes a link.
     """
 
-    query: MatrixQuery
     window: Window
     places: tuple[Place, ...]
     source: Integers
     destination: Integers
+    priority: Floats
     classes: dict[str, OfClass]
 
     def __len__(self) -> int:
         return len(self.source)
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return `source` or `destination` (names), `source.site`, or `large.mean_mb_s`.
+        """Return `source` or `destination` (names), `source.site`, `priority`, `large.mean_mb_s`.
 
         Raises KeyError for any other name.
         """
         of, _, field = name.rpartition(".")
         if (of or name) in ENDS:
             return np.array(self._of_places(name), dtype=object)[self._places_at(of or name)]
+        if name == "priority":
+            return self.priority
         if of not in self.classes or field not in COLUMNS:
             raise KeyError(name)
         values: NDArray[Any] = getattr(self.classes[of], field)
@@ -91,50 +99,122 @@ class LinkTable:
         return self.source if end == "source" else self.destination
 
     def _ranks(self, name: str) -> NDArray[Any]:
-        """Return numbers that order as a column does; text without regard to case."""
+        """Return numbers that order as a column does; links of one source by destination."""
         end = name.partition(".")[0]
         if end not in ENDS:
             return self.column(name)
-        # Places are few and links are many.
+        ranks = self._ranks_at(end, name)
+        if name not in ENDS:
+            return ranks
+        other = "destination" if name == "source" else "source"
+        return np.asarray(ranks * len(self.places) + self._ranks_at(other, other))
+
+    def _ranks_at(self, end: str, name: str) -> Integers:
+        """Rank by text, without regard to case: places are few and links are many."""
         texts = [str(value).casefold() for value in self._of_places(name)]
         ranks: NDArray[Any] = np.unique(texts, return_inverse=True)[1]
         return ranks[self._places_at(end)]
 
-    def ordered_by(self, name: str, *, descending: bool = False) -> LinkTable:
-        """Sort by a column; links without a value come last, equal ones stay in their order."""
-        ranks = self._ranks(name)
-        # NaN sorts behind everything, whatever its sign.
-        return self.taken(np.argsort(-ranks if descending else ranks, kind="stable"))
+    def order(self, name: str, *, descending: bool = False, among: Flags | None = None) -> Integers:
+        """Return rows sorted by a column: no value comes last, equal ones stay as they were.
 
-    def taken(self, rows: Integers | Flags) -> LinkTable:
+        All rows, or those ``among`` which are to be sorted.
+        """
+        rows = np.arange(len(self)) if among is None else np.flatnonzero(among)
+        ranks = self._ranks(name)[rows]
+        # NaN sorts behind everything, whatever its sign.
+        return rows[np.argsort(-ranks if descending else ranks, kind="stable")]
+
+    def ordered_by(self, name: str, *, descending: bool = False) -> LinkTable:
+        return self.taken(self.order(name, descending=descending))
+
+    def taken(self, rows: Integers | Flags | slice) -> LinkTable:
         """Return some of the rows, in this order: a page, or what a search has found."""
         classes = {name: of_class.taken(rows) for name, of_class in self.classes.items()}
         ends = self.source[rows], self.destination[rows]
-        return LinkTable(self.query, self.window, self.places, *ends, classes)
+        return LinkTable(self.window, self.places, *ends, self.priority[rows], classes)
+
+    def ends(self) -> list[Place]:
+        """Return the places that at least one of the links starts from or goes to."""
+        used = np.zeros(len(self.places), dtype=bool)
+        used[self.source] = used[self.destination] = True
+        return [self.places[at] for at in np.flatnonzero(used).tolist()]
+
+    def searched(self, text: str) -> Flags:
+        """Say which links have every word of a text in some attribute of one of their ends."""
+        found = np.ones(len(self), dtype=bool)
+        texts = [place_text(place) for place in self.places]
+        for word in text.casefold().split():
+            flags = np.array([word in one for one in texts], dtype=bool)
+            found &= flags[self.source] | flags[self.destination]
+        return found
+
+    def where(self, name: str, holds: Callable[[str], bool]) -> Flags:
+        """Say which links have an end whose attribute, as text, is such; `name` as in column."""
+        flags = np.array([holds(str(value)) for value in self._of_places(name)], dtype=bool)
+        return flags[self._places_at(name.partition(".")[0])]
 
 
-def build(query: MatrixQuery, now: datetime) -> LinkTable:
+def place_text(place: Place) -> str:
+    """Return what a search looks into; a tier is found as `2`, `T2` and `Tier 2`."""
+    tier = f"tier {place.tier} t{place.tier}"
+    texts = (place.name, place.site, place.cloud, tier, place.country, place.label)
+    return "\n".join(texts).casefold()
+
+
+# One: of a thousand endpoints it is 216 MB. Whoever searches and turns pages asks for the same
+# table again and again, and to build it takes longer than anything that is done with it.
+_tables: Remembered[LinkTable] = Remembered(1)
+
+
+def version(query: MatrixQuery, now: datetime) -> str:
+    """Return what changes whenever the table may; as many SQL statements as classes, plus one."""
+    window = query.window_at(now)
+    sizes = SizeClass.objects.values_list("name", flat=True)
+    found = [runs.fingerprint(size, window) for size in sizes]
+    asked = f"{found} {query.filters} {window} {now:%Y-%m-%dT%H:%M}"
+    return hashlib.sha256(asked.encode()).hexdigest()[:32]
+
+
+def build(query: MatrixQuery, now: datetime, known_version: str = "") -> LinkTable:
     """Answer for all size classes, whichever the query asks for.
 
     All of one moment; the number of SQL statements depends on that of the classes alone.
+    ``known_version`` is that of version(), and spares everything if it is that of the last table.
     """
+    # Read before the data: an answer may be newer than its version, never older.
+    key = known_version or version(query, now)
+    return _tables.get(key, lambda: _build(query, now))
+
+
+def _build(query: MatrixQuery, now: datetime) -> LinkTable:
     window = query.window_at(now)
     with snapshot():
         versions = records.read_versions()
         links = Links(records.read_places(versions))
         pooling = each_link_alone(links, links.matching(query.filters))
-        shown = np.zeros(pooling.shape, dtype=bool)
-        classes = {}
+        plans, classes = {}, {}
         for size in SizeClass.objects.values_list("name", flat=True):
-            classes[size] = of_class = reduced(
-                runs.read(size, window, query.filters, sizes=True), pooling
-            )
-            promise = records.read_promises(query.replace(size=size), links, versions)
-            shown |= np.isfinite(promise.reshape(pooling.shape)) | ~np.isnan(of_class.last)
-    shown &= pooling.shown
+            plans[size] = plan = records.read_plan(query.replace(size=size), links, versions)
+            found = runs.read(size, window, query.filters, sizes=True)
+            classes[size] = reduced(found, pooling, plan)
+    shown = pooling.shown & either_measured_or_planned(classes.values())
     source, destination = np.nonzero(shown)
     taken = {size: of_class.taken(shown) for size, of_class in classes.items()}
-    return LinkTable(query, window, links.places, source, destination, taken)
+    priority = highest_priority(plans.values(), links).reshape(links.shape)[shown]
+    return LinkTable(window, links.places, source, destination, priority, taken)
+
+
+def either_measured_or_planned(classes: Iterable[OfClass]) -> Flags:
+    parts = [np.isfinite(of_class.every) | ~np.isnan(of_class.last) for of_class in classes]
+    return np.asarray(np.logical_or.reduce(parts))
+
+
+def highest_priority(plans: Iterable[Plan], links: Links) -> Floats:
+    priority = Plan.blank(links).priority
+    for plan in plans:
+        priority = np.maximum(priority, plan.priority)
+    return np.where(priority == NO_PRIORITY, np.nan, priority)
 
 
 def each_link_alone(links: Links, allowed: Flags) -> Pooling:
@@ -144,7 +224,7 @@ def each_link_alone(links: Links, allowed: Flags) -> Pooling:
     return Pooling(Numbering(ids), places, places, allowed.reshape(shape), shape)
 
 
-def reduced(found: Sequence[Run], pooling: Pooling) -> OfClass:
+def reduced(found: Sequence[Run], pooling: Pooling, plan: Plan) -> OfClass:
     """Return arrays of shape (places, places)."""
     rates = reduce(found, pooling)
     size_mean, size_std = size_moments(found, pooling.numbering, rates.ok)
@@ -157,6 +237,7 @@ def reduced(found: Sequence[Run], pooling: Pooling) -> OfClass:
         rates.ok,
         rates.failed,
         last=np.where(rates.ok + rates.failed > 0, newest / 1000, np.nan),
+        every=plan.every.reshape(pooling.shape),
     )
 
 

@@ -1,78 +1,149 @@
-"""Why a matrix is empty or bare, and what to do about it: an empty grid explains itself."""
+"""What readers of any page must know, and what to do: what is not running, or pooled."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from matrix import records
-from matrix.grid import Grid
-from sonar.models import Endpoint, Probe
+from django.conf import settings
+from django.db.models import Count, Min, Q
+
+from matrix.filters import FILTERS, Filter, either
+from matrix.query import MatrixQuery
+from matrix.ways import APART, Ways
+from sonar.models import Probe, Schedule
+from sonar.models.mesh import SkipReason
 from sonar.units import format_age, format_count
-from sonar.windows import format_time
+from sonar.windows import format_moment
+
+# How long a due test may wait for the next plan without anything being wrong.
+LATE = timedelta(minutes=5)
+# Of tests that are due, so many of the oldest are looked at: a budget may hold back millions.
+OLDEST_DUE = 1000
+MOST_WAYS = 6
 
 
 @dataclass(frozen=True)
 class Notice:
+    """``kind`` names it for style and tests, ``links`` are texts and addresses of what to do.
+
+    A ``quiet`` one is no trouble, only good to know.
+    """
+
+    kind: str
     title: str
     sentence: str
-    # Text and address of what to do next.
-    action: tuple[str, str] | None = None
+    links: tuple[tuple[str, str], ...] = ()
+    quiet: bool = False
 
 
-def notice_for(grid: Grid) -> Notice | None:
-    """Return what the reader must know before the cells, if anything."""
-    if grid.cells.ok.any() or grid.cells.failed.any():
-        return None
-    if grid.sources:
-        return no_results(grid)
-    if not Endpoint.objects.filter(retired_at=None).exists():
-        return no_endpoints()
-    return nothing_matches(grid) if grid.query.filters else no_mesh(grid)
+@dataclass(frozen=True)
+class Work:
+    """What is queued and running: of all sizes, and of the size that is shown."""
+
+    queued: int
+    running: int
+    oldest_queued: datetime | None
+    queued_of_size: int
+    running_of_size: int
+
+    @classmethod
+    def read(cls, size: str) -> Work:
+        """Count the probes, which are few. One SQL query."""
+        queued = Q(state=Probe.State.QUEUED)
+        of_size = Q(size_class__name=size)
+        found = Probe.objects.aggregate(
+            queued=Count("id", filter=queued),
+            running=Count("id", filter=~queued),
+            oldest_queued=Min("requested_at", filter=queued),
+            queued_of_size=Count("id", filter=queued & of_size),
+            running_of_size=Count("id", filter=~queued & of_size),
+        )
+        return cls(**found)
 
 
 def no_endpoints() -> Notice:
     return Notice(
+        "no-endpoints",
         "No endpoints are registered yet.",
-        "Sonar measures the rates between registered storage endpoints: add the sites and their "
+        "Sonar measures the rates between registered storage endpoints: it needs sites and their "
         "endpoints, then a mesh that says which links are tested and how often.",
-        ("Add a site in the admin", "/admin/sonar/site/add/"),
+        (("An administrator can add a site in the admin", "/admin/sonar/site/add/"),),
     )
 
 
-def no_mesh(grid: Grid) -> Notice:
-    count = Endpoint.objects.filter(retired_at=None).count()
+def no_workers(work: Work, now: datetime) -> Notice | None:
+    """Say so if tests are queued for longer than it takes to send them again, and none runs."""
+    patience = timedelta(seconds=2 * settings.SONAR_RESEND_SECONDS)
+    if work.running or work.oldest_queued is None or now - work.oldest_queued <= patience:
+        return None
     return Notice(
-        f"No mesh tests links with {grid.query.size} files.",
-        f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval for "
-        f"this size class, and nothing was recorded in this window. {last_result(grid)}",
-        ("Look at the meshes in the admin", "/admin/sonar/mesh/"),
+        "no-workers",
+        "No worker takes tests.",
+        f"{tests_are(work.queued)} queued since {format_moment(work.oldest_queued)} and none is "
+        "running. What has been measured is not affected. An administrator can start a worker "
+        "for the queue “transfers”, or look whether Redis answers.",
     )
 
 
-def nothing_matches(grid: Grid) -> Notice:
+def tests_are(count: int) -> str:
+    return "1 test is" if count == 1 else f"{format_count(count)} tests are"
+
+
+def overdue_since(now: datetime) -> datetime | None:
+    """Return when the oldest test fell due for which the planner has given no reason to wait.
+
+    One SQL query on the front of the index of what is due. A cap is no reason while nothing
+    runs; downtimes, quiet hours and budgets are.
+    """
+    reasons = ["", SkipReason.CAP.value]
+    late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
+    due = Schedule.objects.filter(next_due__lt=now - late).order_by("next_due")
+    rows = due.values_list("next_due", "skipped_because")[:OLDEST_DUE]
+    return next((next_due for next_due, reason in rows if reason in reasons), None)
+
+
+def no_planner(work: Work, overdue: datetime | None, now: datetime) -> Notice | None:
+    """Say so if tests are due and nobody queues them: what has a probe is not due in earnest."""
+    if overdue is None or work.queued or work.running:
+        return None
     return Notice(
-        "No link matches these filters.",
-        "No scheduled link and no result in this window passes all of them.",
-        ("Show the matrix without filters", grid.query.replace(filters=()).url()),
+        "no-planner",
+        "No tests are being planned.",
+        f"Tests are due since {format_moment(overdue)} ({format_age(now - overdue)}), and none is "
+        "queued or running. What has been measured is not affected. An administrator can start "
+        "beat and a worker for the queue “control”.",
     )
 
 
-def no_results(grid: Grid) -> Notice:
-    """Say what is on its way where all cells are bare."""
-    probes = Probe.objects.filter(size_class__name=grid.query.size)
-    running = probes.filter(state=Probe.State.RUNNING).count()
-    queued = probes.count() - running
-    under_way = (
-        f"{format_count(running)} tests of this size are running, {format_count(queued)} queued."
-        if running or queued
-        else "No test of this size is running or queued just now."
+def pooled(query: MatrixQuery, asking: Callable[[MatrixQuery], str], ways: Ways) -> Notice | None:
+    """Name what differs between the ways of measuring that the results of a query may have.
+
+    ``asking`` is the address of another question on the same page.
+    """
+    passing = ways.passing(query.filters)
+    differing = [name for name in APART if len(passing.values(name)) > 1]
+    if not differing:
+        return None
+    single = [
+        Filter(name, value) for name in differing for value in passing.values(name)[:MOST_WAYS]
+    ]
+    words = either([name.replace("ip_version", "IP version") for name in differing])
+    return Notice(
+        "pooled",
+        f"Results that differ in {words} are pooled.",
+        "Where a link was measured in several ways, its numbers are of all of them. Show only:",
+        tuple(
+            (one.words().removeprefix("only with "), asking(with_filter(query, one)))
+            for one in single
+        ),
+        quiet=True,
     )
-    return Notice("No results in this window yet.", f"{last_result(grid)} {under_way}")
 
 
-def last_result(grid: Grid) -> str:
-    last = records.read_last(grid.query.size)
-    if last is None:
-        return f"There has never been a result with {grid.query.size} files."
-    age = format_age(grid.moment - last)
-    return f"The last result with {grid.query.size} files was {age}, at {format_time(last)}."
+def with_filter(query: MatrixQuery, added: Filter) -> MatrixQuery:
+    """Ask for one value of an attribute alone."""
+    kept = [one for one in query.filters if one.parameter != added.parameter or one.exclude]
+    ordered = sorted((*kept, added), key=lambda one: FILTERS.index(one.parameter))
+    return query.replace(filters=tuple(ordered))

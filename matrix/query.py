@@ -109,11 +109,12 @@ class MatrixQuery:
     def describe(self) -> str:
         """Say the question as one English sentence, without a full stop."""
         what = STAT_WORDS[self.stat].format(files=f"{self.size}-file transfers")
-        parts = [what, self._window_words(), f"from {self.rows} to {self.columns}"]
+        parts = [what, self.window_words(), f"from {self.rows} to {self.columns}"]
         parts += [words_of(some) for some in alternatives(self.filters)]
         return ", ".join(parts)
 
-    def _window_words(self) -> str:
+    def window_words(self) -> str:
+        """Say the window: `the last 7 days`, or its two bounds."""
         if self.start and self.end:
             return f"{minute_words(self.start)} to {minute_words(self.end)} UTC"
         return PRESET_WORDS[self.window]

@@ -11,13 +11,14 @@ from typing import Generic, TypeVar, cast
 
 import numpy as np
 from django.db import connection
-from django.db.models import Q
+from django.db.models import F, Q
+from numpy.typing import NDArray
 
 from matrix.filters import Filter, alternatives
 from matrix.places import Links, Place
 from matrix.profiles import condition
 from matrix.query import MatrixQuery
-from matrix.statistics import Floats
+from matrix.statistics import Flags, Floats
 from sonar import binary
 from sonar.models import Endpoint, Mesh, Schedule
 
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 # What a mesh promises are transfers of origin test, made like this.
 MESH_FIELDS = {"mover": "mover", "streams": "streams", "mesh": "name"}
+# The width of a smallint in PostgreSQL's binary format.
+SMALL = ">i2"
+NO_PRIORITY = -1
 # A counter alone would repeat itself after a rollback or a restored backup; together with
 # the transaction that raised it last (xmin) it does not.
 VERSION = "coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = '{}'), '0')"
@@ -54,6 +58,11 @@ class Versions:
 
     registry: str
     schedule: str
+
+    @property
+    def text(self) -> str:
+        """Return them as the version of a Grid begins."""
+        return f"{self.registry}-{self.schedule}"
 
 
 def read_versions() -> Versions:
@@ -85,9 +94,30 @@ class Remembered(Generic[T]):
         return answer
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What the meshes do with each link in one size class; read-only arrays, numbered as Links.
+
+    ``every`` is the shortest interval in seconds at which one tests it, else infinity;
+    ``priority`` the highest of those that test it, else NO_PRIORITY.
+    """
+
+    every: Floats
+    priority: NDArray[np.int16]
+
+    @classmethod
+    def blank(cls, links: Links) -> Plan:
+        size = len(links.places) ** 2
+        return cls(np.full(size, np.inf), np.full(size, NO_PRIORITY, dtype=np.int16))
+
+    def drop(self, links: Flags) -> None:
+        self.every[links] = np.inf
+        self.priority[links] = NO_PRIORITY
+
+
 _places: Remembered[tuple[Place, ...]] = Remembered(2)
-# 8 MB each at 1,000 endpoints.
-_promises: Remembered[Floats] = Remembered(8)
+# 10 MB each at 1,000 endpoints.
+_plans: Remembered[Plan] = Remembered(8)
 
 
 def read_places(versions: Versions) -> tuple[Place, ...]:
@@ -105,20 +135,25 @@ def _read_places() -> tuple[Place, ...]:
 
 
 def read_promises(query: MatrixQuery, links: Links, versions: Versions) -> Floats:
-    """Return the shortest interval in seconds at which a mesh tests each link, else infinity.
+    """Return the shortest interval in seconds at which a mesh tests each link, else infinity."""
+    return read_plan(query, links, versions).every
+
+
+def read_plan(query: MatrixQuery, links: Links, versions: Versions) -> Plan:
+    """Return what the meshes promise in the size class of the query.
 
     Only meshes that pass the filters promise anything: where the question is for results
     made otherwise, a link without any is not called untested. ``links`` are those of the
-    same versions; the array is read-only.
+    same versions.
     """
     if not asks_for_tests(query.filters):
-        return np.full(len(links.places) ** 2, np.inf)
+        return Plan.blank(links)
     made = tuple(one for one in query.filters if one.parameter in MESH_FIELDS)
     key = (versions, len(links.places), query.size, made)
-    return _promises.get(key, lambda: _read_promises(query.size, made, links))
+    return _plans.get(key, lambda: _read_plan(query.size, made, links))
 
 
-def _read_promises(size: str, made: Iterable[Filter], links: Links) -> Floats:
+def _read_plan(size: str, made: Iterable[Filter], links: Links) -> Plan:
     schedules = Schedule.objects.filter(size_class__name=size)
     if wanted := condition(made, MESH_FIELDS):
         schedules = schedules.filter(mesh__in=Mesh.objects.filter(wanted).values("id"))
@@ -126,13 +161,15 @@ def _read_promises(size: str, made: Iterable[Filter], links: Links) -> Floats:
         "source_id": binary.INTEGER,
         "destination_id": binary.INTEGER,
         "every_seconds": binary.SHORT,
+        "priority": SMALL,
     }
-    rows = binary.columns(schedules, fields)
-    promise = np.full(len(links.places) ** 2, np.inf)
-    np.minimum.at(promise, links.numbers(rows), rows["every_seconds"])
-    promise[links.ends(place.retired for place in links.places)] = np.inf
-    promise.flags.writeable = False
-    return promise
+    rows = binary.columns(schedules.annotate(priority=F("mesh__priority")), fields)
+    plan, numbers = Plan.blank(links), links.numbers(rows)
+    np.minimum.at(plan.every, numbers, rows["every_seconds"])
+    np.maximum.at(plan.priority, numbers, rows["priority"].astype(np.int16))
+    plan.drop(links.ends(place.retired for place in links.places))
+    plan.every.flags.writeable = plan.priority.flags.writeable = False
+    return plan
 
 
 def asks_for_tests(filters: Iterable[Filter]) -> bool:

@@ -19,11 +19,15 @@ from sonar.models import Profile, SizeClass, Transfer
 from sonar.units import MB
 from sonar.windows import Window
 
-BUCKETS = {"5m": HOUR_MS // 12, "1h": HOUR_MS, "1d": DAY_MS}
+BUCKETS = {"5m": HOUR_MS // 12, "1h": HOUR_MS, "6h": 6 * HOUR_MS, "1d": DAY_MS}
 AUTO = "auto"
+# What it chooses from; the fourth is for pictures that know how much there is to put in.
+CHOSEN = ("5m", "1h", "1d")
 # A picture of more is no clearer. Beyond the second number nothing is answered any more.
 MOST_IF_AUTO = 200
 MOST = 30_000
+FILLED = 5
+FEWEST_CUTS = 4
 QUANTILES = (0.05, 0.5, 0.95)
 FIELDS = {
     "started_at": binary.TIME,
@@ -77,34 +81,77 @@ def build(
     From raw rows: a link has few, and an index finds them, where segments hold those of all
     links. Raises ValueError for more than MOST buckets.
     """
+    cut = cut_for(window, bucket)
+    rows = read_rows(link, size, window, filters)
+    return in_buckets(binary.unix_ms(rows["started_at"]), segments.rates(rows), cut)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a window is cut into buckets: the name of their length, ms of the first, how many."""
+
+    bucket: str
+    first: int
+    count: int
+
+
+def cut_for(window: Window, bucket: str = AUTO) -> Cut:
+    """Cut a window into buckets; raise ValueError for more than MOST."""
     span = Span.of(window)
     name = auto(span) if bucket == AUTO else bucket
     width = BUCKETS[name]
-    first = floor(span.start, width)
     count = count_of(span, width)
     if count > MOST:
         raise ValueError(f"a bucket of {name} makes {count} of them: at most {MOST} can be shown")
-    rows = read_rows(link, size, window, filters)
-    rates = segments.rates(rows)
-    started = binary.unix_ms(rows["started_at"])
-    ok, failed, mean, (p05, median, p95) = reduced((started - first) // width, rates, count)
+    return Cut(name, floor(span.start, width), count)
+
+
+def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> Series:
+    """Put results into buckets: when each started (Unix ms, ascending), its rate in bytes/s."""
+    width = BUCKETS[cut.bucket]
+    ok, failed, mean, (p05, median, p95) = reduced((started - cut.first) // width, rates, cut.count)
+    done = rates >= 0
     return Series(
-        name,
-        (first + np.arange(count) * width) / 1000,
+        cut.bucket,
+        (cut.first + np.arange(cut.count) * width) / 1000,
         ok,
         failed,
         mean / MB,
         p05 / MB,
         median / MB,
         p95 / MB,
-        Points(started / 1000, np.where(rows["ok"], rates / np.float64(MB), np.nan), rows["ok"]),
+        Points(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
     )
 
 
 def auto(span: Span) -> str:
     """Return the finest bucket of which a window has at most MOST_IF_AUTO, else the day."""
-    fine = [name for name, width in BUCKETS.items() if count_of(span, width) <= MOST_IF_AUTO]
+    fine = [name for name in CHOSEN if count_of(span, BUCKETS[name]) <= MOST_IF_AUTO]
     return fine[0] if fine else "1d"
+
+
+def cut_to_fill(window: Window, several: Sequence[Integers]) -> Cut:
+    """Cut a window so that a bucket has enough results to be more than its single results.
+
+    ``several`` are when the results started (Unix ms), those that make a line of their own.
+    Takes the finest bucket that has FILLED of them where it has any, else the longest of which
+    the window has some.
+    """
+    span = Span.of(window)
+    fitting = [
+        cut_for(window, name)
+        for name, width in BUCKETS.items()
+        if FEWEST_CUTS <= count_of(span, width) <= MOST_IF_AUTO
+    ]
+    full = [cut for cut in fitting if filling(cut, several) >= FILLED]
+    return full[0] if full else fitting[-1] if fitting else cut_for(window)
+
+
+def filling(cut: Cut, several: Sequence[Integers]) -> float:
+    """Return how many results there are for each bucket that has any."""
+    width = BUCKETS[cut.bucket]
+    buckets = sum(len(np.unique((started - cut.first) // width)) for started in several)
+    return sum(map(len, several)) / max(buckets, 1)
 
 
 def count_of(span: Span, width: int) -> int:

@@ -1,16 +1,18 @@
-"""The matrix as rows of an HTML table: what is left of the picture without a script."""
+"""The matrix as HTML tables: what is left of the picture without a script."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matrix.cells import STATES
-from matrix.grid import Grid
-from matrix.hover import STATE_WORDS
-from matrix.plots import number
+import numpy as np
+
+from matrix.arrangement import Arrangement, Side
+from matrix.cells import MEASURED, STATE_WORDS, STATES
+from matrix.plots.numbers import number
+from matrix.statistics import Integers
 from sonar.units import DASH
 
-# Larger tables are of no use to a reader and cost the browser seconds; CSV has them all.
+# Larger tables are of no use to a reader and cost the browser seconds.
 LARGEST = 30
 
 
@@ -24,36 +26,75 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    destinations: list[str]
+    """The drawn cells; ``corner`` says what rows and columns are."""
+
+    corner: str
+    columns: list[str]
     rows: list[Row]
     averages: list[str]
     average: str
 
 
-def table_for(grid: Grid) -> Table | None:
+@dataclass(frozen=True)
+class Summary:
+    """Of a matrix that is too large for a table: its rows and columns alone.
+
+    Each with its name, how many measured cells it has, and their average.
+    """
+
+    rows: list[tuple[str, int, str]]
+    columns: list[tuple[str, int, str]]
+    average: str
+
+
+def table_for(arrangement: Arrangement) -> Table | None:
     """Return the table, or nothing for a matrix that is empty or too large for one."""
-    if not grid.sources or max(grid.cells.value.shape) > LARGEST:
+    if not arrangement.rows.groups or is_large(arrangement):
         return None
-    stat = grid.query.stat
+    stat = arrangement.grid.query.stat
     return Table(
-        destinations=[group.name for group in grid.destinations],
-        rows=[row(grid, index) for index in range(len(grid.sources))],
-        averages=[text(value, stat) for value in grid.averages.column.tolist()],
-        average=text(grid.averages.grand, stat),
+        corner=r"from \ to" if arrangement.rows.end == "source" else r"to \ from",
+        columns=arrangement.columns.names,
+        rows=[row(arrangement, index) for index in range(len(arrangement.rows.groups))],
+        averages=[text(value, stat) for value in arrangement.columns.average.tolist()],
+        average=text(arrangement.grid.averages.grand, stat),
     )
 
 
-def row(grid: Grid, index: int) -> Row:
-    values = grid.cells.value[index].tolist()
-    states = [STATES[state] for state in grid.cells.state[index].tolist()]
+def is_large(arrangement: Arrangement) -> bool:
+    return bool(max(arrangement.state.shape) > LARGEST)
+
+
+def row(arrangement: Arrangement, index: int) -> Row:
+    stat = arrangement.grid.query.stat
+    values = arrangement.value[index].tolist()
+    states = [STATES[state] for state in arrangement.state[index].tolist()]
     return Row(
-        name=grid.sources[index].name,
+        name=arrangement.rows.groups[index].name,
         cells=[
-            (text(value, grid.query.stat), state, STATE_WORDS[state])
+            (text(value, stat), state, STATE_WORDS[state])
             for value, state in zip(values, states, strict=True)
         ],
-        average=text(float(grid.averages.row[index]), grid.query.stat),
+        average=text(float(arrangement.rows.average[index]), stat),
     )
+
+
+def summary_for(arrangement: Arrangement) -> Summary | None:
+    """Return what stands for the table of a matrix that is too large for one."""
+    if not arrangement.rows.groups or not is_large(arrangement):
+        return None
+    measured = arrangement.state == MEASURED
+    return Summary(
+        rows=lines(arrangement.rows, measured.sum(axis=1), arrangement),
+        columns=lines(arrangement.columns, measured.sum(axis=0), arrangement),
+        average=text(arrangement.grid.averages.grand, arrangement.grid.query.stat),
+    )
+
+
+def lines(side: Side, measured: Integers, arrangement: Arrangement) -> list[tuple[str, int, str]]:
+    stat = arrangement.grid.query.stat
+    averages = [text(value, stat) for value in side.average.tolist()]
+    return list(zip(side.names, np.asarray(measured).tolist(), averages, strict=True))
 
 
 def text(value: float, stat: str) -> str:

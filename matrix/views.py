@@ -1,87 +1,90 @@
-"""Pages. Each shows what its URL asks for; a bad URL is answered with a 400 that says why."""
+"""Answers of the pages. A bad URL is a 400 that says why, a longer one leads to the shortest."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.cache import get_conditional_response
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
-from matrix import grid
 from matrix.api.access import may_read
-from matrix.controls import controls_for
+from matrix.find import find
 from matrix.forms import BadQueryError
-from matrix.grid import Grid
-from matrix.hover import STATE_WORDS, cells
-from matrix.notices import notice_for
-from matrix.plots import figure
-from matrix.query import MatrixQuery
-from matrix.tables import table_for
-from sonar.models import SizeClass
+from matrix.pages.page import Page
+from matrix.pages.search import SearchPage
+
+
+def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
+    """Return the view of a page: for readers, whoever they are here."""
+
+    @require_safe
+    def view(request: HttpRequest, **path: str) -> HttpResponseBase:
+        if not may_read(request):
+            return redirect_to_login(request.get_full_path())
+        try:
+            asked = page.read(request.GET, **path)
+        except BadQueryError as error:
+            return render(request, "400.html", {"errors": error.errors}, status=400)
+        shortest = QueryDict(urlsplit(asked.url()).query)
+        if list(request.GET.lists()) != list(shortest.lists()):
+            return HttpResponseRedirect(asked.url())
+        return answer(request, asked)
+
+    return view
 
 
 @require_safe
-def matrix_page(request: HttpRequest) -> HttpResponseBase:
-    """Show the matrix that the URL asks for; a URL that says the same longer leads there."""
-    if not may_read(request):
-        return redirect_to_login(request.get_full_path())
-    try:
-        query = MatrixQuery.from_params(request.GET)
-    except BadQueryError as error:
-        return render(request, "400.html", {"errors": error.errors}, status=400)
-    if list(request.GET.lists()) != list(query.to_params().items()):
-        return HttpResponseRedirect(query.url())
-    return answer(request, query)
+def search(request: HttpRequest) -> HttpResponseBase:
+    """Lead on where only one thing was found, unless a script asks for the list as one types."""
+    if may_read(request) and "HX-Request" not in request.headers:
+        only = find(request.GET.get("q", "").replace("\0", "")).only
+        if only:
+            return HttpResponseRedirect(only.url)
+    return showing(SearchPage)(request)
 
 
-def answer(request: HttpRequest, query: MatrixQuery) -> HttpResponseBase:
+def answer(request: HttpRequest, page: Page) -> HttpResponseBase:
     """Render the page, or nothing but a 304 if the reader has it already."""
     now = timezone.now()
-    version = grid.version(query, now)
-    etag = quote_etag(f"{version}-{request.user.pk or 'anonymous'}")
-    response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+    version = page.version(now)
+    response: HttpResponseBase | None = None
+    etag = quote_etag(f"{version}-{reader(request)}") if version else ""
+    if etag:
+        response = get_conditional_response(request, etag=etag)
     if response is None:
-        response = render(request, "matrix.html", context(grid.build(query, now, version)))
-    response["ETag"] = etag
+        response = rendered(request, page, now, version)
+    if etag:
+        response["ETag"] = etag
     response["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["Cookie"])
     return response
 
 
-def context(answered: Grid) -> dict[str, Any]:
-    query, window = answered.query, answered.window
-    sizes = SizeClass.objects.values_list("name", flat=True)
-    return {
-        "heading": query.describe(),
-        "grid": answered,
-        "query": query,
-        "controls": controls_for(
-            query, sizes, f"{window.start:%Y-%m-%dT%H:%M}", f"{window.end:%Y-%m-%dT%H:%M}"
-        ),
-        "notice": notice_for(answered),
-        "legend": legend(answered),
-        "picture": picture(answered) if answered.sources else None,
-        "unit": "" if query.stat == "last" else answered.unit,
-        "table": table_for(answered),
-        "json_url": query.url("/api/v1/matrix/"),
-        "csv_url": query.url("/api/v1/matrix/", format="csv"),
+def reader(request: HttpRequest) -> str:
+    """Say for whom a page was made: account and site stand in its line of navigation."""
+    whom = f"{request.user.pk}-{my_site(request)}"
+    return hashlib.sha256(whom.encode()).hexdigest()[:8]
+
+
+def my_site(request: HttpRequest) -> str:
+    return request.COOKIES.get("sonar_site", "")
+
+
+def rendered(request: HttpRequest, page: Page, now: datetime, version: str) -> HttpResponse:
+    own = {
+        "page": page,
+        "now": now,
+        "my_site": my_site(request),
+        "needs_token": not settings.SONAR_PUBLIC_READ,
     }
-
-
-def picture(answered: Grid) -> dict[str, Any]:
-    """Return what static/js/matrix.js draws."""
-    return {"figure": figure(answered), "cells": cells(answered)}
-
-
-def legend(answered: Grid) -> list[tuple[str, str, str, int]]:
-    """Return each state with its name, its meaning, and how many cells have it."""
-    counts = answered.states()
-    return [
-        (state, state.replace("_", " "), words, counts[state])
-        for state, words in STATE_WORDS.items()
-    ]
+    return render(request, page.template, own | page.context(now, version))

@@ -45,12 +45,10 @@ def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, str]) -> NDArray[
     A binary COPY costs about a tenth of fetching tuples.
     """
     try:
-        sql, params = queryset.values_list(*fields).query.sql_with_params()
+        statement = copy_of(queryset.values_list(*fields), "BINARY")
     except EmptyResultSet:
         return np.empty(0, dtype=_row(fields))
-    operations = cast("DatabaseOperations", connection.ops)
-    # A cursor that logs queries takes no parameters here, hence the composed text.
-    with copying(operations.compose_sql(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)", params)) as copy:
+    with copying(statement) as copy:
         # Piece by piece, as psycopg gives them row by row: a list of them takes ten times as much.
         payload = bytearray()
         for piece in copy:
@@ -58,6 +56,17 @@ def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, str]) -> NDArray[
     row = _row(fields)
     count = (len(payload) - _SIGNATURE_BYTES - _TRAILER_BYTES) // row.itemsize
     return np.frombuffer(payload, row, count, _SIGNATURE_BYTES)
+
+
+def copy_of(queryset: QuerySet[Any, Any], form: str) -> str:
+    """Return the COPY of what a queryset selects, in one of PostgreSQL's formats.
+
+    Raises EmptyResultSet where it needs no database to know that this is nothing.
+    """
+    sql, params = queryset.query.sql_with_params()
+    operations = cast("DatabaseOperations", connection.ops)
+    # A cursor that logs queries takes no parameters with a COPY, hence the composed text.
+    return str(operations.compose_sql(f"COPY ({sql}) TO STDOUT (FORMAT {form})", params))
 
 
 def _row(fields: Mapping[str, str]) -> np.dtype[np.void]:

@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django_tables2",
     "rest_framework",
     "knox",
     "sonar",

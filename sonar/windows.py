@@ -50,6 +50,11 @@ def parse_time(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def format_moment(moment: datetime) -> str:
+    """Write a time for people, to the second: 2026-11-20 04:00:00 UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def format_time(moment: datetime) -> str:
     """Write a time as ISO 8601 in UTC, to the second: 2026-11-20T04:00:00Z."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

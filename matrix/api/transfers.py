@@ -1,4 +1,4 @@
-"""POST /api/v1/transfers/: results from elsewhere, a list of records, all or nothing."""
+"""/api/v1/transfers/: POST takes results from elsewhere, a list of records, all or nothing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import IO, Any, cast
 
 import orjson
 from django.db import OperationalError, connection, transaction
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from psycopg.errors import LockNotAvailable
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from matrix.api.access import MayIngest
+from matrix.api import results as results_api
+from matrix.api.access import MayIngest, MayRead
 from matrix.api.errors import FaultyBody, NotNow, TooLarge
 from matrix.api.formats import ErrorsInJson
 from sonar import results
@@ -56,7 +59,12 @@ class JsonList(BaseParser):
 class TransfersView(APIView):
     content_negotiation_class = ErrorsInJson
     parser_classes = [JsonList]
-    permission_classes = [MayIngest]
+
+    def get_permissions(self) -> list[BasePermission]:
+        return [MayIngest() if self.request.method == "POST" else MayRead()]
+
+    def get(self, request: Request) -> HttpResponseBase:
+        return results_api.answer(request)
 
     def post(self, request: Request) -> Response:
         rows = cast("list[Any]", request.data)

@@ -1,25 +1,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from tests.browser import scene as scenes
+from tests.browser.readers import CHROMIUM, LAPTOP, Reader
+from tests.matrix import world
 from tests.needs import needs
 
-CHROMIUM = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+# Chromium's own words on an answer that is an error.
+REFUSED = "Failed to load resource: the server responded with a status of {status}"
 
 
 @pytest.fixture(scope="session")
@@ -42,21 +39,71 @@ class Visit:
     hosts: set[str] = field(default_factory=set)
 
     def go(self, path: str = "/") -> Page:
+        """Open a matrix and wait until it is drawn."""
         self.page.goto(self.base + path)
         self.page.wait_for_selector("#picture .heatmaplayer image", state="attached")
         return self.page
 
+    def open(self, path: str = "/", status: int = 200) -> Page:
+        """Open any page; only the error that was expected may be reported by the browser."""
+        response = self.page.goto(self.base + path)
+        assert response is not None
+        assert response.status == status, f"{path}: {self.page.locator('main').inner_text()}"
+        if status >= 400:
+            self.expect_refusal(status)
+        return self.page
+
+    def expect_refusal(self, status: int) -> None:
+        """Strike out the browser's one line on an answer that the test wanted."""
+        said = REFUSED.format(status=status)
+        self.errors.remove(next(text for text in self.errors if text.startswith(said)))
+
+    def watch(self) -> None:
+        self.page.on("console", lambda message: self.errors.append(message.text))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+
+
+Visiting = Callable[[Reader], Visit]
+
 
 @pytest.fixture
-def visit(browser: Browser, live_server: LiveServer) -> Iterator[Visit]:
-    """Open a page; afterwards nothing may have gone wrong or left for another host."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
-    page = context.new_page()
-    visit = Visit(page, live_server.url)
-    page.on("console", lambda message: visit.errors.append(message.text))
-    page.on("pageerror", lambda error: visit.errors.append(str(error)))
-    page.on("request", lambda request: visit.hosts.add(urlsplit(request.url).netloc))
+def visiting(browser: Browser, live_server: LiveServer) -> Iterator[Visiting]:
+    """Open windows; afterwards nothing may have gone wrong or left for another host."""
+    visits: list[Visit] = []
+
+    def visit(reader: Reader) -> Visit:
+        visit = Visit(reader.sit_down(browser).new_page(), live_server.url)
+        visit.watch()
+        visits.append(visit)
+        return visit
+
     yield visit
-    context.close()
-    assert visit.errors == []
-    assert visit.hosts <= {urlsplit(live_server.url).netloc, ""}
+    for visit in visits:
+        visit.page.context.close()
+    assert [visit.errors for visit in visits] == [[] for _ in visits]
+    assert set().union(*(visit.hosts for visit in visits)) <= {urlsplit(live_server.url).netloc, ""}
+
+
+@pytest.fixture
+def reader() -> Reader:
+    """Say who looks; a test that is parametrised with readers says it instead."""
+    return LAPTOP
+
+
+@pytest.fixture
+def visit(visiting: Visiting, reader: Reader) -> Visit:
+    """Open one window, as the reader of the test does."""
+    return visiting(reader)
+
+
+@pytest.fixture
+def real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests' world stand at the time at which the server answers."""
+    monkeypatch.setattr(world, "NOW", timezone.now())
+
+
+@pytest.fixture
+def scene(real_commits: None, real_time: None) -> scenes.Scene:
+    """A small grid in trouble, with each of the six states."""
+    return scenes.make()

@@ -1,25 +1,31 @@
-"""The matrix page in a real browser: what is drawn, said, and done by its script."""
+"""The matrix page in a real browser: what is drawn, its controls, and its refreshing."""
 
 from __future__ import annotations
 
-import re
+import struct
+from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
-from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
+from tests.browser.readers import COPYING, DARK, LAPTOP
+from tests.browser.scene import Scene
 from tests.matrix import world
 
-
-@pytest.fixture(autouse=True)
-def real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "NOW", timezone.now())
+pytestmark = pytest.mark.usefixtures("real_time")
+# What survives where the page is changed in place, and not where it is loaded anew.
+MARK = "window.marked = true"
+MARKED = "window.marked === true"
+PLOT = "document.querySelector('#picture .plot')"
+ZOOM = f"['xaxis', 'yaxis'].flatMap((name) => {PLOT}.layout[name].range).map(Math.round)"
 
 
 @pytest.fixture
-def small_world(real_commits: None) -> world.World:
+def small_world(real_commits: None, real_time: None) -> world.World:
     made = world.make()
     world.transfer(made.ral, made.glasgow, 10.0)
     world.transfer(made.ral, made.glasgow, 14.0)
@@ -34,28 +40,6 @@ def drawn_texts(page: Page) -> list[str]:
     return texts
 
 
-def point_at(page: Page, source: str, destination: str) -> str:
-    """Move the pointer over a cell and return what the picture says."""
-    x, y = page.evaluate(
-        """([source, destination]) => {
-            const said = JSON.parse(document.getElementById("picture-data").textContent).cells;
-            const { xaxis, yaxis } = picture._fullLayout;
-            const box = picture.getBoundingClientRect();
-            return [
-                box.x + xaxis._offset + xaxis.l2p(said.destinations.indexOf(destination)),
-                box.y + yaxis._offset + yaxis.l2p(said.sources.indexOf(source)),
-            ];
-        }""",
-        [source, destination],
-    )
-    page.mouse.move(x - 5, y - 5)
-    page.mouse.move(x, y)
-    page.locator("#picture .hoverlayer .hovertext", has_text=f"to {destination}").wait_for()
-    label = page.locator("#picture .hoverlayer .hovertext")
-    label.wait_for()
-    return "\n".join(label.locator("tspan.line").all_text_contents())
-
-
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Drag the pointer between two points, given as parts of the width and height of the cells."""
     box = page.locator(
@@ -65,6 +49,15 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     for (across, down), act in ((start, page.mouse.down), (end, page.mouse.up)):
         page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"], steps=4)
         act()
+
+
+def holding(held: list[Route]) -> Callable[[Route], None]:
+    """Return what keeps requests waiting for their answer."""
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    return hold
 
 
 def test_cells_averages_and_both_directions_are_drawn(
@@ -87,50 +80,17 @@ def test_the_published_averages_are_drawn(visit: Visit, real_commits: None) -> N
     assert "10.3" in texts  # RAL-LCG2: 10.26
 
 
-def test_a_cell_says_its_ends_rate_counts_age_and_state(
-    visit: Visit, small_world: world.World
-) -> None:
-    said = point_at(visit.go(), "RAL_DATADISK", "Glasgow_DATADISK")
-    assert said.startswith(
-        "from RAL_DATADISK\nto Glasgow_DATADISK\nmean 12.0 ± 2.83 MB/s\n2 ok, 0 failed"
-    )
-    assert re.search(r"last 30 min ago, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nmeasured$", said)
-
-
-def test_every_cell_says_its_state(visit: Visit, small_world: world.World) -> None:
-    page = visit.go()
-    for source, destination, words in [
-        ("RAL_DATADISK", "DESY_DATADISK", "0 ok, 1 failed"),
-        ("RAL_DATADISK", "DESY_DATADISK", "failed: tests ran and none succeeded"),
-        ("DESY_DATADISK", "RAL_DATADISK", "stale: its last result is older"),
-        ("DESY_DATADISK", "Glasgow_DATADISK", "untested: scheduled"),
-        ("RAL_DATADISK", "RAL_DATADISK", "not applicable: no mesh tests it"),
-    ]:
-        said = point_at(page, source, destination)
-        assert said.startswith(f"from {source}\nto {destination}\n")
-        assert words in said
-        assert "NaN" not in said
-
-
+@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
 def test_dark_mode_recolours_page_and_picture_without_a_reload(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
     paper = "getComputedStyle(document.body).backgroundColor"
-    drawn = "getComputedStyle(picture.querySelector('svg.main-svg')).backgroundColor"
+    drawn = "getComputedStyle(document.querySelector('#picture svg.main-svg')).backgroundColor"
     assert page.evaluate(paper) == page.evaluate(drawn) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"{drawn} === 'rgb(20, 24, 29)'")
     assert page.evaluate(paper) == "rgb(20, 24, 29)"
-
-
-def test_on_a_telephone_the_matrix_scrolls_in_its_own_box(visit: Visit, real_commits: None) -> None:
-    world.make_published()
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = visit.go()
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    box = page.locator(".picture-box")
-    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
 
 
 def test_the_picture_takes_most_of_a_laptop_screen(visit: Visit, small_world: world.World) -> None:
@@ -141,18 +101,29 @@ def test_the_picture_takes_most_of_a_laptop_screen(visit: Visit, small_world: wo
     assert page.locator("#legend").bounding_box()["y"] < 900  # type: ignore[index]
 
 
-def test_controls_change_the_url_and_back_goes_back(visit: Visit, small_world: world.World) -> None:
+def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
+    visit: Visit, small_world: world.World
+) -> None:
     page = visit.go()
+    page.evaluate(MARK)
     page.get_by_label("statistic").select_option("p95")
     page.wait_for_url("**/?stat=p95")
     page.get_by_role("link", name="24h").click()
     page.wait_for_url("**/?window=24h&stat=p95")
-    expect(page.get_by_role("heading")).to_contain_text("95th percentile of the rate of large")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("95th percentile of the rate of large")
+    expect(heading).to_contain_text("24 hours")
+    assert page.evaluate(MARKED)
     page.go_back()
     page.wait_for_url("**/?stat=p95")
+    expect(heading).to_contain_text("7 days")
+    wait_until_drawn(page)
     page.go_back()
     page.wait_for_url(visit.base + "/")
-    assert page.get_by_label("statistic").input_value() == "mean"
+    expect(page.get_by_label("statistic")).to_have_value("mean")
+    wait_until_drawn(page)
+    page.go_forward()
+    expect(page.get_by_label("statistic")).to_have_value("p95")
 
 
 def test_a_custom_window_is_asked_for_in_utc(visit: Visit, small_world: world.World) -> None:
@@ -160,25 +131,74 @@ def test_a_custom_window_is_asked_for_in_utc(visit: Visit, small_world: world.Wo
     page.get_by_text("from–to").click()
     page.locator("input[name=from]").fill("2026-11-01T00:00:00")
     page.locator("input[name=to]").fill("2100-01-01T00:00:00")
-    page.get_by_role("button", name="Show").click()
+    page.locator(".bounds").get_by_role("button", name="Show").click()
     page.wait_for_url("**/?from=2026-11-01T00:00:00Z&to=2100-01-01T00:00:00Z")
 
 
-def test_a_refresh_brings_new_results_and_keeps_the_zoom(
+def test_filters_are_added_and_removed_in_place(visit: Visit, small_world: world.World) -> None:
+    page = visit.go()
+    page.get_by_text("more filters").click()
+    page.locator("[name=filter_end]").select_option("source")
+    page.locator("[name=filter_on]").select_option("cloud")
+    value = page.get_by_label("value")
+    offered = page.locator(f"#{value.get_attribute('list')} option")
+    assert [one.get_attribute("value") for one in offered.all()] == ["DE", "UK"]
+    value.fill("DE")
+    page.get_by_role("button", name="Add the filter").click()
+    page.wait_for_url("**/?source_cloud=DE")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("only from cloud DE")
+    assert page.locator("details#more").evaluate("one => one.open")
+    page.get_by_title("Remove this filter").click()
+    page.wait_for_url(visit.base + "/")
+
+
+def test_only_failing_is_one_click_and_colours_can_be_chosen(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
-    zoom = "[...picture.layout.xaxis.range, ...picture.layout.yaxis.range].map(Math.round)"
-    before = page.evaluate(zoom)
+    page.locator("#legend").get_by_role("link", name="failed").click()
+    page.wait_for_url("**/?only=failed")
+    page.wait_for_function(f"{PLOT}._fullLayout.yaxis.tickvals.length === 1")
+    page.get_by_text("more filters").click()
+    page.get_by_label("palette").select_option("viridis")
+    page.wait_for_url("**/?only=failed&palette=viridis")
+    page.wait_for_function(f"{PLOT}.layout.coloraxis.colorscale[0][1] === '#440154'")
+
+
+def test_a_transposed_matrix_has_its_destinations_as_rows(
+    visit: Visit, small_world: world.World
+) -> None:
+    page = visit.go()
+    page.get_by_role("link", name="transpose").click()
+    page.wait_for_url("**/?transpose=1")
+    page.wait_for_function(f"{PLOT}.layout.yaxis.title.text.startsWith('to ')")
+    card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    expect(card).to_contain_text("from RAL_DATADISK")
+    expect(card).to_contain_text("12.0 ± 2.83 MB/s")
+    page.mouse.click(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
+    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
+
+
+def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_open(
+    visit: Visit, small_world: world.World
+) -> None:
+    page = visit.go()
+    before = page.evaluate(ZOOM)
     drag(page, (0.3, 0.3), (0.9, 0.9))
-    zoomed = page.evaluate(zoom)
-    assert zoomed != before
+    page.wait_for_function(f"JSON.stringify({ZOOM}) !== '{str(before).replace(' ', '')}'")
+    zoomed = page.evaluate(ZOOM)
+    page.get_by_text("Matrix as a table").click()
+    page.get_by_label("statistic").focus()
+    page.evaluate("scrollTo(0, 120)")
     world.transfer(small_world.glasgow, small_world.ral, 7.77)
     world.transfer(small_world.glasgow, small_world.desy, 3.21)
     page.evaluate("refresh()")
     expect(page.locator("#picture svg text", has_text="4.50").first).to_be_attached()
     expect(page.locator("#legend")).to_contain_text("measured 3")
-    assert page.evaluate(zoom) == zoomed
+    expect(page.locator("#table td", has_text="3.21").first).to_be_visible()
+    assert page.evaluate(ZOOM) == zoomed
+    assert page.evaluate("scrollY") == 120
+    expect(page.get_by_label("statistic")).to_be_focused()
 
 
 def test_a_refresh_that_fails_is_said_and_the_picture_stays(
@@ -188,8 +208,86 @@ def test_a_refresh_that_fails_is_said_and_the_picture_stays(
     page.route("**/*", lambda route: route.fulfill(status=503))
     page.evaluate("refresh()")
     expect(page.locator("#updated")).to_have_class("late")
+    expect(page.get_by_role("alert")).to_contain_text("could not be refreshed since")
     assert "12.0" in drawn_texts(page)
-    visit.errors.clear()  # the browser itself reports the 503
+    visit.expect_refusal(503)
+    page.unroute("**/*")
+    page.evaluate("refresh()")
+    expect(page.locator("#updated")).not_to_have_class("late")
+    expect(page.locator("#trouble")).to_be_hidden()
+
+
+def test_a_slow_answer_is_said_to_be_on_its_way_and_can_be_cancelled(
+    visit: Visit, small_world: world.World
+) -> None:
+    page = visit.go()
+    held: list[Route] = []
+    page.route("**/?stat=max*", holding(held))
+    page.get_by_label("statistic").select_option("max")
+    expect(page.get_by_text("Working …")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("Working …")).to_be_hidden()
+    expect(page).to_have_url(visit.base + "/")
+    assert "12.0" in drawn_texts(page)
+
+
+def test_an_error_of_the_server_is_said_and_changes_nothing(
+    visit: Visit, small_world: world.World
+) -> None:
+    page = visit.go()
+    page.route("**/?window=24h", lambda route: route.fulfill(status=500, body="<h1>Broken</h1>"))
+    page.get_by_role("link", name="24h").click()
+    expect(page.get_by_role("alert")).to_contain_text("the server answered with status 500")
+    expect(page.get_by_role("alert")).to_contain_text("What you see is unchanged")
+    expect(page).to_have_url(visit.base + "/")
+    assert "12.0" in drawn_texts(page)
+    visit.expect_refusal(500)
+
+
+def test_the_newest_question_counts_even_if_an_older_one_is_answered_later(
+    visit: Visit, small_world: world.World
+) -> None:
+    page = visit.go()
+    held: list[Route] = []
+    page.route("**/?window=1h", holding(held))
+    page.get_by_role("link", name="1h", exact=True).click()
+    page.wait_for_timeout(100)
+    page.get_by_role("link", name="24h").click()
+    page.wait_for_url("**/?window=24h")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("24 hours")
+    held[0].continue_()
+    page.wait_for_timeout(1500)
+    expect(page).to_have_url(visit.base + "/?window=24h")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("24 hours")
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
+def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
+    visit: Visit, scene: Scene, tmp_path: Path
+) -> None:
+    page = wait_until_drawn(visit.open())
+    box = page.locator("#picture .plot").bounding_box()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="PNG").click()
+    saved = tmp_path / "matrix.png"
+    started.value.save_as(saved)
+    assert started.value.suggested_filename.startswith("sonar-matrix-20")
+    assert saved.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", saved.read_bytes()[16:24])
+    assert box is not None
+    assert width == 2 * round(box["width"])
+    assert 2 * box["height"] + 100 < height < 2 * box["height"] + 400
+    expect(page.get_by_role("button", name="PNG")).to_be_enabled()
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_the_link_to_this_view_is_copied(visit: Visit, scene: Scene) -> None:
+    page = visit.go("/?window=24h&source_cloud=UK")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == visit.base + "/?window=24h&source_cloud=UK"
+    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
 
 
 def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: None) -> None:
@@ -198,7 +296,10 @@ def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: N
     mesh = world.Mesh.objects.create(name="ring")
     world.schedule(mesh, *((one, other) for one in places[:2] for other in places if one != other))
     page = visit.go()
-    shown = "picture.layout.xaxis.ticktext.length"
+    shown = f"{PLOT}.layout.xaxis.ticktext.length"
     assert page.evaluate(shown) < 70
-    page.evaluate("Plotly.relayout(picture, {'xaxis.range': [-0.5, 9.5]})")
+    page.evaluate(f"Plotly.relayout({PLOT}, {{'xaxis.range': [-0.5, 9.5]}})")
     page.wait_for_function(f"{shown} === 70")
+    page.get_by_role("button", name="whole matrix").click()
+    page.wait_for_function(f"{shown} < 70")
+    expect(page.get_by_role("button", name="whole matrix")).to_be_disabled()

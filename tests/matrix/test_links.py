@@ -17,7 +17,7 @@ from matrix.links import LinkTable
 from matrix.query import MatrixQuery
 from sonar import sealing
 from sonar.models import Schedule, SizeClass, Transfer
-from tests.matrix import world
+from tests.matrix import many_links, world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
@@ -213,11 +213,12 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     sealing.seal(NOW)
     transfer(small_world.ral, small_world.glasgow, 5.0)
     many = statements()
-    # The form's classes, versions, classes; places and three promises, until remembered;
-    # for each class what is dirty, its segments, and their columns until they are in the cache;
-    # raw rows of one class.
-    assert few == 3 + 4 + 2 * 3
-    assert len(many) == 3 + 2 * 3 + 2 + 1, "\n".join(one["sql"][:200] for one in many)
+    # The form's classes; classes and a fingerprint of each; versions, classes; places and three
+    # plans, until remembered; for each class what is dirty, its segments, and their columns until
+    # they are in the cache; raw rows of one class.
+    assert few == 1 + 4 + 2 + 4 + 2 * 3
+    assert len(many) == 1 + 4 + 2 + 2 * 3 + 2 + 1, "\n".join(one["sql"][:200] for one in many)
+    assert len(statements()) == 1 + 4
 
 
 def test_rates_are_in_millions_of_bytes_per_second(small_world: World):
@@ -225,3 +226,77 @@ def test_rates_are_in_millions_of_bytes_per_second(small_world: World):
     found = values(built(), "large")["RAL_DATADISK", "Glasgow_DATADISK"]
     assert (found[0], found[2]) == (pytest.approx(5.0), 2000 * MB)
     assert datetime.fromtimestamp(found[6], UTC) == NOW - timedelta(minutes=30)
+
+
+def test_the_last_table_is_remembered_until_anything_in_it_changes(small_world: World):
+    first = built()
+    assert built("stat=max&size=small") is first
+    assert built("source_site=RAL") is not first
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    assert built().column("large.ok").sum() == 1
+    world.Mesh.objects.filter(id=small_world.mesh.id).update(priority=9)
+    assert built().column("priority").max() == 9
+
+
+def test_the_priority_is_the_highest_of_the_meshes_that_test_the_link(small_world: World):
+    urgent = world.Mesh.objects.create(name="urgent", priority=8)
+    lazy = world.Mesh.objects.create(name="lazy", priority=0)
+    world.schedule(urgent, (small_world.ral, small_world.glasgow))
+    world.schedule(lazy, (small_world.ral, small_world.glasgow))
+    small = SizeClass.objects.get(name="small")
+    Schedule.objects.filter(mesh=urgent).update(size_class=small)
+    Schedule.objects.filter(source=small_world.desy, destination=small_world.ral).delete()
+    transfer(small_world.desy, small_world.ral, 5.0)
+    found = dict(zip(names(built()), built().column("priority").tolist(), strict=True))
+    assert found["RAL_DATADISK", "Glasgow_DATADISK"] == 8
+    assert found["Glasgow_DATADISK", "RAL_DATADISK"] == 5
+    assert np.isnan(found["DESY_DATADISK", "RAL_DATADISK"])
+    assert built("mesh=lazy").column("priority").tolist() == [0]
+
+
+def test_links_of_one_source_are_ordered_by_destination_and_the_other_way_round(
+    small_world: World,
+):
+    assert names(built().ordered_by("source"))[:4] == [
+        ("DESY_DATADISK", "DESY_SCRATCHDISK"),
+        ("DESY_DATADISK", "Glasgow_DATADISK"),
+        ("DESY_DATADISK", "RAL_DATADISK"),
+        ("DESY_SCRATCHDISK", "DESY_DATADISK"),
+    ]
+    assert names(built().ordered_by("destination", descending=True))[:2] == [
+        ("Glasgow_DATADISK", "RAL_DATADISK"),
+        ("DESY_SCRATCHDISK", "RAL_DATADISK"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 12),
+        ("ral", 6),
+        ("RAL glasgow", 2),
+        ("t1", 6),
+        ("T2", 12),
+        ("tier 1 de", 4),
+        ("scratch", 6),
+        ("gb", 10),
+        ("Glas gow_", 6),
+        ("nowhere", 0),
+        ("ral nowhere", 0),
+    ],
+)
+def test_a_search_finds_the_links_that_have_every_word(small_world: World, text: str, count: int):
+    assert built().searched(text).sum() == count
+
+
+def test_a_million_links_are_searched_and_ordered():
+    table = many_links.table(1001)
+    assert len(table) == 1_001_000
+    found = table.searched("site-7_ c7")
+    assert found.sum() == 2_000
+    rows = table.order("large.mean_mb_s", descending=True, among=found)
+    rates = table.taken(rows).column("large.mean_mb_s")
+    known = rates[~np.isnan(rates)]
+    assert 1_700 < len(known) < 1_900
+    assert (np.diff(known) <= 0).all()
+    assert np.isnan(rates[len(known) :]).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +14,59 @@ import pytest
 from django.http import QueryDict
 from hypothesis import example, given
 from hypothesis import strategies as st
-from plotly.colors import sample_colorscale, unlabel_rgb
+from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
-from matrix import grid, hover, plots
+from matrix import grid
+from matrix.arrangement import Arrangement, arrange
 from matrix.cells import STATES
+from matrix.display import Display
 from matrix.forms import STATS
-from matrix.labels import cut
-from matrix.layout import COLORSCALE
+from matrix.plots import matrix as plots
+from matrix.plots import numbers, palettes
+from matrix.plots.labels import cut
+from matrix.plots.scales import scale_for
 from matrix.query import MatrixQuery
-from matrix.scales import scale_for
 from sonar.models import Downtime
 from tests.matrix import world
+from tests.matrix.grids import grid_of, group, square
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
 CSS = Path(__file__).parents[2] / "static" / "css" / "sonar.css"
 
 
-def drawn(text: str = "") -> dict[str, Any]:
-    return plots.figure(grid.build(MatrixQuery.from_params(QueryDict(text)), NOW))
+def answered(text: str = "", display: Display | None = None) -> Arrangement:
+    query = MatrixQuery.from_params(QueryDict(text))
+    return arrange(grid.build(query, NOW), display or Display())
+
+
+def drawn(text: str = "", **display: Any) -> dict[str, Any]:
+    return plots.figure(answered(text, Display(**display)))
+
+
+def sketched(**display: Any) -> dict[str, Any]:
+    """Return the figure of three places without the database."""
+    return plots.figure(arrange(square(), Display(**display)))
 
 
 def unpacked(array: dict[str, str]) -> np.ndarray:
     shape = [int(size) for size in array["shape"].split(", ")]
     return np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"]).reshape(shape)
+
+
+def codes(figure: dict[str, Any]) -> np.ndarray:
+    return unpacked(cells_of(figure)["z"])
+
+
+def cells_of(figure: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in figure["data"] if one.get("name") == "cells")
+    return found
+
+
+def colour_of(figure: dict[str, Any], code: int) -> str:
+    """Return the colour of the stop that a code stands on."""
+    place = code / plots.GAP
+    return next(str(name) for at, name in cells_of(figure)["colorscale"] if at == place)
 
 
 def every_state(small_world: World) -> None:
@@ -55,31 +84,59 @@ def every_state(small_world: World) -> None:
 def test_the_figure_of_every_statistic_is_valid_for_plotly(small_world: World, stat: str) -> None:
     every_state(small_world)
     transfer(small_world.desy, small_world.scratch, 70.0)
-    figure = go.Figure(drawn(f"stat={stat}"))
+    figure = go.Figure(valid(drawn(f"stat={stat}")))
     assert figure.layout.xaxis.title.text.startswith("to (destination endpoint")
     assert figure.layout.yaxis.title.text.startswith("from (source endpoint")
 
 
+def valid(figure: dict[str, Any]) -> dict[str, Any]:
+    """Put colours in the place of names, as static/js/picture.js does."""
+    text = re.sub(r"(var|veil)\([^)]*\)", "#123456", repr(figure))
+    found: dict[str, Any] = eval(text)  # what repr has just written
+    return found
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        {"order": "cloud", "transpose": True, "palette": "rdylgn"},
+        {"only": ("failed",), "low": 2.0},
+        {"above": 1.0, "high": 5.0, "order": "-average"},
+    ],
+)
+def test_the_figure_of_every_display_is_valid_too(
+    small_world: World, display: dict[str, Any]
+) -> None:
+    every_state(small_world)
+    go.Figure(valid(drawn(**display)))
+    go.Figure(valid(drawn("rows=tier&columns=country", **display)))
+
+
 def test_the_figure_of_bare_and_of_grouped_cells_is_valid_too(small_world: World) -> None:
-    go.Figure(drawn())
+    go.Figure(valid(drawn()))
     transfer(small_world.ral, small_world.glasgow, 12.0)
-    go.Figure(drawn("rows=tier&columns=country"))
+    go.Figure(valid(drawn("rows=tier&columns=country")))
 
 
 def test_each_state_has_a_look_of_its_own(small_world: World) -> None:
     every_state(small_world)
-    looks: dict[str, set[str]] = {state: set() for state in STATES}
-    answer = grid.build(MatrixQuery(), NOW)
-    figure = plots.figure(answer)
-    filled, coloured, veil = figure["data"][:3]
-    for row, column in np.ndindex(answer.cells.state.shape):
-        state = STATES[answer.cells.state[row, column]]
-        look = f"{unpacked(filled['z'])[row, column]} "
-        look += f"coloured={not np.isnan(unpacked(coloured['z'])[row, column])} "
-        look += f"veiled={not np.isnan(unpacked(veil['z'])[row, column])}"
-        looks[state].add(look)
+    arrangement = answered()
+    figure = plots.figure(arrangement)
+    looks: dict[str, set[int]] = {state: set() for state in STATES}
+    for state, code in zip(arrangement.state.ravel(), codes(figure).ravel(), strict=True):
+        # The measured and the stale cell have a colour of their value.
+        looks[STATES[state]].add(code // plots.STEPS if code < 2 * plots.STEPS else code)
     assert all(len(some) == 1 for some in looks.values()), looks
     assert len(set.union(*looks.values())) == len(STATES)
+    assert (looks["measured"], looks["stale"]) == ({0}, {1})
+    assert {
+        state: colour_of(figure, *looks[state]) for state in STATES[1:] if state != "stale"
+    } == {
+        "failed": "var(--failed)",
+        "untested": "var(--untested)",
+        "down": "var(--down)",
+        "not_applicable": "var(--not-applicable)",
+    }
     marked = {
         trace["name"]: trace["marker"]["symbol"]
         for trace in figure["data"]
@@ -93,49 +150,150 @@ def test_each_state_has_a_look_of_its_own(small_world: World) -> None:
     }
 
 
-def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second(
-    small_world: World,
-) -> None:
-    transfer(small_world.ral, small_world.glasgow, 1.0)
-    transfer(small_world.glasgow, small_world.ral, 100.0)
-    figure = drawn()
-    z = unpacked(next(trace for trace in figure["data"] if trace.get("name") == "cells")["z"])
-    assert sorted(z[~np.isnan(z)]) == pytest.approx([0.0, 2.0])
-    bar = figure["layout"]["coloraxis"]["colorbar"]
-    assert bar["title"]["text"] == "MB/s"
+def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second() -> None:
+    places = [group("a"), group("b")]
+    figure = plots.figure(arrange(grid_of([[1, 10], [None, 100]], places, places), Display()))
+    assert codes(figure)[[0, 0, 1], [0, 1, 1]].tolist() == [0, 500, 999]
+    axis = figure["layout"]["coloraxis"]
+    assert (axis["cmin"], axis["cmax"]) == (0, 2)
+    assert axis["colorbar"]["title"]["text"] == "MB/s"
+    bar = axis["colorbar"]
     assert dict(zip(bar["ticktext"], bar["tickvals"], strict=True))["10.0"] == pytest.approx(1.0)
 
 
-@example(values=[5e-324], stat="mean")
-@example(values=[1.0, 1e-15], stat="std")
+def test_stale_cells_have_the_same_colours_faded() -> None:
+    places = [group("a"), group("b")]
+    cells = grid_of([[1, 10], [1, 10]], places, places, ["mm", "ss"])
+    figure = plots.figure(arrange(cells, Display()))
+    found = codes(figure)
+    np.testing.assert_array_equal(found[1], found[0] + plots.STEPS)
+    first, last = palettes.PALETTES["cividis"][0], palettes.PALETTES["cividis"][-1]
+    assert colour_of(figure, found[0, 0]) == first
+    assert colour_of(figure, found[1, 0]) == f"veil({first})"
+    assert colour_of(figure, found[1, 1]) == f"veil({last})"
+
+
+def test_the_stops_of_the_codes_rise_from_0_to_1() -> None:
+    for colours in palettes.PALETTES.values():
+        places = [at for at, _ in plots.scale_of_codes(colours)]
+        assert places[0] == 0
+        assert places[-1] == 1
+        assert all(one < other for one, other in pairwise(places))
+
+
+def test_a_measured_cell_without_its_statistic_says_so() -> None:
+    places = [group("a"), group("b")]
+    cells = grid_of([[1, None], [3, 4]], places, places, ["mm", "mm"])
+    figure = plots.figure(arrange(cells, Display()))
+    assert codes(figure)[0, 1] == plots.NO_VALUE
+    assert all_texts(figure).count("–") == 1
+
+
+def test_fixed_ends_of_the_colours_say_what_lies_beyond() -> None:
+    figure = sketched(low=2.0, high=10.0)
+    axis = figure["layout"]["coloraxis"]
+    assert (axis["cmin"], axis["cmax"]) == pytest.approx((np.log10(2), 1))
+    assert axis["colorbar"]["ticktext"][0] == "≤ 2"
+    assert axis["colorbar"]["ticktext"][-1] == "≥ 10"
+    # From c to a 1.0 is down; 20 is stale and beyond the high end, 10 at it.
+    assert codes(figure)[0, 2] == 2 * plots.STEPS - 1
+    assert codes(figure)[0, 1] == plots.STEPS - 1
+    free = sketched(high=10.0)["layout"]["coloraxis"]
+    assert free["cmin"] == 0
+    assert not [text for text in free["colorbar"]["ticktext"] if text.startswith("≤")]
+
+
+def test_one_end_beyond_all_values_still_leaves_room_for_colours() -> None:
+    for stat, low, high in [("mean", 1000, None), ("mean", None, 0.001), ("count", 500, None)]:
+        scale = scale_for(stat, np.array([1.0, 5.0]), low, high)
+        assert scale.low < scale.high
+        assert set(scale.shares(np.array([1.0, 5.0]))) == {0.0 if low else 1.0}
+
+
+@example(values=[5e-324], stat="mean", low=None, high=None)
+@example(values=[1.0, 1e-15], stat="std", low=None, high=None)
+@example(values=[], stat="mean", low=1e-9, high=1e12)
 @given(
     values=st.lists(st.floats(0, 1e9), max_size=20),
     stat=st.sampled_from(STATS),
+    low=st.none() | st.floats(1e-9, 1e3),
+    high=st.none() | st.floats(2e3, 1e12),
 )
-def test_every_value_stands_on_its_scale(values: list[float], stat: str) -> None:
+def test_every_value_stands_on_its_scale(
+    values: list[float], stat: str, low: float | None, high: float | None
+) -> None:
     array = np.array([*values, np.nan])
     array = np.minimum(array, 100) if stat == "success" else array
-    scale = scale_for(stat, array)
+    scale = scale_for(stat, array, low, high)
     positions = scale.positions(array)
     assert scale.low < scale.high
     assert np.isnan(positions[-1])
     slack = 1e-9 * max(1.0, abs(scale.high))
-    assert all(scale.low - slack <= place <= scale.high + slack for place in positions[:-1])
+    if low is None and high is None:
+        assert all(scale.low - slack <= place <= scale.high + slack for place in positions[:-1])
+    shares = scale.shares(array)
+    assert np.isnan(shares[-1])
+    assert ((shares[:-1] >= 0) & (shares[:-1] <= 1)).all()
     assert all(scale.low - slack <= tick <= scale.high + slack for tick in scale.ticks)
     assert len(scale.ticks) <= 16
 
 
-def test_numbers_are_readable_on_every_colour_of_the_scale() -> None:
-    for share in np.linspace(0, 1, 201):
-        rgb = unlabel_rgb(sample_colorscale(COLORSCALE, [float(share)])[0])
+def test_the_palettes_are_those_of_plotly() -> None:
+    known = {
+        "cividis": sequential.Cividis,
+        "viridis": sequential.Viridis,
+        "magma": sequential.Magma,
+        "rdylgn": diverging.RdYlGn,
+    }
+    for name, colours in palettes.PALETTES.items():
+        assert [as_hex(colour) for colour in known[name]] == list(colours)
+
+
+def as_hex(colour: str) -> str:
+    rgb = unlabel_rgb(colour) if colour.startswith("rgb") else None
+    return "#" + "".join(f"{round(part):02x}" for part in rgb) if rgb else colour
+
+
+def test_red_is_where_it_is_bad() -> None:
+    red, green = palettes.PALETTES["rdylgn"][0], palettes.PALETTES["rdylgn"][-1]
+    assert palettes.palette_for("rdylgn", "mean")[0] == red
+    assert palettes.palette_for("rdylgn", "last")[0] == green
+    assert palettes.palette_for("cividis", "last") == palettes.PALETTES["cividis"]
+
+
+@pytest.mark.parametrize("name", palettes.PALETTES)
+def test_numbers_are_readable_on_every_colour_of_every_palette(name: str) -> None:
+    colours = palettes.PALETTES[name]
+    whites = palettes.white_reads(colours, 201)
+    for share, white in zip(np.linspace(0, 1, 201), whites, strict=True):
+        rgb = unlabel_rgb(sample_colorscale(list(map(rgb_text, colours)), [float(share)])[0])
         below = luminance([part / 255 for part in rgb])
-        ink = 1.0 if share <= plots.DARK_UP_TO else 0.0
-        assert contrast(ink, below) >= 4.5, share
+        assert contrast(1.0 if white else 0.0, below) >= 4.5, share
+
+
+def rgb_text(colour: str) -> str:
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
+
+
+def test_numbers_are_readable_on_the_faded_colours_of_stale_cells() -> None:
+    veil = float(re.findall(r"--veil-share: ([\d.]+);", CSS.read_text())[0])
+    for theme in themes():
+        for colours in palettes.PALETTES.values():
+            for rgb in palettes.ramp(colours, 51):
+                faded = [
+                    veil * paper + (1 - veil) * part
+                    for paper, part in zip(theme["surface"], rgb, strict=True)
+                ]
+                assert contrast(luminance(theme["ink"]), luminance(faded)) >= 4.5
+
+
+def themes() -> list[dict[str, list[float]]]:
+    light, dark = re.findall(r":root\S* \{(.*?)\n *\}", CSS.read_text(), re.DOTALL)[:2]
+    return [variables(light), variables(light) | variables(dark)]
 
 
 def test_text_of_both_themes_has_the_contrast_of_wcag_aa() -> None:
-    light, dark = re.findall(r":root \{(.*?)\}", CSS.read_text(), re.DOTALL)
-    for theme in (variables(light), variables(light) | variables(dark)):
+    for theme in themes():
         for ink, paper in [
             ("ink", "surface"),
             ("ink", "raised"),
@@ -167,12 +325,16 @@ def contrast(one: float, other: float) -> float:
 def test_every_colour_in_the_figure_is_a_variable_of_the_style_sheet(small_world: World) -> None:
     every_state(small_world)
     used = set(re.findall(r"var\(--([\w-]+)\)", str(drawn())))
-    assert used >= {"ink", "surface", "failed", "down", "untested", "veil", "not-applicable"}
+    assert used >= {"ink", "surface", "failed", "down", "untested", "not-applicable", "unfocused"}
     assert used <= set(re.findall(r"--([\w-]+):", CSS.read_text()))
 
 
 def written(figure: dict[str, Any]) -> list[str]:
     """Return every number that stands in a cell or an average."""
+    return [text for text in all_texts(figure) if text != "–"]
+
+
+def all_texts(figure: dict[str, Any]) -> list[str]:
     rows = [row for trace in figure["data"] for row in trace.get("text", [])]
     return sorted(text for row in rows for text in row if text)
 
@@ -203,7 +365,86 @@ def test_the_published_averages_stand_in_the_strips(db: None) -> None:
 @pytest.mark.parametrize("columns", [25, 26])
 def test_numbers_are_written_while_they_fit(columns: int) -> None:
     values = np.ones((2, columns))
-    assert bool(plots.written(values, "mean", "#000000", {})) == (columns == 25)
+    assert bool(numbers.written(values, "mean", "#000000", {})) == (columns == 25)
+
+
+def test_dark_colours_carry_white_numbers_and_light_ones_black() -> None:
+    for palette, dark in [("cividis", "1.00"), ("magma", "1.00")]:
+        places = [group("a"), group("b")]
+        cells = grid_of([[1, 100]], places[:1], places)
+        figure = plots.figure(arrange(cells, Display(palette=palette)))
+        white = [one for one in figure["data"] if one.get("textfont", {}).get("color") == "#ffffff"]
+        said = {text for one in white for row in one["text"] for text in row if text}
+        assert dark in said
+        assert "100" not in said
+
+
+def test_nothing_in_the_figure_answers_the_pointer() -> None:
+    figure = sketched(order="cloud")
+    assert {trace["hoverinfo"] for trace in figure["data"]} == {"skip"}
+    assert figure["layout"]["hovermode"] is False
+
+
+def test_what_is_not_in_focus_is_pale_without_number_and_mark() -> None:
+    figure = sketched(above=5.0, below=10.0)
+    # Rows a and B, columns B and c: from a to c is stale, from B to B nothing.
+    assert codes(figure)[0, 1] == plots.UNFOCUSED
+    assert colour_of(figure, plots.UNFOCUSED) == "var(--unfocused)"
+    assert codes(figure)[1, 0] == plots.CODES[STATES.index("not_applicable")]
+    cells = [one for one in figure["data"] if "text" in one and not {"xaxis", "yaxis"} & {*one}]
+    assert sorted(text for one in cells for row in one["text"] for text in row if text) == [
+        "10.0",
+        "5.00",
+    ]
+    assert not [one for one in figure["data"] if one["type"] == "scatter"]
+    # The means stay those of the whole.
+    assert written(figure).count("15.0") == 1
+
+
+def test_gaps_are_lines_of_the_surface_with_the_name_of_what_begins_in_bold() -> None:
+    figure = sketched(order="cloud")
+    found = codes(figure)
+    assert found.shape == (5, 5)
+    assert (found[[0, 2]] == plots.GAP).all()
+    assert (found[:, [0, 2]] == plots.GAP).all()
+    assert not (found[np.ix_([1, 3, 4], [1, 3, 4])] == plots.GAP).any()
+    assert colour_of(figure, plots.GAP) == "var(--surface)"
+    assert figure["layout"]["yaxis"]["ticktext"] == ["<b>DE</b>", "B", "<b>UK</b>", "a", "c"]
+    assert figure["layout"]["yaxis"]["tickvals"] == [0, 1, 2, 3, 4]
+    marked = next(one for one in figure["data"] if one.get("name") == "failed")
+    assert (marked["x"], marked["y"]) == ([3], [1])
+    strip = next(one for one in figure["data"] if one.get("xaxis") == "x2")
+    assert np.isnan(unpacked(strip["z"])[[0, 2], 0]).all()
+
+
+def test_a_mean_of_nothing_is_a_dash_and_a_gap_is_none() -> None:
+    places = [group("a", "UK"), group("b", "DE"), group("c", "DE")]
+    values = [[None, 1.0, 2.0], [None, None, 3.0], [None, None, None]]
+    figure = plots.figure(arrange(grid_of(values, places, places), Display(order="cloud")))
+    said = {}
+    for one in figure["data"]:
+        for row, texts in enumerate(one.get("text", [])):
+            for column, text in enumerate(texts):
+                if text and {"xaxis", "yaxis"} & {*one}:
+                    said[one.get("xaxis", "x"), one.get("yaxis", "y"), row, column] = text
+    # Rows and columns are [DE] b c [UK] a.
+    means = {1: "3.00", 2: "–", 4: "1.50"}
+    assert {row: text for (x, y, row, _), text in said.items() if (x, y) == ("x2", "y")} == means
+    means = {1: "1.00", 2: "2.50", 4: "–"}
+    assert {at: text for (x, y, _, at), text in said.items() if (x, y) == ("x", "y2")} == means
+
+
+def test_transposed_the_titles_say_so() -> None:
+    layout = sketched(transpose=True)["layout"]
+    assert layout["yaxis"]["title"]["text"] == "to (destination endpoint)"
+    assert layout["xaxis"]["title"]["text"] == "from (source endpoint)"
+    np.testing.assert_array_equal(codes(sketched(transpose=True)), codes(sketched()).T)
+
+
+def test_a_zoom_is_kept_as_long_as_the_same_rows_and_columns_are_drawn() -> None:
+    meta = [sketched(**one)["layout"]["meta"] for one in ({}, {"palette": "magma"})]
+    assert meta[0] == meta[1]
+    assert sketched(order="average")["layout"]["meta"] != meta[0]
 
 
 def test_a_label_that_all_endpoints_share_is_said_once(db: None) -> None:
@@ -230,24 +471,14 @@ def test_names_cannot_become_html_in_the_figure(small_world: World) -> None:
     small_world.ral.save()
     ticks = drawn("rows=cloud&columns=cloud")["layout"]["xaxis"]["ticktext"]
     assert not [text for text in ticks if "<" in text or "'" in text]
+    gaps = [text for text in drawn(order="cloud")["layout"]["xaxis"]["ticktext"] if "<b>" in text]
+    assert "<b>&lt;b&gt;&amp;&lt;a href=&#x27;x&#x27;&gt;</b>" in gaps
 
 
-def test_the_hover_arrays_hold_what_the_grid_holds(small_world: World) -> None:
-    every_state(small_world)
-    answer = grid.build(MatrixQuery(), NOW)
-    said = hover.cells(answer)
-    assert len(said["states"]) == len(STATES)
-    assert not said["past"]
-    for name in ("value", "mean", "std", "ok", "failed", "last", "state"):
-        found = unpacked(said[name]).astype(float)
-        np.testing.assert_allclose(found, getattr(answer.cells, name).astype(float), rtol=1e-6)
-
-
-def test_ages_in_a_window_that_is_over_count_from_its_end(small_world: World) -> None:
-    transfer(small_world.ral, small_world.glasgow, 1.0, ago=timedelta(hours=3))
-    query = MatrixQuery.from_params(
-        QueryDict("stat=last&from=2026-11-20T00:00:00Z&to=2026-11-20T10:00:30Z")
-    )
-    answer = grid.build(query, NOW)
-    assert np.nanmax(answer.cells.value) == 3600
-    assert hover.cells(answer)["past"]
+def test_many_cells_are_one_small_trace() -> None:
+    places = [group(f"place{number}") for number in range(300)]
+    values = np.arange(90_000.0).reshape(300, 300).tolist()
+    figure = plots.figure(arrange(grid_of(values, places, places), Display()))
+    assert cells_of(figure)["z"]["dtype"] == "u2"
+    # The cells, three strips, and the number of the grand mean.
+    assert len(figure["data"]) == 5

@@ -175,3 +175,28 @@ def test_too_many_buckets_are_an_error_that_says_so(small_world: World):
     with pytest.raises(ValueError, match="at most 30000"):
         built(small_world, Window(TODAY, TODAY + 400 * DAY), "5m")
     assert len(built(small_world, Window(TODAY, TODAY + 90 * DAY), "5m").starts) == 25920
+
+
+@pytest.mark.parametrize(
+    ("length", "every", "bucket"),
+    [
+        (7 * DAY, 10 * MINUTE, "1h"),
+        (7 * DAY, HOUR, "6h"),
+        (7 * DAY, 3 * HOUR, "1d"),
+        (7 * DAY, 3 * DAY, "1d"),
+        (24 * HOUR, HOUR, "6h"),
+        (HOUR, MINUTE, "5m"),
+        (HOUR, HOUR, "5m"),
+        (6 * HOUR, HOUR, "1h"),
+        (30 * DAY, HOUR, "6h"),
+        (400 * DAY, DAY, "1d"),
+        (timedelta(seconds=1), HOUR, "5m"),
+    ],
+)
+def test_a_picture_has_buckets_with_enough_in_them(
+    length: timedelta, every: timedelta, bucket: str
+):
+    window = Window(TODAY, TODAY + length)
+    started = np.arange(TODAY.timestamp(), window.end.timestamp(), every.total_seconds()) * 1000
+    nothing = np.empty(0, dtype=np.int64)
+    assert series.cut_to_fill(window, [started.astype(np.int64), nothing]).bucket == bucket

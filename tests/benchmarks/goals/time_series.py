@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from os import environ
 
 import numpy as np
-from django.db import connection
 
 from sonar.units import MB
 from sonar.windows import Window, format_time
 from tests.benchmarks import data, loopback, scale, server
 from tests.benchmarks.answer import DisagreementError
 from tests.benchmarks.bench import SIZE, Bench
+from tests.benchmarks.databases import another
 from tests.benchmarks.loopback import Web
 from tests.benchmarks.measured import Goal, of_the_fastest, ratio
 from tests.benchmarks.peers import prometheus
@@ -37,7 +32,7 @@ def goal_7(bench: Bench) -> list[Goal]:
     endpoints = min(bench.scale.endpoints, scale.SCALES["default"].endpoints)
     rows = data.hourly(endpoints).rows
     with (
-        database(bench, endpoints) as url,
+        another(bench, DATABASE, "hourly", str(endpoints)) as url,
         loopback.sonar(bench.home, server.environment(bench.home, url)) as web,
         prometheus.running(bench.home / "prometheus", rows) as peer,
     ):
@@ -78,19 +73,3 @@ def agree(stat: str, web: Web, peer: Prometheus, window: Window) -> None:
         expected = expected / MB
     if not np.allclose(ours, expected, rtol=TOLERANCE, atol=1e-6):
         raise DisagreementError(f"Prometheus: {stat} differs")
-
-
-@contextmanager
-def database(bench: Bench, endpoints: int) -> Iterator[str]:
-    """Make a second database on the same server and fill it; give its URL."""
-    url = bench.url.rpartition("/")[0] + f"/{DATABASE}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
-        cursor.execute(f"CREATE DATABASE {DATABASE}")
-    command = [sys.executable, "-m", "tests.benchmarks.hourly", str(endpoints)]
-    with bench.at_work("Loading hourly samples"):
-        variables = {**environ, **server.environment(bench.home, url)}
-        subprocess.run(command, check=True, env=variables)
-    yield url
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")

@@ -1,0 +1,90 @@
+"""Rows of a link table as the API writes them: records for JSON, lines for CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+from numpy.typing import NDArray
+
+from matrix.api.answers import unix_time
+from matrix.api.cell_text import dumps, rounded
+from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
+from matrix.places import Place
+from matrix.statistics import Floats, Integers
+
+# So many lines of CSV are about 10 MB in memory, and 4 MB of text.
+BLOCK = 20_000
+Records = list[dict[str, Any]]
+
+
+def records(table: LinkTable) -> Records:
+    """Return a record for each row; a NaN in it is written as null."""
+    places = [orjson.Fragment(dumps(attributes(place))) for place in table.places]
+    classes = {size: of_class_records(of_class) for size, of_class in table.classes.items()}
+    numbers = zip(table.source.tolist(), table.destination.tolist(), strict=True)
+    return [
+        {
+            "source": places[source],
+            "destination": places[destination],
+            "priority": priority,
+            **{size: rows[at] for size, rows in classes.items()},
+        }
+        for at, ((source, destination), priority) in enumerate(
+            zip(numbers, whole(table.priority), strict=True)
+        )
+    ]
+
+
+def attributes(place: Place) -> dict[str, Any]:
+    return {name: value for name, value in asdict(place).items() if name != "id"}
+
+
+def of_class_records(of_class: OfClass) -> Records:
+    columns = [json_column(name, getattr(of_class, name)) for name in COLUMNS]
+    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def json_column(name: str, values: NDArray[Any]) -> list[Any]:
+    if name in ("ok", "failed"):
+        return list(values.tolist())
+    if name != "last":
+        return list(rounded(values).tolist())
+    texts = np.datetime_as_string(unix_time(values)).tolist()
+    return [None if text == "NaT" else f"{text}Z" for text in texts]
+
+
+def whole(values: Floats) -> list[int | None]:
+    return [None if math.isnan(value) else int(value) for value in values.tolist()]
+
+
+def lines(table: LinkTable, rows: Integers) -> Iterator[bytes]:
+    """Yield CSV block by block; its columns are called as in an ordering."""
+    for start in range(0, max(len(rows), 1), BLOCK):
+        frame = pd.DataFrame(csv_columns(table.taken(rows[start : start + BLOCK])))
+        text = frame.to_csv(
+            index=False, header=start == 0, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
+        )
+        yield str(text).encode()
+
+
+def csv_columns(table: LinkTable) -> dict[str, Any]:
+    names = [end if name == "name" else f"{end}.{name}" for end in ENDS for name in ATTRIBUTES]
+    found: dict[str, Any] = {name: table.column(name) for name in names}
+    found["priority"] = pd.array(whole(table.priority), dtype="Int64")
+    for size in table.classes:
+        for name in COLUMNS:
+            column = f"{size}.{name}"
+            found[column] = csv_column(name, table.column(column))
+    return found
+
+
+def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    if name == "last":
+        return unix_time(values)
+    return values if name in ("ok", "failed") else rounded(values)

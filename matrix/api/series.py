@@ -1,0 +1,149 @@
+"""GET /api/v1/series/: one link over time, in buckets and, if asked for, as single results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from django.http import HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from numpy.typing import NDArray
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from matrix import records, series
+from matrix.api.answers import unix_time
+from matrix.api.asked import WINDOW_AND_METHOD, check_names, one_of, text, wrong
+from matrix.api.cell_text import dumps, rounded
+from matrix.api.formats import ErrorsInJson, asked_format
+from matrix.places import Place
+from matrix.query import MatrixQuery
+from matrix.series import AUTO, BUCKETS, Series
+from matrix.statistics import Floats
+from sonar.windows import Window, format_time
+
+OWN = ("source", "destination", "bucket", "points", "format")
+RATES = ("mean", "p05", "median", "p95")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call asks for."""
+
+    source: Place
+    destination: Place
+    query: MatrixQuery
+    window: Window
+    bucket: str
+    points: bool
+
+    @classmethod
+    def read(cls, params: QueryDict, now: datetime) -> Self:
+        check_names(params, (*WINDOW_AND_METHOD, *OWN))
+        query = MatrixQuery.from_params(params, also=OWN)
+        source, destination = ends(params)
+        bucket = one_of(params, "bucket", (AUTO, *BUCKETS), AUTO)
+        points = one_of(params, "points", ("1",)) == "1"
+        return cls(source, destination, query, query.window_at(now), bucket, points)
+
+    def series(self) -> Series:
+        """Read the link; a bucket of which there would be too many is a bad parameter."""
+        link = self.source.id, self.destination.id
+        try:
+            return series.build(link, self.query.size, self.window, self.bucket, self.query.filters)
+        except ValueError as error:
+            raise wrong("bucket", f"bucket: {error}.") from error
+
+
+def ends(params: QueryDict) -> tuple[Place, Place]:
+    """Return the endpoints that a call names; both must be given, and differ."""
+    known = {place.name: place for place in records.read_places(records.read_versions())}
+    names = {end: text(params, end) for end in ("source", "destination")}
+    for end, name in names.items():
+        if not name:
+            raise wrong(end, f"{end} is missing: name an endpoint.")
+        if name not in known:
+            raise wrong(end, f"{end} “{name}” is not known: use the name of a registered endpoint.")
+    if names["source"] == names["destination"]:
+        raise wrong("destination", "destination is the source too: a link has two different ends.")
+    return known[names["source"]], known[names["destination"]]
+
+
+class SeriesView(APIView):
+    content_negotiation_class = ErrorsInJson
+
+    def get(self, request: Request) -> HttpResponseBase:
+        wanted = asked_format(request)
+        asked = Asked.read(request.query_params, timezone.now())
+        found = asked.series()
+        response = as_csv(asked, found) if wanted == "csv" else as_json(asked, found)
+        response["Cache-Control"] = "no-cache"
+        response["Vary"] = "Accept, Cookie"
+        return response
+
+
+def as_json(asked: Asked, found: Series) -> HttpResponse:
+    answer = {
+        "query": echo(asked),
+        "unit": "MB/s",
+        "simulated": asked.source.simulated or asked.destination.simulated,
+        "bucket": found.bucket,
+        "bucket_seconds": BUCKETS[found.bucket] // 1000,
+        "buckets": {"start": times(found.starts), **buckets(found)},
+    }
+    if asked.points:
+        answer["points"] = points(found, times(found.points.started))
+    return HttpResponse(dumps(answer), content_type="application/json")
+
+
+def echo(asked: Asked) -> dict[str, Any]:
+    """Say what was asked, defaults included; the window as the two times it stands for."""
+    filters: dict[str, list[str]] = {}
+    for one in asked.query.filters:
+        filters.setdefault(one.parameter, []).append(one.text)
+    return {
+        "source": asked.source.name,
+        "destination": asked.destination.name,
+        "size": asked.query.size,
+        "window": asked.query.window or None,
+        "start": format_time(asked.window.start),
+        "end": format_time(asked.window.end),
+        **filters,
+    }
+
+
+def buckets(found: Series) -> dict[str, NDArray[Any]]:
+    rates = {f"{name}_mb_s": rounded(getattr(found, name)) for name in RATES}
+    return {"ok": found.ok, "failed": found.failed, **rates}
+
+
+def points(found: Series, started: object) -> dict[str, Any]:
+    state = np.where(found.points.ok, "done", "failed")
+    return {
+        "started_at": started,
+        "state": state.tolist(),
+        "rate_mb_s": rounded(found.points.rate),
+    }
+
+
+def times(unix: Floats) -> list[str]:
+    return [f"{one}Z" for one in np.datetime_as_string(unix_time(unix)).tolist()]
+
+
+def as_csv(asked: Asked, found: Series) -> HttpResponse:
+    """Write a line for each bucket or, where single results are asked for, for each of those."""
+    table = (
+        points(found, unix_time(found.points.started))
+        if asked.points
+        else {"start": unix_time(found.starts), **buckets(found)}
+    )
+    lines = pd.DataFrame(table).to_csv(
+        index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
+    )
+    response = HttpResponse(str(lines).encode(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'inline; filename="sonar-series.csv"'
+    return response

@@ -1,0 +1,140 @@
+"""The report on a site as the API answers it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from matrix import planned
+from matrix.api.cell_text import rounded
+from matrix.failures import Failures
+from matrix.pages.site import errors_of
+from matrix.patterns import findings
+from matrix.planned import IN, OUT, Load, Plan
+from matrix.query import MatrixQuery
+from matrix.sites import Cell, Report
+from matrix.standings import ENDS, Standing
+from sonar.models import Site
+from sonar.windows import Window, format_time
+
+Json = dict[str, Any]
+
+
+def of_report(report: Report, site: Site) -> Json:
+    endpoints = report.endpoints
+    plan = planned.plan_for([place.id for place in endpoints])
+    errors = errors_of(report)
+    return {
+        "query": echo(report.query, report.window),
+        "unit": "MB/s",
+        "simulated": report.simulated,
+        "site": of_site(site),
+        "endpoints": [place.name for place in endpoints if not place.retired],
+        "retired_endpoints": [place.name for place in endpoints if place.retired],
+        **{f"as_{end}": of_end(report, end, site) for end in ENDS},
+        "findings": [asdict(finding) for finding in findings(report)],
+        "errors": [of_failures(one) for one in errors["errors"]],
+        "errors_total": errors["errors_total"],
+        "planned": of_plan(plan),
+    }
+
+
+def of_end(report: Report, end: str, site: Site) -> Json:
+    standings = report.standings(end)
+    return {
+        "classes": {size: of_standing(one, site) for size, one in standings.items()},
+        "cells": [of_cell(cell) for cell in report.cells(end)],
+        "worst": [of_cell(cell) for cell in report.worst(end)],
+        "failing": [of_cell(cell) for cell in report.failing(end)],
+    }
+
+
+def of_standing(one: Standing, site: Site) -> Json:
+    return {
+        "mean_mb_s": number(one.mean),
+        "cells": one.cells,
+        "ok": one.ok,
+        "failed": one.failed,
+        "success": number(one.success),
+        "last": time(one.last),
+        "rank": one.rank,
+        "ranked": one.ranked,
+        "peers_median_mb_s": number(one.peers_median),
+        "ratio": number(one.to_peers),
+        "fastest_mb_s": number(one.fastest),
+        "fastest_partner": one.fastest_partner or None,
+        "fastest_of_wan": number(one.of_capacity(site.wan_gbit_s)),
+    }
+
+
+def of_failures(one: Failures) -> Json:
+    return {
+        "where": one.where,
+        "error": one.error,
+        "count": one.count,
+        "links": one.links,
+        "first": format_time(one.first),
+        "last": format_time(one.last),
+        "newest": str(one.newest),
+    }
+
+
+def of_plan(plan: Plan) -> Json:
+    return {
+        OUT: of_load(plan.of_way(OUT)),
+        IN: of_load(plan.of_way(IN)),
+        "meshes": [
+            {"mesh": mesh, "size": size, OUT: of_load(out), IN: of_load(into)}
+            for mesh, size, out, into in plan.lines()
+        ],
+        "waiting": {reason: count for reason, count, _ in plan.waiting()},
+        "queued": plan.probes("queued"),
+        "running": plan.probes("running"),
+    }
+
+
+def of_load(load: Load) -> Json:
+    return asdict(load) | {"rate_mb_s": number(load.rate_mb_s)}
+
+
+def echo(query: MatrixQuery, window: Window) -> Json:
+    """Say what was asked, as the answer of matrix/ does."""
+    own = ("from", "to", "rows", "columns", "stat")
+    asked = {name: texts for name, texts in query.to_params().items() if name not in own}
+    return asked | {
+        "size": query.size,
+        "window": query.window or None,
+        "start": format_time(window.start),
+        "end": format_time(window.end),
+    }
+
+
+def of_site(site: Site) -> Json:
+    names = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s")
+    return {name: getattr(site, name) for name in names}
+
+
+def of_cell(cell: Cell) -> Json:
+    return {
+        "source": cell.source,
+        "destination": cell.destination,
+        "mean_mb_s": number(cell.mean),
+        "std_mb_s": number(cell.std),
+        "ok": cell.ok,
+        "failed": cell.failed,
+        "last": time(cell.last),
+        "state": cell.state,
+    }
+
+
+def number(value: float) -> float | None:
+    return None if math.isnan(value) else float(rounded(np.asarray(value)))
+
+
+def time(unix: float) -> str | None:
+    moment = None if math.isnan(unix) else datetime.fromtimestamp(unix, UTC)
+    return format_time(moment) if moment else None

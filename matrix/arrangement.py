@@ -1,0 +1,171 @@
+"""From a grid to what is drawn of it: in which order, with which gaps, and what is in focus."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.cells import STATES
+from matrix.display import Display
+from matrix.grid import Grid
+from matrix.places import Group
+from matrix.statistics import Flags, Floats, Integers
+
+Kind = TypeVar("Kind", bound=np.generic)
+# Sorts behind every name and every tier.
+LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows or the columns as they are drawn, all lines from 0 to ``length``.
+
+    ``end`` is `source` or `destination`. ``order`` has the places in the grid of ``groups``,
+    ``at`` their lines, ``average`` their means. ``gaps`` are the other lines, which stay
+    empty, and the cloud or tier that begins there.
+    """
+
+    end: str
+    grouping: str
+    groups: tuple[Group, ...]
+    order: Integers
+    at: Integers
+    average: Floats
+    gaps: dict[int, str]
+
+    @property
+    def length(self) -> int:
+        return len(self.groups) + len(self.gaps)
+
+    @property
+    def names(self) -> list[str]:
+        return [group.name for group in self.groups]
+
+    def spread(self, values: NDArray[Kind], blank: float) -> NDArray[Kind]:
+        """Put an array by group at its lines, with something blank in the gaps."""
+        wide = np.full((self.length, *values.shape[1:]), blank, dtype=values.dtype)
+        wide[self.at] = values
+        return wide
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A grid as a display draws it. Arrays that it returns have the shape (rows, columns)."""
+
+    grid: Grid
+    display: Display
+    rows: Side
+    columns: Side
+
+    @property
+    def version(self) -> str:
+        """Return what changes whenever the picture may."""
+        return f"{self.grid.version}-{self.display.fingerprint}"
+
+    @property
+    def digest(self) -> str:
+        """Return what stays as long as the same rows and columns are drawn in the same order."""
+        sides = [(side.end, side.names, sorted(side.gaps)) for side in (self.rows, self.columns)]
+        return hashlib.sha256(repr(sides).encode()).hexdigest()[:12]
+
+    def drawn(self, values: NDArray[Kind]) -> NDArray[Kind]:
+        """Return an array of the grid's cells in the order of rows and columns."""
+        values = values.T if self.display.transpose else values
+        return values[np.ix_(self.rows.order, self.columns.order)]
+
+    def spread(self, values: NDArray[Kind], blank: float) -> NDArray[Kind]:
+        """Put an array of drawn cells at its lines, with something blank in the gaps."""
+        if not (self.rows.gaps or self.columns.gaps):
+            return values
+        return self.columns.spread(self.rows.spread(values, blank).T, blank).T
+
+    @cached_property
+    def in_focus(self) -> Flags:
+        return self.drawn(focus(self.grid, self.display))
+
+    @cached_property
+    def state(self) -> NDArray[np.uint8]:
+        return self.drawn(self.grid.cells.state)
+
+    @cached_property
+    def value(self) -> Floats:
+        return self.drawn(self.grid.cells.value)
+
+
+def arrange(grid: Grid, display: Display) -> Arrangement:
+    """Order the rows and columns; leave out those in which nothing is in focus."""
+    shown = focus(grid, display)
+    ends = side("source", grid, display, shown), side("destination", grid, display, shown)
+    rows, columns = ends[::-1] if display.transpose else ends
+    return Arrangement(grid, display, rows, columns)
+
+
+def focus(grid: Grid, display: Display) -> Flags:
+    """Say which cells are in focus: all of them if the display has none."""
+    value, state = grid.cells.value, grid.cells.state
+    matches = np.full(state.shape, True)
+    if display.only:
+        matches &= np.isin(state, [STATES.index(name) for name in display.only])
+    # What has no value is neither above nor below.
+    if display.above is not None:
+        matches &= value >= display.above
+    if display.below is not None:
+        matches &= value <= display.below
+    return matches
+
+
+def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
+    groups, average, grouping = grid.sources, grid.averages.row, grid.query.rows
+    if end == "destination":
+        groups, average, grouping = grid.destinations, grid.averages.column, grid.query.columns
+    order = ordered(groups, average, display)
+    if display.focuses:
+        has_any = np.asarray(shown.any(axis=1 if end == "source" else 0))
+        order = order[has_any[order]]
+    chosen = tuple(groups[index] for index in order.tolist())
+    gaps = gaps_between(chosen, display.order) if display.order in KEYS else {}
+    at = np.setdiff1d(np.arange(len(chosen) + len(gaps)), list(gaps))
+    return Side(end, grouping, chosen, order, at, average[order], gaps)
+
+
+def ordered(groups: Sequence[Group], average: Floats, display: Display) -> Integers:
+    """Return the places of the groups in order; they come in the order of their names."""
+    if display.order in KEYS:
+        key = KEYS[display.order]
+        return np.array(sorted(range(len(groups)), key=lambda at: key(groups[at])), dtype=np.int64)
+    if display.order == "average":
+        return np.argsort(-average, kind="stable")
+    if display.order == "-average":
+        return np.argsort(average, kind="stable")
+    return np.arange(len(groups))
+
+
+def by_cloud(group: Group) -> tuple[str, str]:
+    """Return what clouds sort by, and how a cloud is called; groups of several come last."""
+    if group.cloud is None:
+        return LAST, "several clouds"
+    return (group.cloud.casefold(), group.cloud) if group.cloud else (LAST, "no cloud")
+
+
+def by_tier(group: Group) -> tuple[str, str]:
+    return (
+        (LAST, "several tiers") if group.tier is None else (str(group.tier), f"Tier {group.tier}")
+    )
+
+
+KEYS: dict[str, Callable[[Group], tuple[str, str]]] = {"cloud": by_cloud, "tier": by_tier}
+
+
+def gaps_between(groups: Sequence[Group], order: str) -> dict[int, str]:
+    """Return the line before each cloud or tier and its name; none where each is a group."""
+    names = [KEYS[order](group)[1] for group in groups]
+    firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+    if len(firsts) in (1, len(groups)):
+        return {}
+    return {at + before: names[at] for before, at in enumerate(firsts)}

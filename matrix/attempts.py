@@ -1,0 +1,187 @@
+"""Single results as lists show them: newest first, page by page, and failures by their cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUIDField, Value
+from django.db.models.functions import Left
+
+from matrix.filters import LINK_FILTERS, Filter, alternatives
+from matrix.places import Place
+from matrix.profiles import PROFILE_FIELDS, condition
+from sonar.models import Profile, Transfer
+from sonar.units import MB
+from sonar.windows import Window, parse_time
+
+# An error of this length says what it is; what differs stands behind it.
+COMPARED_CHARACTERS = 200
+MOST_GROUPS = 20
+# What differs between two errors of one cause: addresses, paths, ids and long or broken numbers.
+# A short whole number, like the status of an answer, is what they have in common.
+DIFFERENCES = (
+    r"[a-z]+://[^\s,;)\"']+",
+    r"/[^\s,;)\"']+",
+    r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-f]{16,}",
+    r"[0-9]+\.[0-9.]+|[0-9]{4,}",
+    # The number of a host.
+    r"(?<=[A-Za-z-])[0-9]+(?=[A-Za-z0-9-]*\.[A-Za-z])",
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which results a list shows. What is empty chooses all, but lost ones are named in states."""
+
+    window: Window
+    size_class: int | None = None
+    filters: tuple[Filter, ...] = ()
+    states: tuple[str, ...] = (Transfer.State.DONE, Transfer.State.FAILED)
+    error: str = ""
+
+    def rows(self, places: Iterable[Place]) -> QuerySet[Transfer]:
+        """Return the results in no order; ``places`` are all there are, for filters on ends."""
+        rows = Transfer.objects.filter(
+            Q(started_at__gte=self.window.start, started_at__lt=self.window.end),
+            ends_condition(self.filters, list(places)),
+        )
+        if set(self.states) != set(Transfer.State.values):
+            rows = rows.filter(state__in=self.states)
+        if self.size_class:
+            rows = rows.filter(size_class=self.size_class)
+        if made := condition(self.filters, PROFILE_FIELDS):
+            rows = rows.filter(profile__in=Profile.objects.filter(made).values("id"))
+        return rows.filter(error__icontains=self.error) if self.error else rows
+
+
+def ends_condition(filters: Iterable[Filter], places: Sequence[Place]) -> Q:
+    """Turn the filters on the ends of links into a condition on their ids, as Links.matching."""
+    whole = Q()
+    for some in alternatives(one for one in filters if one.parameter in LINK_FILTERS):
+        ids = [
+            place.id for place in places if any(place.has(one.attribute, one.value) for one in some)
+        ]
+        ends = [some[0].end] if some[0].end else ["source", "destination"]
+        hit = Q(*(Q(**{f"{end}__in": ids}) for end in ends), _connector=Q.OR)
+        whole &= ~hit if some[0].exclude else hit
+    return whole
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """The last result of a page: the next page has those that come after it."""
+
+    started_at: datetime
+    id: UUID
+
+    @classmethod
+    def parse(cls, text: str) -> Cursor:
+        """Read what ``str`` has written; raise ValueError for anything else."""
+        moment, _, known = text.partition("_")
+        return cls(parse_time(moment), UUID(known))
+
+    def __str__(self) -> str:
+        return f"{self.started_at:%Y-%m-%dT%H:%M:%S.%fZ}_{self.id}"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A page of results, newest first; ``next`` says where the next one begins, if there is one."""
+
+    results: list[Transfer]
+    next: Cursor | None
+
+
+def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -> Listing:
+    """Return a page of ``rows`` with one SQL query, of which an index gives the order."""
+    if after:
+        # The first condition lets the index begin where the page does.
+        same = Q(started_at=after.started_at, id__lt=after.id)
+        rows = rows.filter(
+            Q(started_at__lte=after.started_at), Q(started_at__lt=after.started_at) | same
+        )
+    ordered = rows.order_by("-started_at", "-id").select_related("profile__mesh", "size_class")
+    found = list(ordered[: count + 1])
+    more = len(found) > count
+    last = found[count - 1] if more else None
+    return Listing(found[:count], Cursor(last.started_at, last.id) if last else None)
+
+
+def rate_of(transfer: Transfer) -> float:
+    """Return the rate in MB/s; NaN for one that is not done."""
+    if transfer.state != Transfer.State.DONE:
+        return np.nan
+    return transfer.bytes / transfer.seconds / MB
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures that seem to have one cause, of which ``example`` is the newest."""
+
+    where: str
+    is_lost: bool
+    count: int
+    first: datetime
+    last: datetime
+    example: Transfer
+
+
+def failures(rows: QuerySet[Transfer]) -> list[Failures]:
+    """Group the failures among ``rows`` by where, and by error without what differs.
+
+    The most frequent groups, with two SQL queries: errors may be long, and only one of each
+    group leaves the database.
+    """
+    failed = rows.exclude(state=Transfer.State.DONE).order_by()
+    grouped = (
+        failed.annotate(cause=cause())
+        .values("error_where", "state", "cause")
+        .annotate(
+            number=Count("id"), first=Min("started_at"), last=Max("started_at"), newest=newest()
+        )
+        .order_by("-number", "-last", "cause")[:MOST_GROUPS]
+    )
+    groups = list(grouped)
+    examples = Transfer.objects.in_bulk([one["newest"] for one in groups])
+    return [
+        Failures(
+            where=one["error_where"],
+            is_lost=one["state"] == Transfer.State.LOST,
+            count=one["number"],
+            first=one["first"],
+            last=one["last"],
+            example=examples[one["newest"]],
+        )
+        for one in groups
+    ]
+
+
+def cause() -> Func:
+    """Return an error without what differs between two of one cause, as an expression."""
+    return Func(
+        Left("error", COMPARED_CHARACTERS),
+        Value("|".join(DIFFERENCES)),
+        Value("…"),
+        Value("g"),
+        function="regexp_replace",
+        output_field=TextField(),
+    )
+
+
+def newest() -> Func:
+    """Return the id of the newest row of a group, as an expression."""
+    ids = ArrayAgg("id", order_by=["-started_at", "-id"])
+    return Func(ids, template="(%(expressions)s)[1]", output_field=UUIDField())
+
+
+def known(result: UUID) -> Transfer | None:
+    """Return one result by its id, wherever in time; one look into the index of each month."""
+    found = Transfer.objects.filter(id=result)
+    return found.select_related(
+        "profile__mesh", "size_class", "source__site", "destination__site"
+    ).first()

@@ -1,0 +1,178 @@
+"""The answer to a question about one link: all that the page of a link shows, of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from matrix import attempts, both_ways, directions, notes, series, upcoming
+from matrix.attempts import Cursor, Failures, Listing, Wanted
+from matrix.both_ways import Results
+from matrix.directions import Direction, Moment
+from matrix.filters import Filter
+from matrix.methods import Measured, methods
+from matrix.places import Links, Place
+from matrix.query import MatrixQuery
+from matrix.series import Cut, Series
+from matrix.snapshot import snapshot
+from sonar.models import Annotation, Downtime, Probe, Schedule, SizeClass, Transfer
+from sonar.windows import Window
+
+RESULTS_PER_PAGE = 50
+# A picture of more is drawn too slowly; medians and bands are of all.
+MOST_POINTS = 5000
+MOST_DOWNTIMES = 50
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about a link. ``only`` leaves one size class, that of the query."""
+
+    source: Place
+    destination: Place
+    query: MatrixQuery
+    only: bool = False
+    after: Cursor | None = None
+
+    @property
+    def ends(self) -> tuple[Place, Place]:
+        return self.source, self.destination
+
+    def wanted(self, window: Window, size_class: int | None) -> Wanted:
+        """Return which results its lists have: those of this direction, lost ones too."""
+        ends = (
+            Filter("source_endpoint", self.source.name),
+            Filter("destination_endpoint", self.destination.name),
+        )
+        every = tuple(Transfer.State.values)
+        return Wanted(window, size_class, (*self.query.filters, *ends), every)
+
+
+@dataclass(frozen=True)
+class OfClass:
+    """One size class in both directions: as numbers, in buckets, and as single results."""
+
+    size: str
+    there: Direction
+    back: Direction
+    results: Results
+    reverse: Results
+
+    def buckets(self, cut: Cut) -> tuple[Series, Series]:
+        there, back = (
+            series.in_buckets(some.started, some.rates, cut)
+            for some in (self.results, self.reverse)
+        )
+        return there, back
+
+
+@dataclass(frozen=True)
+class Between:
+    """The answer. ``classes`` begin with the smallest."""
+
+    question: Question
+    window: Window
+    now: datetime
+    classes: list[OfClass]
+    methods: list[Measured]
+    schedules: list[Schedule]
+    probes: list[Probe]
+    downtimes: list[Downtime]
+    notes: list[Annotation]
+    listing: Listing
+    failures: list[Failures]
+    last: datetime | None
+
+
+def answer(question: Question, now: datetime) -> Between:
+    """Answer with a number of SQL queries that does not depend on the data."""
+    window = question.query.window_at(now)
+    with snapshot():
+        sizes = shown_sizes(question)
+        downtimes = read_downtimes(question.ends, window)
+        planned = upcoming.schedules(question.ends)
+        moment = Moment.at(min(now, window.end), downtimes, question.ends)
+        classes, results = read_classes(question, window, sizes, planned, moment)
+        listed = question.wanted(window, next(iter(sizes)) if question.only else None)
+        rows = listed.rows(question.ends)
+        return Between(
+            question=question,
+            window=window,
+            now=now,
+            classes=classes,
+            methods=methods(results.of_link(*question.ends), sizes),
+            schedules=planned,
+            probes=upcoming.open_probes(question.ends),
+            downtimes=downtimes,
+            notes=notes.on_link(question.source.name, question.destination.name, window),
+            listing=attempts.listing(rows, RESULTS_PER_PAGE, question.after),
+            failures=attempts.failures(rows),
+            last=read_last(question),
+        )
+
+
+def shown_sizes(question: Question) -> dict[int, str]:
+    """Return the size classes by id, smallest first; that of the query if it alone is asked for."""
+    sizes = dict(SizeClass.objects.values_list("id", "name"))
+    only = question.query.size if question.only else ""
+    return {key: name for key, name in sizes.items() if only in ("", name)}
+
+
+def read_downtimes(ends: Sequence[Place], window: Window) -> list[Downtime]:
+    """Return the downtimes of either end, or of its site, that touch the window."""
+    concerned = Q(endpoint__in=[place.id for place in ends])
+    concerned |= Q(site__name__in={place.site for place in ends})
+    # One that begins with the end of the window counts: the matrix is as of that moment.
+    touching = Downtime.objects.filter(
+        concerned, starts_at__lte=window.end, ends_at__gt=window.start
+    )
+    return list(touching.select_related("site", "endpoint")[:MOST_DOWNTIMES])
+
+
+def read_classes(
+    question: Question,
+    window: Window,
+    sizes: dict[int, str],
+    planned: Sequence[Schedule],
+    moment: Moment,
+) -> tuple[list[OfClass], Results]:
+    """Return what each size class has, and all results of the window."""
+    before = Window(window.start - both_ways.USUAL, window.start)
+    filters = question.query.filters
+    found = both_ways.read(question.ends, Window(before.start, window.end), filters)
+    links = Links(tuple(sorted(question.ends, key=lambda place: place.id)))
+    results, earlier = found.during(window), found.during(before)
+    classes = []
+    for size_class, size in sizes.items():
+        promise = upcoming.promises(planned, size_class, links, filters)
+        some = results.of_class(size_class)
+        both = directions.compare(
+            links, some, earlier.of_class(size_class), size=size, promise=promise, moment=moment
+        )
+        classes.append(of_class(question, size, some, both))
+    return classes, results
+
+
+def of_class(
+    question: Question, size: str, results: Results, both: dict[tuple[int, int], Direction]
+) -> OfClass:
+    source, destination = question.ends
+    return OfClass(
+        size=size,
+        there=both[source.id, destination.id],
+        back=both[destination.id, source.id],
+        results=results.of_link(source, destination),
+        reverse=results.of_link(destination, source),
+    )
+
+
+def read_last(question: Question) -> datetime | None:
+    """Return when the newest result of the link started, whenever that was and however made."""
+    of_link = Transfer.objects.filter(
+        source=question.source.id, destination=question.destination.id
+    )
+    newest = of_link.order_by("-started_at").values_list("started_at", flat=True)
+    return newest.first()

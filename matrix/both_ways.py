@@ -1,0 +1,103 @@
+"""All that was measured between two endpoints, in both directions, of every size class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+from django.db.models import Q
+from numpy.typing import NDArray
+
+from matrix.buckets import Span
+from matrix.filters import Filter
+from matrix.places import Place
+from matrix.profiles import PROFILE_FIELDS, condition
+from matrix.statistics import Flags, Integers
+from sonar import binary, segments
+from sonar.models import Profile, Transfer
+from sonar.windows import Window
+
+# What a window is compared with: the four weeks before it.
+USUAL = timedelta(days=28)
+FIELDS = segments.ROW_FIELDS | {"size_class_id": binary.INTEGER, "id": "V16"}
+
+
+@dataclass(frozen=True)
+class Results:
+    """Single results in the order of time, a value of each array for each.
+
+    ``rates`` are in bytes/s, FAILED_RATE for a failed one, ``started`` in Unix ms; ``keys``
+    are link << 32 | bits of the rate, as everywhere in the matrix; ``ids`` are 16 bytes each.
+    """
+
+    started: Integers
+    rates: NDArray[np.float32]
+    keys: NDArray[np.uint64]
+    sizes: Integers
+    profiles: Integers
+    ids: NDArray[np.void]
+
+    def __len__(self) -> int:
+        return len(self.started)
+
+    def taken(self, wanted: Flags | Integers | slice) -> Results:
+        return Results(
+            self.started[wanted],
+            self.rates[wanted],
+            self.keys[wanted],
+            self.sizes[wanted],
+            self.profiles[wanted],
+            self.ids[wanted],
+        )
+
+    def of_class(self, size_class: int) -> Results:
+        return self.taken(self.sizes == size_class)
+
+    def of_link(self, source: Place, destination: Place) -> Results:
+        link = source.id << 16 | destination.id
+        return self.taken((self.keys >> np.uint64(32)) == link)
+
+    def during(self, window: Window) -> Results:
+        span = Span.of(window)
+        return self.taken((self.started >= span.start) & (self.started < span.end))
+
+    @property
+    def ok(self) -> Flags:
+        done: Flags = self.rates >= 0
+        return done
+
+
+def read(ends: Sequence[Place], window: Window, filters: Sequence[Filter]) -> Results:
+    """Read the results between two endpoints, both ways, with one SQL statement.
+
+    Raw rows, which the index on the link finds. Lost ones say nothing about it and are left out.
+    """
+    ids = [place.id for place in ends]
+    transfers = Transfer.objects.filter(
+        source__in=ids,
+        destination__in=ids,
+        started_at__gte=window.start,
+        started_at__lt=window.end,
+        state__in=[Transfer.State.DONE, Transfer.State.FAILED],
+    )
+    if made := condition(filters, PROFILE_FIELDS):
+        transfers = transfers.filter(profile__in=Profile.objects.filter(made).values("id"))
+    judged = transfers.annotate(ok=Q(state=Transfer.State.DONE))
+    return of_rows(binary.columns(judged, FIELDS))
+
+
+def of_rows(rows: NDArray[np.void]) -> Results:
+    rows = rows[np.argsort(rows["started_at"], kind="stable")]
+    rates = segments.rates(rows)
+    links = rows["source_id"].astype(np.uint64) << np.uint64(16)
+    links |= rows["destination_id"].astype(np.uint64)
+    return Results(
+        started=binary.unix_ms(rows["started_at"]),
+        rates=rates,
+        keys=links << np.uint64(32) | rates.view(np.uint32),
+        sizes=rows["size_class_id"].astype(np.int64),
+        profiles=rows["profile_id"].astype(np.int64),
+        ids=rows["id"],
+    )

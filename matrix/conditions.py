@@ -1,0 +1,115 @@
+"""Conditions on the columns of a link table, one for each parameter `<column>.<how>` of a URL.
+
+`<column>.has` is for text, `<column>.is` for a tier, `<column>.min` and `<column>.max` are for a
+number: `source.has=RAL`, `destination.tier.is=1`, `large.size_mean_bytes.min=1GB`.
+Columns are called as in LinkTable.column, and `large.age` besides: seconds since the last result,
+also as `6h`. No parameter of MatrixQuery has a dot in its name, so that none can be mistaken for
+the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from matrix.links import ENDS, LinkTable
+from matrix.statistics import Flags, Floats, Integers
+from sonar.units import parse_duration
+
+TEXTS = tuple(
+    f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")
+)
+NUMBERS = {
+    "mean_mb_s": "MB/s",
+    "std_mb_s": "standard deviation (MB/s)",
+    "size_mean_bytes": "file size",
+    "size_std_bytes": "standard deviation of the file size",
+    "ok": "ok",
+    "failed": "failed",
+    "age": "age of the last result",
+}
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a column must fulfil; ``value`` is the number that ``text`` stands for, if any."""
+
+    column: str
+    how: str
+    text: str
+    value: float = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}.{self.how}"
+
+    def words(self) -> str:
+        of, _, field = self.column.rpartition(".")
+        if (of or field) in ENDS:
+            end = "from" if (of or field) == "source" else "to"
+            attribute = field if of else "endpoint"
+            return f"{end} {attribute} {self.text if self.how == 'is' else f'with “{self.text}”'}"
+        bound = "at least" if self.how == "min" else "at most"
+        return f"{of} {NUMBERS.get(field, field)} {bound} {self.text}".strip()
+
+    def holds(self, table: LinkTable, now: datetime) -> Flags:
+        if self.how == "is":
+            return table.where(self.column, lambda text: text == self.text)
+        if self.how == "has":
+            return table.where(self.column, lambda text: self.text.casefold() in text.casefold())
+        values = numbers(table, self.column, now)
+        # No value is neither at least nor at most anything.
+        return np.asarray(values >= self.value if self.how == "min" else values <= self.value)
+
+
+def numbers(table: LinkTable, column: str, now: datetime) -> Floats | Integers:
+    of, _, field = column.rpartition(".")
+    return now.timestamp() - table.column(f"{of}.last") if field == "age" else table.column(column)
+
+
+def names(sizes: Iterable[str]) -> list[str]:
+    """Name the parameters of all conditions, for these size classes."""
+    measured = ["priority", *(f"{size}.{field}" for size in sizes for field in NUMBERS)]
+    return [
+        *(f"{column}.has" for column in TEXTS),
+        *(f"{end}.tier.is" for end in ENDS),
+        *(f"{column}.{bound}" for column in measured for bound in ("min", "max")),
+    ]
+
+
+def read_number(text: str) -> float:
+    if not re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text, re.ASCII):
+        raise ValueError("a number from 0 on, like 12.5")
+    return float(text)
+
+
+def read_size(text: str) -> float:
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{0,9})?) ?([kMGT]?)B?", text, re.ASCII)
+    if match is None:
+        raise ValueError("a size: write bytes, or a number with kB, MB, GB or TB, like 200MB")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def read_age(text: str) -> float:
+    """Read seconds, or a duration like `6h`."""
+    try:
+        return read_number(text) if text.isdigit() else parse_duration(text).total_seconds()
+    except ValueError:
+        raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
+
+
+READERS: dict[str, Callable[[str], float]] = {
+    "size_mean_bytes": read_size,
+    "size_std_bytes": read_size,
+    "age": read_age,
+}
+
+
+def read_bound(column: str, text: str) -> float:
+    """Read a number as it is written for a column; ValueError says what it should have been."""
+    return READERS.get(column.rpartition(".")[2], read_number)(text)

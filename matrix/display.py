@@ -1,0 +1,189 @@
+"""How a matrix is drawn, beside what is asked: order, focus, colours. Also in the URL."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.datastructures import MultiValueDict
+
+from matrix.cells import STATES
+from matrix.filters import either
+from matrix.forms import BadQueryError, OneOf
+from matrix.grid import unit_of
+from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
+from matrix.plots.scales import LINEAR
+
+ORDERS = ("name", "cloud", "tier", "average", "-average")
+# Not applicable is the background: there is nothing to look at.
+STATES_TO_SEE = tuple(state for state in STATES if state != "not_applicable")
+PARAMETERS = (
+    "order",
+    "transpose",
+    "only",
+    "above",
+    "below",
+    "palette",
+    "low",
+    "high",
+    "wall",
+    "unit",
+)
+BOUNDS = ("above", "below", "low", "high")
+LARGEST = 1e12
+
+
+@dataclass(frozen=True)
+class Display:
+    """How a matrix is drawn.
+
+    Cells whose state is among ``only`` (any, if empty) and whose value lies from ``above`` to
+    ``below`` are in focus. Colours run from ``low`` to ``high``. These four are in the unit of
+    the statistic; None where the data decide.
+    """
+
+    order: str = "name"
+    transpose: bool = False
+    only: tuple[str, ...] = ()
+    above: float | None = None
+    below: float | None = None
+    palette: str = DEFAULT_PALETTE
+    low: float | None = None
+    high: float | None = None
+    wall: bool = False
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Sequence[str]], stat: str) -> Display:
+        """Read the parameters named in PARAMETERS; raise BadQueryError with sentences.
+
+        A form that may change the statistic says in `unit` what its numbers are in: those of
+        another unit are dropped.
+        """
+        given = {name: list(params[name]) for name in PARAMETERS if name in params}
+        if any(unit not in ("", unit_of(stat)) for unit in given.pop("unit", [])):
+            given = {name: texts for name, texts in given.items() if name not in BOUNDS}
+        form = DisplayForm(MultiValueDict(given), stat)
+        if form.errors:
+            raise BadQueryError({name: list(map(str, some)) for name, some in form.errors.items()})
+        return cls._checked(form.cleaned_data)
+
+    @classmethod
+    def _checked(cls, values: Mapping[str, Any]) -> Display:
+        return cls(
+            order=values["order"] or cls.order,
+            transpose=bool(values["transpose"]),
+            only=values["only"],
+            palette=values["palette"] or cls.palette,
+            wall=bool(values["wall"]),
+            **{name: values[name] for name in BOUNDS},
+        )
+
+    def to_params(self) -> dict[str, list[str]]:
+        """Return the URL parameters, defaults left out."""
+        texts = {
+            "order": [self.order],
+            "transpose": ["1"],
+            "only": list(self.only),
+            **{name: [number_text(getattr(self, name))] for name in BOUNDS},
+            "palette": [self.palette],
+            "wall": ["1"],
+        }
+        return {
+            name: texts[name]
+            for name in PARAMETERS
+            if name in texts and getattr(self, name) != getattr(Display, name)
+        }
+
+    @property
+    def focuses(self) -> bool:
+        return bool(self.only) or self.above is not None or self.below is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """Return what differs between displays."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
+
+    def unfocused(self) -> Display:
+        return self.replace(only=(), above=None, below=None)
+
+    def replace(self, **changes: Any) -> Display:  # noqa: ANN401 - fields of several types
+        return dataclasses.replace(self, **changes)
+
+
+def number_text(value: float | None) -> str:
+    """Write a number so that it is read as the same: 12, 0.5."""
+    return "" if value is None else repr(value).removesuffix(".0")
+
+
+class Number(forms.Field):
+    """A number that a statistic can have; a logarithm needs one above 0."""
+
+    def __init__(self, parameter: str, *, positive: bool) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+        self.positive = positive
+
+    def to_python(self, value: str | None) -> float | None:
+        if not (value or "").strip():
+            return None
+        number = number_of(value or "")
+        if number is None or not 0 <= number <= LARGEST or (self.positive and number < 1e-9):
+            start = "above 0" if self.positive else "from 0"
+            raise ValidationError(
+                f"{self.parameter} “{value}” is not a number {start} up to 10¹²: "
+                "write one like 0.5 or 120."
+            )
+        return number
+
+
+def number_of(text: str) -> float | None:
+    try:
+        return float(text) + 0.0  # -0 is 0
+    except ValueError:
+        return None
+
+
+class States(forms.Field):
+    widget = forms.MultipleHiddenInput
+
+    def clean(self, value: list[str] | None) -> tuple[str, ...]:
+        given = [text for text in value or () if text]
+        for text in given:
+            if text not in STATES_TO_SEE:
+                raise ValidationError(f"only “{text}” is not known: use {either(STATES_TO_SEE)}.")
+        return tuple(state for state in STATES_TO_SEE if state in given)
+
+
+class DisplayForm(forms.Form):
+    """The parameters of a Display, checked."""
+
+    def __init__(self, data: MultiValueDict[str, str], stat: str) -> None:
+        super().__init__(data)
+        self.given = data
+        self.fields |= {
+            "order": OneOf("order", ORDERS),
+            "transpose": OneOf("transpose", ("1",)),
+            "only": States(required=False),
+            "above": Number("above", positive=False),
+            "below": Number("below", positive=False),
+            "palette": OneOf("palette", tuple(PALETTES)),
+            "low": Number("low", positive=stat not in LINEAR),
+            "high": Number("high", positive=True),
+            "wall": OneOf("wall", ("1",)),
+        }
+
+    def clean(self) -> dict[str, Any]:
+        for name, texts in self.given.lists():
+            if name != "only" and len(texts) > 1:
+                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+        above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
+        if above is not None and below is not None and above > below:
+            self.add_error("above", "above must not be greater than below.")
+        if low is not None and high is not None and low >= high:
+            self.add_error("low", "low must be less than high.")
+        return self.cleaned_data

@@ -1,0 +1,76 @@
+"""Why tests of some links failed: their errors, grouped by where and by message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.db import connection
+
+from matrix.attempts import COMPARED_CHARACTERS, DIFFERENCES
+from matrix.filters import Filter
+from matrix.profiles import passing
+from sonar.windows import Window
+
+MOST_GROUPS = 10
+# Many hosts of one site are likely to have the same error: node01, node02.
+VARYING = "|".join((*DIFFERENCES, r"(?<=[[:alpha:]])[0-9]+"))
+# By the index on the link, so that it costs what these links have, not what the window has.
+GROUPS = """
+    SELECT error_where, regexp_replace(left(error, %(compared)s), %(varying)s, '…', 'g'),
+           count(*), count(DISTINCT (source_id, destination_id)), min(started_at),
+           max(started_at), (array_agg(id ORDER BY started_at DESC, id))[1],
+           (array_agg(error ORDER BY started_at DESC, id))[1], sum(count(*)) OVER ()
+    FROM unnest(%(sources)s::bigint[], %(destinations)s::bigint[]) AS link (source, destination)
+    JOIN sonar_transfer ON source_id = link.source AND destination_id = link.destination
+    WHERE started_at >= %(start)s AND started_at < %(end)s AND state = 'failed'
+      AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+      AND (%(profiles)s::int[] IS NULL OR profile_id = ANY(%(profiles)s))
+    GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC LIMIT %(most)s
+"""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failed tests of one cause, as far as errors tell; ``error`` is that of the newest."""
+
+    where: str
+    cause: str
+    count: int
+    links: int
+    first: datetime
+    last: datetime
+    newest: UUID
+    error: str
+
+
+def grouped(
+    links: Sequence[tuple[int, int]], size: str, window: Window, filters: Sequence[Filter]
+) -> tuple[list[Failures], int]:
+    """Return the largest groups, and how many failures all groups have. At most two SQL queries.
+
+    ``links`` are the ids of their ends.
+    """
+    if not links:
+        return [], 0
+    allowed = passing(filters)
+    sources, destinations = zip(*links, strict=True)
+    asked: dict[str, Any] = {
+        "compared": COMPARED_CHARACTERS,
+        "varying": VARYING,
+        "sources": list(sources),
+        "destinations": list(destinations),
+        "start": window.start,
+        "end": window.end,
+        "size": size,
+        "profiles": None if allowed is None else np.flatnonzero(allowed).tolist(),
+        "most": MOST_GROUPS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(GROUPS, asked)
+        rows = cursor.fetchall()
+    return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0

@@ -1,0 +1,126 @@
+"""Find sites, endpoints and links by a part of their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from matrix import records
+from matrix.pages.addresses import link_url, site_url
+from matrix.places import Place
+from matrix.query import MatrixQuery
+from matrix.records import Remembered
+from sonar.models import Site
+
+MOST = 20
+# Ends of a link are looked for among so many endpoints each.
+MOST_ENDS = 6
+# Longer than two names and what stands between them.
+LONGEST = 200
+BETWEEN = re.compile(r"\s*(?:->|=>|→)\s*|\s+to\s+", re.IGNORECASE)
+UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something with a page. ``kind`` is `site`, `endpoint` or `link`."""
+
+    kind: str
+    name: str
+    about: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found, the best first; ``more`` says that there is more than is listed."""
+
+    found: tuple[Found, ...]
+    more: bool
+
+    @property
+    def only(self) -> Found | None:
+        return self.found[0] if len(self.found) == 1 else None
+
+
+_sites: Remembered[tuple[Site, ...]] = Remembered(2)
+
+
+def find(text: str) -> Findings:
+    """Search with one SQL query, and two more after a change of the registry."""
+    text = UNFINISHED.sub("", text[:LONGEST].strip())
+    if not text:
+        return Findings((), more=False)
+    versions = records.read_versions()
+    places = records.read_places(versions)
+    sites = _sites.get(versions.registry, lambda: tuple(Site.objects.all()))
+    found = [*named(text, sites, places), *links(text, places)]
+    return Findings(tuple(found[:MOST]), len(found) > MOST)
+
+
+def named(text: str, sites: Iterable[Site], places: Iterable[Place]) -> list[Found]:
+    """Return the sites and endpoints with this in their name; sites go before their endpoints."""
+    ranked = [
+        *((rank(site.name, text), 0, site.name.casefold(), of_site(site)) for site in sites),
+        *((rank(one.name, text), 1, one.name.casefold(), of_endpoint(one)) for one in places),
+    ]
+    return [found() for place, _, _, found in sorted(ranked, key=first_three) if place < NOT_FOUND]
+
+
+def first_three(ranked: tuple[int, int, str, Callable[[], Found]]) -> tuple[int, int, str]:
+    return ranked[:3]
+
+
+NOT_FOUND = 3
+
+
+def rank(name: str, text: str) -> int:
+    """Put the same name before one that begins so, and that before one that has it inside."""
+    name, text = name.casefold(), text.casefold()
+    if name == text:
+        return 0
+    if name.startswith(text):
+        return 1
+    return 2 if text in name else NOT_FOUND
+
+
+def of_site(site: Site) -> Callable[[], Found]:
+    cloud = f", cloud {site.cloud}" if site.cloud else ""
+    about = f"Tier {site.tier} site{cloud}"
+    return lambda: Found("site", site.name, about, site_url(site.name, MatrixQuery()))
+
+
+def of_endpoint(place: Place) -> Callable[[], Found]:
+    retired = "retired " if place.retired else ""
+    url = f"/?endpoint={place.name}"
+    return lambda: Found("endpoint", place.name, f"{retired}endpoint of {place.site}", url)
+
+
+def links(text: str, places: Iterable[Place]) -> list[Found]:
+    """Read `A to B`, `A -> B` or `A B`; the last may be meant either way."""
+    parts = BETWEEN.split(text.removeprefix("from "), maxsplit=1)
+    directed = len(parts) == 2
+    ends = parts if directed else text.split(maxsplit=1)
+    if len(ends) < 2 or not all(ends):
+        return []
+    one, other = (ends_with(part, places) for part in ends)
+    pairs = [*product(one, other), *(() if directed else product(other, one))]
+    return [of_link(*pair) for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+
+
+def ends_with(text: str, places: Iterable[Place]) -> list[Place]:
+    """Return the endpoints with this in their own name or their site's; in use ones first."""
+    ranked = [
+        (min(rank(place.name, text), rank(place.site, text)), place.retired, place.name, place)
+        for place in places
+    ]
+    found = sorted((one for one in ranked if one[0] < NOT_FOUND), key=lambda one: one[:3])
+    return [place for *_, place in found[:MOST_ENDS]]
+
+
+def of_link(source: Place, destination: Place) -> Found:
+    name = f"{source.name} → {destination.name}"
+    url = link_url(source.name, destination.name, MatrixQuery())
+    return Found("link", name, f"link from {source.site} to {destination.site}", url)

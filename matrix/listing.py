@@ -1,0 +1,217 @@
+"""How a link table is searched, narrowed, ordered and turned page by page.
+
+The parameters are `search` (every word must be in some attribute of one of the ends), `ordering`
+(a column, with `-` in front for the greatest first), `page`, `per_page`, and those of
+matrix/conditions.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+
+from matrix import conditions
+from matrix.conditions import Condition
+from matrix.filters import either
+from matrix.forms import BadQueryError, OneOf
+from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable
+from matrix.query import MatrixQuery
+from matrix.statistics import Integers
+
+PER_PAGE = (25, 50, 100, 250, 1000)
+LONGEST_TEXT = 200
+TIERS = ("0", "1", "2", "3")
+# Of the size class that the query asks for.
+SHORT = {"min_mb_s": "mean_mb_s.min", "max_mb_s": "mean_mb_s.max", "max_age": "age.max"}
+
+Params = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which rows of a table are shown, and in what order."""
+
+    ordering: str = "source"
+    search: str = ""
+    conditions: tuple[Condition, ...] = ()
+    page: int = 1
+    per_page: int = 50
+
+    def params(self) -> Params:
+        """Return the URL parameters, defaults left out."""
+        turning = {"page": self.page, "per_page": self.per_page}
+        changed = {one: at for one, at in turning.items() if at != getattr(Listing, one)}
+        return self.choosing() | {name: [str(value)] for name, value in changed.items()}
+
+    def choosing(self) -> Params:
+        """Return the parameters that say which links are shown, and in what order."""
+        named = {"search": self.search, "ordering": self.ordering}
+        changed = {one: text for one, text in named.items() if text != getattr(Listing, one)}
+        changed |= {one.name: one.text for one in self.conditions}
+        return {name: [text] for name, text in changed.items()}
+
+    def replace(self, **changes: Any) -> Self:  # noqa: ANN401 - any of the fields
+        """Return the same listing with something changed, from its first page on."""
+        return dataclasses.replace(self, **{"page": 1, **changes})
+
+    def without(self, dropped: Condition) -> Self:
+        return self.replace(conditions=tuple(one for one in self.conditions if one != dropped))
+
+    def text(self, parameter: str) -> str:
+        """Return what a condition was given as, or nothing."""
+        return next((one.text for one in self.conditions if one.name == parameter), "")
+
+    @property
+    def column(self) -> str:
+        return self.ordering.removeprefix("-")
+
+    @property
+    def descending(self) -> bool:
+        return self.ordering.startswith("-")
+
+    @property
+    def narrows(self) -> bool:
+        return bool(self.search or self.conditions)
+
+    def rows(self, table: LinkTable, now: datetime) -> Integers:
+        """Return the rows of the table that are shown, in their order."""
+        shown = table.searched(self.search)
+        for condition in self.conditions:
+            shown &= condition.holds(table, now)
+        return table.order(self.column, descending=self.descending, among=shown)
+
+
+def read(
+    params: QueryDict, sizes: Sequence[str], also: Iterable[str] = ()
+) -> tuple[MatrixQuery, Listing]:
+    """Read what a URL asks for: which results, and which links of the table.
+
+    ``sizes`` are the names of all size classes; parameters named in ``also`` belong to the
+    caller. Raises BadQueryError with sentences by parameter.
+    """
+    own = parameters(sizes)
+    query = MatrixQuery.from_params(params, also=(*own, *also))
+    given = {name: texts for name, texts in params.lists() if name in own and any(texts)}
+    for short, name in SHORT.items():
+        if short in given:
+            given.setdefault(f"{query.size}.{name}", []).extend(given.pop(short))
+    form = ListingForm(given, sizes)
+    if form.errors:
+        raise BadQueryError({name: list(map(str, some)) for name, some in form.errors.items()})
+    return query, form.listing()
+
+
+def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
+    """Name all parameters of a listing."""
+    turning = ("search", "ordering", "page", "per_page")
+    return (*turning, *SHORT, *conditions.names(sizes))
+
+
+def orderings(sizes: Iterable[str]) -> list[str]:
+    """Name the columns that a table can be ordered by."""
+    places = [f"{end}.{name}" for end in ENDS for name in ATTRIBUTES if name != "name"]
+    return [*ENDS, *places, "priority", *(f"{size}.{name}" for size in sizes for name in COLUMNS)]
+
+
+class ListingForm(forms.Form):
+    """The parameters of a listing, checked; each is given once."""
+
+    def __init__(self, given: Mapping[str, Sequence[str]], sizes: Sequence[str]) -> None:
+        super().__init__({name: texts[-1] for name, texts in given.items()})
+        self.given = given
+        self.fields |= {
+            "search": Text("search"),
+            "ordering": Ordering("ordering", orderings(sizes)),
+            "page": PageNumber("page"),
+            "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
+            **{name: field_for(name) for name in conditions.names(sizes) if name in given},
+        }
+
+    def clean(self) -> dict[str, Any]:
+        for name, texts in self.given.items():
+            if len(texts) > 1:
+                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+        return self.cleaned_data
+
+    def listing(self) -> Listing:
+        found = self.cleaned_data
+        return Listing(
+            ordering=found["ordering"] or Listing.ordering,
+            search=found["search"],
+            conditions=tuple(one for one in found.values() if isinstance(one, Condition)),
+            page=found["page"],
+            per_page=int(found["per_page"] or Listing.per_page),
+        )
+
+
+class Named(forms.Field):
+    """A field that says its parameter's name in its sentences."""
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+
+    def wrong(self, text: str, allowed: str) -> ValidationError:
+        return ValidationError(f"{self.parameter} “{text}” is not {allowed}.")
+
+
+class Text(Named):
+    def to_python(self, value: str | None) -> Any:  # noqa: ANN401 - text here, more in Has
+        text = " ".join((value or "").split())
+        if len(text) > LONGEST_TEXT or not text.isprintable():
+            raise self.wrong(text[:20], f"at most {LONGEST_TEXT} printable characters")
+        return text
+
+
+class Ordering(OneOf):
+    def __init__(self, parameter: str, columns: Sequence[str]) -> None:
+        super().__init__(parameter, columns)
+        self.choices = [(f"{sign}{name}", name) for name in columns for sign in ("", "-")]
+        self.error_messages["invalid_choice"] += " Put - in front for the greatest first."
+
+
+class PageNumber(Named):
+    def to_python(self, value: str | None) -> int:
+        text = value or "1"
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
+            raise self.wrong(text, "a whole number from 1 on")
+        return int(text)
+
+
+class Has(Text):
+    def to_python(self, value: str | None) -> Condition | None:
+        column, _, how = self.parameter.rpartition(".")
+        text = super().to_python(value)
+        return Condition(column, how, text) if text else None
+
+
+class Is(Named):
+    def to_python(self, value: str | None) -> Condition | None:
+        column, _, how = self.parameter.rpartition(".")
+        if value and value not in TIERS:
+            raise self.wrong(value, f"a tier: use {either(TIERS)}")
+        return Condition(column, how, value) if value else None
+
+
+class Bound(Named):
+    def to_python(self, value: str | None) -> Condition | None:
+        column, _, how = self.parameter.rpartition(".")
+        text = (value or "").strip()
+        try:
+            number = conditions.read_bound(column, text) if text else 0
+        except ValueError as error:
+            raise self.wrong(text, str(error)) from None
+        return Condition(column, how, text, number) if text else None
+
+
+def field_for(parameter: str) -> forms.Field:
+    kinds: dict[str, type[Named]] = {"has": Has, "is": Is}
+    return kinds.get(parameter.rpartition(".")[2], Bound)(parameter)

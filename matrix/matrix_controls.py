@@ -1,0 +1,205 @@
+"""The controls of the matrix page: links and GET forms that change its URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from matrix import records
+from matrix.controls import (
+    Bounds,
+    Choice,
+    Select,
+    bounds_of,
+    kept,
+    select,
+    size_choices,
+    window_choices,
+)
+from matrix.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
+from matrix.filters import ATTRIBUTES, PROFILE_FILTERS
+from matrix.forms import GROUPINGS, STATS
+from matrix.grid import Grid
+from matrix.places import Place
+from matrix.plots.palettes import PALETTE_LABELS, PALETTES
+from matrix.records import Versions
+from matrix.ways import Ways
+from sonar.models import Mesh
+
+if TYPE_CHECKING:  # the page imports this module
+    from matrix.pages.matrix import MatrixPage
+
+ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
+ENDS = {"either": "from or to", "source": "from", "destination": "to"}
+FILTER_LABELS = {"ip_version": "IP version"}
+
+
+@dataclass(frozen=True)
+class StateBox:
+    """A check box of a state, with how many cells have it."""
+
+    name: str
+    label: str
+    checked: bool
+    count: int
+
+
+@dataclass(frozen=True)
+class Focus:
+    """The form that shows only some cells; ``clear`` is the address without it, if it is on."""
+
+    states: list[StateBox]
+    above: str
+    below: str
+    unit: str
+    clear: str
+    kept: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Colours:
+    palette: Select
+    low: str
+    high: str
+    unit: str
+    kept: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class AddFilter:
+    """The form that adds a filter; ``known`` has the values in use by attribute."""
+
+    ends: Select
+    attributes: Select
+    known: list[tuple[str, list[str]]]
+    kept: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Controls:
+    """``selects`` are one form, with ``kept`` as its hidden fields; ``clear`` may be empty."""
+
+    sizes: list[Choice]
+    windows: list[Choice]
+    bounds: Bounds
+    chips: list[Choice]
+    selects: list[Select]
+    kept: list[tuple[str, str]]
+    focus: Focus
+    colours: Colours
+    filters: AddFilter
+    transpose: Choice
+    wall: Choice
+    clear: str
+
+
+def controls_for(page: MatrixPage, grid: Grid, ways: Ways) -> Controls:
+    """Build the controls of a page that shows this grid. Two SQL queries."""
+    query, display = page.query, page.display
+    transposed = display.replace(transpose=not display.transpose)
+    clear = page.asking(query.replace(filters=())).displaying(display.unfocused()).url()
+    return Controls(
+        sizes=size_choices(page),
+        windows=window_choices(page),
+        bounds=bounds_of(page, grid.window),
+        chips=chips(page, grid),
+        selects=[
+            select("stat", "statistic", STATS, query.stat),
+            select("rows", "rows", GROUPINGS, query.rows),
+            select("columns", "columns", GROUPINGS, query.columns),
+            select("order", "order", ORDERS, display.order, ORDER_LABELS),
+        ],
+        kept=kept_with_unit(page, grid, ("stat", "rows", "columns", "order")),
+        focus=focus(page, grid),
+        colours=colours(page, grid),
+        filters=add_filter(page, grid, ways),
+        transpose=Choice("transpose", page.displaying(transposed).url(), display.transpose),
+        wall=wall(page),
+        clear=clear if query.filters or display.focuses else "",
+    )
+
+
+def wall(page: MatrixPage) -> Choice:
+    on = page.display.wall
+    url = page.displaying(page.display.replace(wall=not on)).url()
+    return Choice("leave the wall" if on else "wall", url, on)
+
+
+def chips(page: MatrixPage, grid: Grid) -> list[Choice]:
+    """Return what narrows the view, each with the address of the view without it."""
+    query = page.query
+    filters = [
+        Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
+    ]
+    focused = [
+        Choice(words, page.displaying(without).url(), True)
+        for words, without in focus_parts(page.display, grid.unit)
+    ]
+    return filters + focused
+
+
+def focus_parts(display: Display, unit: str) -> Iterable[tuple[str, Display]]:
+    for state in display.only:
+        others = tuple(one for one in display.only if one != state)
+        yield f"show {state}", display.replace(only=others)
+    if display.above is not None:
+        yield f"show ≥ {number_text(display.above)} {unit}", display.replace(above=None)
+    if display.below is not None:
+        yield f"show ≤ {number_text(display.below)} {unit}", display.replace(below=None)
+
+
+def focus(page: MatrixPage, grid: Grid) -> Focus:
+    display, counts = page.display, grid.states()
+    return Focus(
+        states=[
+            StateBox(state, state, state in display.only, counts[state]) for state in STATES_TO_SEE
+        ],
+        above=number_text(display.above),
+        below=number_text(display.below),
+        unit=grid.unit,
+        clear=page.displaying(display.unfocused()).url() if display.focuses else "",
+        kept=kept_with_unit(page, grid, ("only", "above", "below")),
+    )
+
+
+def colours(page: MatrixPage, grid: Grid) -> Colours:
+    display = page.display
+    return Colours(
+        palette=select("palette", "palette", PALETTES, display.palette, PALETTE_LABELS),
+        low=number_text(display.low),
+        high=number_text(display.high),
+        unit=grid.unit,
+        kept=kept_with_unit(page, grid, ("palette", "low", "high")),
+    )
+
+
+def kept_with_unit(page: MatrixPage, grid: Grid, but: Iterable[str]) -> list[tuple[str, str]]:
+    """Return hidden fields that also say what the numbers of the display are in, if any."""
+    has_bounds = any(getattr(page.display, name) is not None for name in BOUNDS)
+    return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
+
+
+def add_filter(page: MatrixPage, grid: Grid, ways: Ways) -> AddFilter:
+    names = (*ATTRIBUTES, *PROFILE_FILTERS)
+    return AddFilter(
+        ends=select("filter_end", "end", ENDS, "either", ENDS),
+        attributes=select("filter_on", "of", names, names[0], FILTER_LABELS),
+        known=known_values(grid, ways),
+        kept=kept(page, ()),
+    )
+
+
+def known_values(grid: Grid, ways: Ways) -> list[tuple[str, list[str]]]:
+    """Return the values in use of what can be filtered by. One SQL query."""
+    places = records.read_places(Versions(*grid.version.split("-")[:2]))
+    meshes = list(Mesh.objects.values_list("name", flat=True))
+    known = {name: values_of(places, name) for name in ATTRIBUTES}
+    known |= {name: ways.values(name) for name in PROFILE_FILTERS} | {"mesh": meshes}
+    return list(known.items())
+
+
+def values_of(places: Iterable[Place], attribute: str) -> list[str]:
+    name = "name" if attribute == "endpoint" else attribute
+    values = {str(getattr(place, name)) for place in places}
+    return sorted(values - {""}, key=str.casefold)

@@ -1,0 +1,194 @@
+"""What the reader of a matrix must know before the cells: an empty grid explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from matrix import records
+from matrix.arrangement import Arrangement
+from matrix.cells import STALE, STALE_AFTER_INTERVALS
+from matrix.display import Display
+from matrix.filters import either
+from matrix.grid import Grid
+from matrix.notices import (
+    Notice,
+    Work,
+    no_endpoints,
+    no_planner,
+    no_workers,
+    overdue_since,
+    pooled,
+)
+from matrix.openings import ordered_table
+from matrix.query import MatrixQuery
+from matrix.ways import Ways
+from sonar.models import Endpoint
+from sonar.units import format_age, format_count
+from sonar.windows import format_moment
+
+
+@dataclass(frozen=True)
+class View:
+    """What is drawn; ``address`` is the address of a matrix with this question and display."""
+
+    arrangement: Arrangement
+    address: Callable[[MatrixQuery, Display], str]
+
+    @property
+    def grid(self) -> Grid:
+        return self.arrangement.grid
+
+    def asking(self, query: MatrixQuery) -> str:
+        return self.address(query, self.arrangement.display)
+
+    def unfocused(self) -> str:
+        return self.address(self.grid.query, self.arrangement.display.unfocused())
+
+
+def notices_for(view: View, ways: Ways, now: datetime) -> list[Notice]:
+    """Return the notices, most serious first.
+
+    Two SQL queries, and one more where there are no results.
+    """
+    if not view.grid.sources:
+        return [why_nothing(view)]
+    work = Work.read(view.grid.query.size)
+    found = [
+        no_workers(work, now),
+        no_planner(work, overdue_since(now), now),
+        *about_results(view, work),
+        about_focus(view),
+        pooled(view.grid.query, view.asking, ways) if view.grid.cells.ok.any() else None,
+    ]
+    return [one for one in found if one]
+
+
+def why_nothing(view: View) -> Notice:
+    """Say why there are no rows and columns. Up to two SQL queries."""
+    count = Endpoint.objects.filter(retired_at=None).count()
+    if not count:
+        return no_endpoints()
+    return nothing_matches(view) if view.grid.query.filters else no_mesh(view.grid, count)
+
+
+def no_mesh(grid: Grid, count: int) -> Notice:
+    return Notice(
+        "no-mesh",
+        f"No mesh tests links with {grid.query.size} files.",
+        f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval for "
+        f"this size class, and nothing was recorded in this window. {last_result(grid)}",
+        (("An administrator can add a mesh in the admin", "/admin/sonar/mesh/"),),
+    )
+
+
+def nothing_matches(view: View) -> Notice:
+    without = view.asking(view.grid.query.replace(filters=()))
+    return Notice(
+        "nothing-matches",
+        "No link matches these filters.",
+        "No scheduled link and no result in this window passes all of them.",
+        (("Show the matrix without filters", without),),
+    )
+
+
+def about_focus(view: View) -> Notice | None:
+    """Say what is left out; in plain view if that is everything."""
+    display = view.arrangement.display
+    if not display.focuses:
+        return None
+    links = (("Show all cells", view.unfocused()),)
+    if view.arrangement.rows.groups:
+        sentence = "Means are of all measured cells of a row or column."
+        return Notice("focused", "Only cells in focus are drawn.", sentence, links, quiet=True)
+    return Notice(
+        "unfocused",
+        "No cell is in focus.",
+        f"None of the {format_count(view.grid.cells.state.size)} cells is "
+        f"{focus_words(display, view.grid.unit)}.",
+        links,
+    )
+
+
+def focus_words(display: Display, unit: str) -> str:
+    """Say what is in focus: `failed or stale, and at least 5 MB/s`."""
+    parts = [either(display.only)] if display.only else []
+    if display.above is not None:
+        parts.append(f"at least {display.above:g} {unit}")
+    if display.below is not None:
+        parts.append(f"at most {display.below:g} {unit}")
+    return ", and ".join(parts)
+
+
+def about_results(view: View, work: Work) -> Iterator[Notice]:
+    """Say what is wrong with the results: none, only failed ones, or none any more."""
+    grid = view.grid
+    if not (grid.cells.ok.any() or grid.cells.failed.any()):
+        yield no_results(view, work)
+        return
+    if stopped := data_stopped(grid):
+        yield stopped
+    if not grid.cells.ok.any():
+        yield all_failed(grid)
+
+
+def no_results(view: View, work: Work) -> Notice:
+    """Say what is on its way where all cells are bare."""
+    under_way = (
+        f"{format_count(work.running_of_size)} tests of this size are running, "
+        f"{format_count(work.queued_of_size)} queued."
+        if work.running_of_size or work.queued_of_size
+        else "No test of this size is running or queued just now."
+    )
+    longer = view.grid.query.replace(window="90d")
+    return Notice(
+        "no-results",
+        "No results in this window yet.",
+        f"{last_result(view.grid)} {under_way}",
+        () if longer == view.grid.query else (("Show the last 90 days", view.asking(longer)),),
+    )
+
+
+def last_result(grid: Grid) -> str:
+    last = records.read_last(grid.query.size)
+    if last is None:
+        return f"There has never been a result with {grid.query.size} files."
+    age = format_age(grid.moment - last)
+    return f"The last result with {grid.query.size} files was {age}, at {format_moment(last)}."
+
+
+def all_failed(grid: Grid) -> Notice:
+    tests, links = int(grid.cells.failed.sum()), int((grid.cells.failed > 0).sum())
+    most_failures = ordered_table(grid.query, f"-{grid.query.size}.failed")
+    return Notice(
+        "all-failed",
+        "Every test in this window failed.",
+        f"{format_count(tests)} tests ran in {format_count(links)} cells and none succeeded. "
+        "The page of a link has its errors, by where they happened.",
+        (("Show the links with most failures", most_failures),),
+    )
+
+
+def data_stopped(grid: Grid) -> Notice | None:
+    """Say so if the newest result is older than the meshes promise, in a window up to now."""
+    newest = float(np.nanmax(grid.cells.last))
+    age = grid.moment.timestamp() - newest
+    is_past = grid.moment >= grid.window.end
+    is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise
+    if is_past or not is_late or not (grid.cells.state == STALE).any():
+        return None
+    last = datetime.fromtimestamp(int(newest), UTC)
+    return Notice(
+        "stopped",
+        f"Data stopped coming at {format_moment(last)}.",
+        f"The newest result here is {interval(age)} old, and a mesh promises one "
+        f"every {interval(grid.shortest_promise)}. What is shown was measured before.",
+        (("An administrator can look at what is queued and running", "/admin/sonar/probe/"),),
+    )
+
+
+def interval(seconds: float) -> str:
+    return format_age(timedelta(seconds=seconds)).removesuffix(" ago")

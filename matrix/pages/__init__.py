@@ -1,0 +1,1 @@
+"""What each page is: the question in its URL, and what its template shows."""

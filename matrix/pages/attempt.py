@@ -1,0 +1,78 @@
+"""How a single result, or a test that has not ended, stands on a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from matrix.attempts import rate_of
+from matrix.plots.labels import cut
+from sonar.models import Probe, Profile, Transfer
+from sonar.units import format_age, format_bytes, three_digits
+
+LONGEST_ERROR, LONGEST_HOVER = 90, 1000
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One line in a list of results. ``rate`` in MB/s, NaN unless it is done."""
+
+    transfer: Transfer
+    rate: float
+    error: str
+    hover: str
+
+    @classmethod
+    def of(cls, transfer: Transfer) -> Attempt:
+        one_line = " ".join(transfer.error.split())
+        return cls(
+            transfer,
+            rate_of(transfer),
+            error=cut(one_line, LONGEST_ERROR),
+            hover=transfer.error[:LONGEST_HOVER],
+        )
+
+    @property
+    def why_no_rate(self) -> str:
+        if self.transfer.state == Transfer.State.LOST:
+            return "lost: its worker died, so there is no rate"
+        return "failed: it has no rate"
+
+    @property
+    def seconds(self) -> str:
+        return three_digits(self.transfer.seconds)
+
+    @property
+    def way(self) -> str:
+        return way_words(self.transfer.profile)
+
+
+def way_words(profile: Profile) -> str:
+    """Say how a result was measured: `http-tpc, 4 streams, IPv6`."""
+    streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
+    address = f", IPv{profile.ip_version}" if profile.ip_version else ""
+    return f"{profile.mover}, {streams}{address}"
+
+
+def progress_words(probe: Probe) -> str:
+    """Say how far a running test is; nothing for one that is queued."""
+    if probe.state != Probe.State.RUNNING:
+        return ""
+    share = f"{100 * probe.progress_bytes / probe.bytes:.0f} %"
+    return f"{format_bytes(probe.progress_bytes)} of {format_bytes(probe.bytes)} ({share})"
+
+
+def until_words(moment: datetime, now: datetime) -> str:
+    """Say when something is to come, or since when it is overdue."""
+    if moment > now:
+        return f"in {format_age(moment - now).removesuffix(' ago')}".replace("in just now", "now")
+    if now - moment < timedelta(minutes=1):
+        return "now"
+    return f"overdue since {format_age(now - moment).removesuffix(' ago')}"
+
+
+def every_words(seconds: int) -> str:
+    """Write an interval without rounding it: `every 90 min`."""
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    unit, factor = next((unit, factor) for unit, factor in units if seconds % factor == 0)
+    return f"every {seconds // factor} {unit}"

@@ -1,0 +1,38 @@
+"""GET /cells/: the numbers of the matrix page's cells, which its script fetches behind it."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from matrix import cells_file, grid
+from matrix.api.compression import ARRAYS
+from matrix.api.formats import ErrorsInJson
+from matrix.arrangement import arrange
+from matrix.pages.matrix import MatrixPage
+
+
+class CellsView(APIView):
+    """Has the parameters of the matrix page; errors are answered in JSON."""
+
+    content_negotiation_class = ErrorsInJson
+
+    def get(self, request: Request) -> HttpResponseBase:
+        page = MatrixPage.read(request.query_params)
+        now = timezone.now()
+        version = grid.version(page.query, now)
+        etag = quote_etag(f"{version}-{page.display.fingerprint}")
+        response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+        if response is None:
+            answer = grid.build(page.query, now, version, extras=("median",))
+            content = cells_file.encode(arrange(answer, page.display))
+            response = HttpResponse(content, content_type=ARRAYS)
+        response["ETag"] = etag
+        response["Cache-Control"] = "private, no-cache"
+        response["Vary"] = "Cookie"
+        return response

@@ -1,0 +1,308 @@
+"""The columns of the table page, and how a link's values are written in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import django_tables2 as tables
+from django_tables2.data import TableData
+
+from matrix.cells import STALE_AFTER_INTERVALS
+from matrix.links import LinkTable
+from matrix.pages.addresses import link_url
+from matrix.places import Place
+from matrix.query import MatrixQuery
+from matrix.statistics import Integers
+from sonar.units import DASH, format_age, format_bytes, format_count, three_digits
+from sonar.windows import format_moment
+
+
+class Values(NamedTuple):
+    """What a link has in one size class: see links.OfClass."""
+
+    mean_mb_s: float
+    std_mb_s: float
+    size_mean_bytes: float
+    size_std_bytes: float
+    ok: int
+    failed: int
+    last: float
+    every: float
+
+
+@dataclass(frozen=True)
+class Row:
+    source: Place
+    destination: Place
+    priority: float
+    classes: dict[str, Values]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the cells of all rows are written with.
+
+    ``moment`` is what ages are counted from; ``marks`` says whether simulated endpoints are
+    marked one by one, as where others stand beside them.
+    """
+
+    query: MatrixQuery
+    moment: datetime
+    marks: bool
+
+
+class Cell(NamedTuple):
+    """Text, what it says on hover, its look, where it leads to, and small words behind it."""
+
+    text: str
+    title: str = ""
+    look: str = ""
+    url: str = ""
+    marks: tuple[str, ...] = ()
+
+
+class Sort(NamedTuple):
+    """A title in the head of a column, which orders the table."""
+
+    title: str
+    words: str
+    ordering: str
+
+
+class Filter(NamedTuple):
+    """A field below the head of a column: a parameter of the listing."""
+
+    name: str
+    label: str
+    hint: str = ""
+
+
+class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
+    """A column of cells. ``group`` stands above it, ``filters`` are parameters below it.
+
+    ``place`` says whether it opens a group, or stays in sight when the table is scrolled.
+    """
+
+    empty_values = ()
+    group = ""
+    place = ""
+    look = ""
+    greatest_first = False
+
+    def __init__(self, context: Context, title: str, words: str, ordering: str) -> None:
+        super().__init__(title, accessor="source")
+        self.context = context
+        self.sorts = [Sort(title, words, ordering)]
+        self.filters: tuple[Filter, ...] = ()
+
+    def render(self, record: Row) -> Cell:
+        return self.cell(record)
+
+    def cell(self, row: Row) -> Cell:
+        raise NotImplementedError
+
+
+class Priority(LinkColumn):
+    look = "number"
+    greatest_first = True
+
+    def __init__(self, context: Context) -> None:
+        words = "highest priority of the meshes that test the link"
+        super().__init__(context, "priority", words, "priority")
+        self.filters = bounds("priority", "priority")
+
+    def cell(self, row: Row) -> Cell:
+        if math.isnan(row.priority):
+            return Cell(DASH, "no mesh tests this link", self.look)
+        return Cell(f"{row.priority:.0f}", look=self.look)
+
+
+class EndColumn(LinkColumn):
+    def __init__(self, context: Context, end: str, attribute: str) -> None:
+        name = end if attribute == "endpoint" else f"{end}.{attribute}"
+        super().__init__(context, attribute, f"{attribute} of the {end}", name)
+        self.end, self.attribute = end, attribute
+        self.group = "from (source)" if end == "source" else "to (destination)"
+        if attribute == "endpoint":
+            self.place = "frozen" if end == "source" else "opens"
+        how, words = ("is", "") if attribute == "tier" else ("has", " contains")
+        self.filters = (Filter(f"{name}.{how}", f"{attribute} of the {end}{words}"),)
+
+    def cell(self, row: Row) -> Cell:
+        place: Place = getattr(row, self.end)
+        if self.attribute != "endpoint":
+            value = getattr(place, self.attribute)
+            return Cell(str(value)) if value != "" else Cell(DASH, f"no {self.attribute} is known")
+        title = f"{row.source.name} → {row.destination.name}, site {place.site}"
+        url = link_url(row.source.name, row.destination.name, self.context.query)
+        return Cell(place.name, title, "endpoint", url, tuple(self.marks(place)))
+
+    def marks(self, place: Place) -> Iterator[str]:
+        if place.simulated and self.context.marks:
+            yield "simulated"
+        if place.retired:
+            yield "retired"
+
+
+class OfSize(LinkColumn):
+    """A column of a size class."""
+
+    look = "number"
+    greatest_first = True
+    field = ""
+    title = ""
+    explained = ""
+
+    def __init__(self, context: Context, size: str) -> None:
+        words = f"{size} files: {self.explained}"
+        super().__init__(context, self.title, words, f"{size}.{self.field}")
+        self.size = size
+        self.group = f"{size} files"
+        self.filters = bounds(f"{size}.{self.field}", f"{size} {self.title}")
+
+    def cell(self, row: Row) -> Cell:
+        values = row.classes[self.size]
+        if values.ok + values.failed == 0:
+            return Cell(DASH, self.why_none(values), self.look)
+        return self.of(values)
+
+    def why_none(self, values: Values) -> str:
+        if math.isinf(values.every):
+            return f"not tested with {self.size} files, and no result in this window"
+        return "no result in this window"
+
+    def of(self, values: Values) -> Cell:
+        """Write the values of a link that has results."""
+        raise NotImplementedError
+
+    def age(self, values: Values) -> timedelta:
+        return self.context.moment - datetime.fromtimestamp(values.last, UTC)
+
+    def why_not_ok(self, values: Values) -> str:
+        if values.failed == 1:
+            return f"the only result failed; {self.last(values)}"
+        return f"all {format_count(values.failed)} results failed; {self.last(values)}"
+
+    def last(self, values: Values) -> str:
+        started = format_moment(datetime.fromtimestamp(values.last, UTC))
+        return f"last result {format_age(self.age(values))}, {started}"
+
+
+class Rate(OfSize):
+    field, title, place = "mean_mb_s", "MB/s", "opens"
+    explained = "mean rate of single transfers ± standard deviation"
+
+    def of(self, values: Values) -> Cell:
+        if values.ok == 0:
+            return Cell(DASH, self.why_not_ok(values), f"{self.look} failed", marks=("failed",))
+        mean, spread = three_digits(values.mean_mb_s), spread_of(values)
+        count = f"(n = {format_count(values.ok)})"
+        title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
+        if self.age(values).total_seconds() <= STALE_AFTER_INTERVALS * values.every:
+            return Cell(mean, title, self.look, marks=spread)
+        title += ", older than its mesh promises"
+        return Cell(mean, title, f"{self.look} stale", marks=(*spread, "stale"))
+
+
+def spread_of(values: Values) -> tuple[str, ...]:
+    return (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
+
+
+class Size(OfSize):
+    field, title, explained = "size_mean_bytes", "size", "mean size of the files that arrived"
+
+    def of(self, values: Values) -> Cell:
+        if values.ok == 0:
+            return Cell(DASH, "no file arrived", self.look)
+        spread = f"± {format_bytes(values.size_std_bytes)}" if values.size_std_bytes > 0 else ""
+        return Cell(format_bytes(values.size_mean_bytes), spread, self.look)
+
+
+class Count(OfSize):
+    field, title, explained = "ok", "n", "number of results that were ok"
+
+    def __init__(self, context: Context, size: str) -> None:
+        super().__init__(context, size)
+        failed = f"{size}.failed"
+        self.sorts.append(Sort("(failed)", f"{size} files: number of results that failed", failed))
+        ok, _ = self.filters
+        self.filters = (ok, Filter(f"{failed}.min", f"{size} failed at least", "failed ≥"))
+
+    def of(self, values: Values) -> Cell:
+        failed = (f"({format_count(values.failed)} failed)",) if values.failed else ()
+        look = f"{self.look} some" if failed else self.look
+        return Cell(format_count(values.ok), self.last(values), look, marks=failed)
+
+
+def bounds(column: str, words: str) -> tuple[Filter, ...]:
+    least = Filter(f"{column}.min", f"{words} at least", "≥")
+    return least, Filter(f"{column}.max", f"{words} at most", "≤")
+
+
+def columns(context: Context, sizes: Sequence[str]) -> list[tuple[str, LinkColumn]]:
+    """Return the columns, each with its name in an ordering."""
+    found: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
+    for end in ("source", "destination"):
+        found += [(end, EndColumn(context, end, "endpoint"))]
+        found += [(f"{end}.{name}", EndColumn(context, end, name)) for name in ("cloud", "tier")]
+    for size in sizes:
+        kinds: tuple[type[OfSize], ...] = (Rate, Size, Count)
+        found += [(f"{size}.{kind.field}", kind(context, size)) for kind in kinds]
+    return found
+
+
+class LinkData(TableData):  # type: ignore[misc]  # has no types
+    """Rows of a link table in some order, of which only those that are looked at are made."""
+
+    def __init__(self, table: LinkTable, rows: Integers) -> None:
+        super().__init__(table)
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: slice) -> list[Row]:
+        return rows_of(self.data.taken(self.rows[key]))
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self[:])
+
+
+def rows_of(table: LinkTable) -> list[Row]:
+    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
+    classes = {
+        size: list(map(Values, *(getattr(of, name).tolist() for name in Values._fields)))
+        for size, of in table.classes.items()
+    }
+    return [
+        Row(
+            table.places[source],
+            table.places[destination],
+            priority,
+            {size: values[at] for size, values in classes.items()},
+        )
+        for at, ((source, destination), priority) in enumerate(
+            zip(ends, table.priority.tolist(), strict=True)
+        )
+    ]
+
+
+class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
+    """The rows of one page, with the columns of these size classes."""
+
+    def __init__(self, data: LinkData, context: Context, sizes: Sequence[str]) -> None:
+        super().__init__(data, extra_columns=columns(context, sizes))
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Return what stands above the columns, and above how many."""
+        found: list[tuple[str, int]] = []
+        for name in (column.column.group for column in self.columns):
+            if found and found[-1][0] == name:
+                found[-1] = name, found[-1][1] + 1
+            else:
+                found.append((name, 1))
+        return found

@@ -1,0 +1,124 @@
+"""The matrix page."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django.http import QueryDict
+
+from matrix import display, filter_form, grid, ways
+from matrix.arrangement import arrange
+from matrix.cells import STATE_WORDS
+from matrix.display import STATES_TO_SEE, Display
+from matrix.grid import Grid
+from matrix.matrix_controls import controls_for
+from matrix.matrix_notices import View, notices_for
+from matrix.openings import Openings, ordered_table, worst_first
+from matrix.pages.addresses import table_url
+from matrix.pages.page import Params, QueryPage
+from matrix.pages.share import Share
+from matrix.payload import payload
+from matrix.plots.palettes import palette_for
+from matrix.query import MatrixQuery
+from matrix.standouts import Finder
+from matrix.tables import summary_for, table_for
+
+OWN = (*display.PARAMETERS, *filter_form.PARAMETERS)
+
+
+@dataclass(frozen=True)
+class MatrixPage(QueryPage):
+    template = "matrix.html"
+    nav = "matrix"
+
+    display: Display
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        given = filter_form.added({name: list(texts) for name, texts in params.lists()})
+        query = MatrixQuery.from_params(given, also=OWN)
+        return cls(query, Display.from_params(given, query.stat))
+
+    def path(self) -> str:
+        return "/"
+
+    def own_params(self) -> Params:
+        return self.display.to_params()
+
+    def displaying(self, display: Display) -> Self:
+        """Return the same question, drawn otherwise."""
+        return dataclasses.replace(self, display=display)
+
+    def version(self, now: datetime) -> str:
+        return grid.version(self.query, now)
+
+    def context(self, now: datetime, version: str) -> dict[str, Any]:
+        answered = grid.build(self.query, now, version)
+        arranged = arrange(answered, self.display)
+        openings = Openings(answered, self.display)
+        known_ways = ways.read()
+        return {
+            "heading": self.query.describe(),
+            "grid": answered,
+            "query": self.query,
+            "controls": controls_for(self, answered, known_ways),
+            "notices": notices_for(View(arranged, self.address), known_ways, now),
+            "legend": self.legend(answered),
+            "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
+            "picture": payload(arranged, openings) if arranged.rows.groups else None,
+            "unit": "" if self.query.stat == "last" else answered.unit,
+            "standouts": Finder(answered, openings.url, self.all_of_a_kind()).all(),
+            "table": table_for(arranged),
+            "summary": summary_for(arranged),
+            "table_url": table_url(self.query),
+            "share": Share.of(self.query.url("/api/v1/matrix/")),
+        }
+
+    def address(self, query: MatrixQuery, display: Display) -> str:
+        return self.asking(query).displaying(display).url()
+
+    def all_of_a_kind(self) -> dict[str, str]:
+        """Return where all cells are of which the first stand out."""
+        focused = {
+            state: self.displaying(self.display.unfocused().replace(only=(state,))).url()
+            for state in ("failed", "stale")
+        }
+        return focused | {"worst": ordered_table(self.query, worst_first(self.query))}
+
+    def legend(self, answered: Grid) -> list[Entry]:
+        """Say what each state looks like, and where only its cells are shown."""
+        counts = answered.states()
+        return [
+            Entry(
+                state=state,
+                name=state.replace("_", " "),
+                words=words,
+                count=counts[state],
+                url=self.toggling(state),
+                chosen=state in self.display.only,
+            )
+            for state, words in STATE_WORDS.items()
+        ]
+
+    def toggling(self, state: str) -> str:
+        """Return the address with the focus on a state put on, or off if it is on."""
+        if state not in STATES_TO_SEE:
+            return ""
+        chosen = {*self.display.only} ^ {state}
+        only = tuple(one for one in STATES_TO_SEE if one in chosen)
+        return self.displaying(self.display.replace(only=only)).url()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A state in the legend."""
+
+    state: str
+    name: str
+    words: str
+    count: int
+    url: str
+    chosen: bool

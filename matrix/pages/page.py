@@ -1,0 +1,64 @@
+"""What all pages have in common: a URL that says everything, and an answer for a template."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from matrix.query import MatrixQuery
+
+Params = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as its URL asks for it. ``nav`` names its place in the line of navigation."""
+
+    template: ClassVar[str]
+    nav: ClassVar[str] = ""
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        """Read the URL; raise BadQueryError for parameters, Http404 for a path to nothing."""
+        raise NotImplementedError
+
+    def path(self) -> str:
+        raise NotImplementedError
+
+    def params(self) -> Params:
+        """Return the URL parameters, defaults left out: one view has one URL."""
+        return {}
+
+    def url(self) -> str:
+        text = urlencode(self.params(), True, ":!")
+        return f"{self.path()}?{text}" if text else self.path()
+
+    def version(self, now: datetime) -> str:
+        """Return what changes whenever the page may, for its ETag; nothing for no ETag."""
+        return ""
+
+    def context(self, now: datetime, version: str) -> dict[str, Any]:
+        """Return what the template shows; the number of SQL queries does not grow with data."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class QueryPage(Page):
+    """A page that asks for a window, a size class and filters, and for things of its own."""
+
+    query: MatrixQuery
+
+    def own_params(self) -> Params:
+        return {}
+
+    def params(self) -> Params:
+        return self.query.to_params() | self.own_params()
+
+    def asking(self, query: MatrixQuery) -> Self:
+        """Return the same page with another question."""
+        return dataclasses.replace(self, query=query)

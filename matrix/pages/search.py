@@ -1,0 +1,39 @@
+"""The search page, which also is the list below the search box of every page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django.http import QueryDict
+
+from matrix.find import LONGEST, find
+from matrix.forms import BadQueryError, unknown
+from matrix.pages.page import Page, Params
+
+
+@dataclass(frozen=True)
+class SearchPage(Page):
+    text: str
+
+    template = "search.html"
+    nav = "search"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        if errors := unknown(params, ["q"]):
+            raise BadQueryError(errors)
+        text = params.get("q", "").strip()
+        if len(text) > LONGEST or "\0" in text:
+            raise BadQueryError({"q": [f"q must be at most {LONGEST} printable characters."]})
+        return cls(text)
+
+    def path(self) -> str:
+        return "/search/"
+
+    def params(self) -> Params:
+        return {"q": [self.text]} if self.text else {}
+
+    def context(self, now: datetime, version: str) -> dict[str, Any]:
+        return {"text": self.text, "findings": find(self.text)}

@@ -1,0 +1,189 @@
+"""The site page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from django.db.models import Q
+from django.http import Http404, QueryDict
+
+from matrix import notes, planned, sites
+from matrix.controls import Choice, bounds_of, size_choices, window_choices
+from matrix.failures import grouped
+from matrix.filters import PROFILE_FILTERS, Filter
+from matrix.forms import BadQueryError, unknown
+from matrix.pages.addresses import matrix_url, table_url
+from matrix.pages.page import QueryPage
+from matrix.pages.share import Share
+from matrix.partners import partners_of
+from matrix.patterns import findings
+from matrix.planned import IN, OUT, WAYS, Load, Plan
+from matrix.query import MatrixQuery
+from matrix.site_ends import end_of
+from matrix.sites import Report
+from matrix.standings import ENDS, capacity
+from sonar.models import Downtime, Endpoint, Site
+
+PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)
+# Declared downtimes that begin within this time are said.
+SOON = timedelta(days=7)
+
+
+def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
+    """Read the parameters of a report on one site; they cannot choose among its links."""
+    if errors := unknown(params, (*PARAMETERS, *also)):
+        raise BadQueryError(errors)
+    return MatrixQuery.from_params(params, also=also)
+
+
+def registered(name: str) -> Site:
+    """Return the site; raise Http404 with a sentence if there is none."""
+    site = Site.objects.filter(name=name).first()
+    if site is None:
+        raise Http404(f"No site “{name}” is registered.")
+    return site
+
+
+@dataclass(frozen=True)
+class SitePage(QueryPage):
+    site: Site
+
+    template = "site.html"
+    nav = "sites"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        return cls(question(params), registered(path["name"]))
+
+    def path(self) -> str:
+        return f"/sites/{self.site.name}/"
+
+    def context(self, now: datetime, version: str) -> dict[str, Any]:
+        report = sites.build(self.site.name, self.query, now)
+        plan = planned.plan_for([place.id for place in report.endpoints])
+        return {
+            "site": self.site,
+            "capacity": capacity(self.site.wan_gbit_s) if self.site.wan_gbit_s else None,
+            "query": self.query,
+            "window_words": self.query.window_words(),
+            "sizes": size_choices(self),
+            "windows": window_choices(self),
+            "bounds": bounds_of(self, report.window),
+            "chips": chips(self),
+            "only_it": only_it(self.site, self.query),
+            "notes": notes.on_site(self.site.name, report.window),
+            "downtimes": downtimes(self.site, now),
+            "endpoints": endpoint_lines(self, plan),
+            "plan": plan,
+            "running": plan.probes("running"),
+            "queued": plan.probes("queued"),
+            "costs": [cost(plan, report, end, self.site.wan_gbit_s) for end in ENDS],
+            "share": Share.of(self.query.url(f"/api/v1{self.path()}")),
+            **results_of(report, self.site),
+            **errors_of(report),
+            "longer": longer(self),
+        }
+
+
+def results_of(report: Report, site: Site) -> dict[str, Any]:
+    ends = [end_of(report, end, site) for end in ENDS]
+    lines = [line for end in ends for line in end.lines if line.standing.ok + line.standing.failed]
+    return {
+        "report": report,
+        "ends": ends,
+        "results": bool(lines),
+        "results_of_class": any(line.chosen for line in lines),
+        "findings": findings(report),
+        "partners": partners_of(report),
+    }
+
+
+def chips(page: SitePage) -> list[Choice]:
+    query = page.query
+    return [
+        Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
+    ]
+
+
+def only_it(site: Site, query: MatrixQuery) -> dict[str, str]:
+    """Return the addresses of the matrix and the table with nothing but the site's links."""
+    own = query.replace(filters=(Filter("site", site.name), *query.filters))
+    return {"matrix": matrix_url(own), "table": table_url(own.replace(size=MatrixQuery.size))}
+
+
+def longer(page: SitePage) -> str:
+    """Return the page for the longest preset, for where a window has nothing."""
+    return page.asking(page.query.replace(window="90d")).url()
+
+
+def downtimes(site: Site, now: datetime) -> list[Downtime]:
+    """Return the declared downtimes of the site or its endpoints, now or soon."""
+    of_site = Q(site=site) | Q(endpoint__site=site)
+    coming = Downtime.objects.filter(of_site, ends_at__gt=now, starts_at__lt=now + SOON)
+    return list(coming.select_related("endpoint").order_by("starts_at"))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is planned at one end of the site's links, and what it takes.
+
+    ``at_once`` is how many tests run on average, ``of_capacity`` the share of the WAN.
+    """
+
+    load: Load
+    at_once: float
+    of_capacity: float
+
+
+def cost(plan: Plan, report: Report, end: str, wan_gbit_s: float | None) -> Cost:
+    load = plan.of_way(WAYS[end])
+    means = {size: one.mean for size, one in report.standings(end).items()}
+    share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
+    return Cost(load, plan.at_once(end, means), share)
+
+
+@dataclass(frozen=True)
+class EndpointLine:
+    """An endpoint with what is planned for it, and the page of its row and column."""
+
+    endpoint: Endpoint
+    load: Load
+    running_out: int
+    running_in: int
+    url: str
+
+    @property
+    def of_budget(self) -> float | None:
+        """Return which share of its budget of bytes a day the plan takes."""
+        budget = self.endpoint.budget_bytes_per_day
+        return self.load.bytes_per_day / budget if budget else None
+
+
+def endpoint_lines(page: SitePage, plan: Plan) -> list[EndpointLine]:
+    query = page.query
+    return [
+        EndpointLine(
+            one,
+            plan.of_endpoint(one.id),
+            plan.running(one.id, OUT),
+            plan.running(one.id, IN),
+            matrix_url(query.replace(filters=(Filter("endpoint", one.name), *query.filters))),
+        )
+        for one in Endpoint.objects.filter(site=page.site)
+    ]
+
+
+def errors_of(report: Report) -> dict[str, Any]:
+    """Return the groups of errors of the links with failed tests, and how many tests they are."""
+    failed = report.links.cells.failed > 0
+    links = report.ids_of(sites.cells_of(report.links, failed))
+    groups, total = grouped(links, report.query.size, report.window, report.query.filters)
+    return {
+        "errors": groups,
+        "errors_total": total,
+        "errors_left": total - sum(group.count for group in groups),
+    }

@@ -1,0 +1,140 @@
+"""The page of all sites."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django.http import QueryDict
+
+from matrix import grid, site_list
+from matrix.controls import Choice, bounds_of, kept, size_choices, window_choices
+from matrix.filters import LINK_FILTERS, PROFILE_FILTERS, either
+from matrix.forms import BadQueryError, unknown
+from matrix.pages.addresses import matrix_url, site_url
+from matrix.pages.page import Params, QueryPage
+from matrix.pages.share import Share
+from matrix.query import MatrixQuery
+from matrix.site_list import KEYS
+
+OWN = ("search", "ordering")
+PARAMETERS = ("size", "window", "from", "to", *LINK_FILTERS, *PROFILE_FILTERS, *OWN)
+DEFAULT_ORDERING = "name"
+LONGEST_SEARCH = 200
+# Heads of the columns, and what they mean where that needs words.
+HEADS = {
+    "name": ("site", ""),
+    "cloud": ("cloud", ""),
+    "tier": ("tier", ""),
+    "country": ("country", ""),
+    "endpoints": ("endpoints", "those in use"),
+    "wan": ("WAN in Gbit/s", "nominal capacity"),
+    "source": ("mean as source", "plain mean of its measured cells: of its row in the matrix"),
+    "destination": ("mean as destination", "plain mean of its measured cells: of its column"),
+    "success": ("success", "of all tests from it and to it"),
+    "last": ("last result", ""),
+}
+# Numbers are of interest from the other end.
+DESCENDING = ("endpoints", "wan", "source", "destination", "last")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head, which sorts by it; ``order`` is what aria-sort says."""
+
+    label: str
+    title: str
+    url: str
+    order: str
+    number: bool
+
+
+@dataclass(frozen=True)
+class SitesPage(QueryPage):
+    search: str = ""
+    ordering: str = DEFAULT_ORDERING
+
+    template = "sites.html"
+    nav = "sites"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        return cls(*asked(params))
+
+    def path(self) -> str:
+        return "/sites/"
+
+    def own_params(self) -> Params:
+        own = {
+            "search": self.search,
+            "ordering": "" if self.ordering == DEFAULT_ORDERING else self.ordering,
+        }
+        return {name: [text] for name, text in own.items() if text}
+
+    def version(self, now: datetime) -> str:
+        return grid.version(self.query, now)
+
+    def context(self, now: datetime, version: str) -> dict[str, Any]:
+        answered, listed = site_list.build(self.query, now)
+        found = site_list.ordered(site_list.searched(listed, self.search), self.ordering)
+        return {
+            "query": self.query,
+            "window_words": self.query.window_words(),
+            "sizes": size_choices(self),
+            "windows": window_choices(self),
+            "bounds": bounds_of(self, answered.window),
+            "chips": chips(self),
+            "kept": kept(self, ("search",)),
+            "heads": [head(self, name) for name in HEADS],
+            "lines": [(one, site_url(one.site.name, self.query)) for one in found],
+            "listed": len(listed),
+            "simulated": any(one.simulated for one in found),
+            "unsearched": dataclasses.replace(self, search="").url(),
+            "unfiltered": dataclasses.replace(
+                self, search="", query=self.query.replace(filters=())
+            ).url(),
+            "matrix_url": matrix_url(self.query.replace(rows="site", columns="site")),
+            "share": Share.of(self.query.url("/api/v1/sites/", **self.own_texts())),
+        }
+
+    def own_texts(self) -> dict[str, str]:
+        return {name: texts[0] for name, texts in self.own_params().items()}
+
+
+def asked(params: QueryDict, also: Sequence[str] = ()) -> tuple[MatrixQuery, str, str]:
+    """Return the question, what to search for, and by what to sort."""
+    if errors := unknown(params, (*PARAMETERS, *also)):
+        raise BadQueryError(errors)
+    query = MatrixQuery.from_params(params, also=(*OWN, *also))
+    search, ordering = (params.get(name, "").strip() for name in OWN)
+    sentences: dict[str, list[str]] = {}
+    if len(search) > LONGEST_SEARCH or "\0" in search:
+        sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
+    if ordering.removeprefix("-") not in ("", *KEYS):
+        allowed = either(list(KEYS))
+        sentences["ordering"] = [
+            f"ordering “{ordering}” is not known: use {allowed}, after - for descending."
+        ]
+    if sentences:
+        raise BadQueryError(sentences)
+    return query, search, ordering or DEFAULT_ORDERING
+
+
+def chips(page: SitesPage) -> list[Choice]:
+    query = page.query
+    return [
+        Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
+    ]
+
+
+def head(page: SitesPage, name: str) -> Head:
+    """Sort by a column, and the other way where that is done already."""
+    label, title = HEADS[name]
+    first = f"-{name}" if name in DESCENDING else name
+    turned = name if first.startswith("-") else f"-{name}"
+    url = dataclasses.replace(page, ordering=turned if page.ordering == first else first).url()
+    order = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
+    return Head(label, title, url, order, name not in ("name", "cloud", "tier", "country"))

@@ -1,0 +1,208 @@
+"""The table page: every link with its rate, file size and counts by size class."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode
+
+from django.core.paginator import Page as PageOfRows
+from django.core.paginator import Paginator
+from django.http import QueryDict
+
+from matrix import links, listing, table_notices, ways
+from matrix.controls import Choice, bounds_of, kept, window_choices
+from matrix.links import LinkTable
+from matrix.listing import PER_PAGE, Listing
+from matrix.notices import Notice, pooled
+from matrix.pages.link_columns import Context, Filter, LinkColumn, LinkData, LinksTable, Sort
+from matrix.pages.page import Params, QueryPage
+from matrix.pages.share import Share
+from matrix.query import MatrixQuery
+from sonar.models import SizeClass
+from sonar.units import format_count
+
+
+class Entry(NamedTuple):
+    """A field of the form, below the head of a column; ``numeric`` is for telephones."""
+
+    name: str
+    label: str
+    hint: str
+    text: str
+    numeric: bool
+
+
+class Title(NamedTuple):
+    """A link that sorts; ``sorted`` is a value of aria-sort, or nothing."""
+
+    text: str
+    words: str
+    url: str
+    sorted: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a column."""
+
+    group: str
+    look: str
+    place: str
+    titles: list[Title]
+    entries: list[Entry]
+
+    @property
+    def sorted(self) -> str:
+        return next((title.sorted for title in self.titles if title.sorted), "")
+
+
+@dataclass(frozen=True)
+class TablePage(QueryPage):
+    template = "table.html"
+    nav = "table"
+
+    listing: Listing
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        sizes = list(SizeClass.objects.values_list("name", flat=True))
+        return cls(*listing.read(params, sizes))
+
+    def path(self) -> str:
+        return "/table/"
+
+    def own_params(self) -> Params:
+        return self.listing.params()
+
+    def version(self, now: datetime) -> str:
+        return links.version(self.query, now)
+
+    def asking(self, query: MatrixQuery) -> Self:
+        return dataclasses.replace(self, query=query, listing=self.listing.replace())
+
+    def listed(self, changed: Listing) -> str:
+        """Return the URL of the same table listed otherwise."""
+        return dataclasses.replace(self, listing=changed).url()
+
+    def context(self, now: datetime, version: str) -> dict[str, Any]:
+        table = links.build(self.query, now, version)
+        rows = self.listing.rows(table, now)
+        shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))
+        at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
+        heads = [self.head(column.column) for column in shown.columns]
+        return {
+            "heading": self.heading(),
+            "windows": window_choices(self),
+            "bounds": bounds_of(self, table.window),
+            "chips": list(self.chips()),
+            "notices": list(self.notices(table, len(rows), now)),
+            "simulated": any(place.simulated for place in table.ends()),
+            "total": len(table),
+            "count": count_words(at, len(table)),
+            "groups": shown.groups(),
+            "heads": heads,
+            "hidden": self.hidden(heads),
+            "rows": at,
+            "pages": list(self.pages(at)),
+            "previous": self.numbered(at.number - 1) if at.has_previous() else "",
+            "next": self.numbered(at.number + 1) if at.has_next() else "",
+            "per_page": PER_PAGE,
+            "share": Share.of(self.api_url()),
+        }
+
+    def heading(self) -> str:
+        filters = [one.words() for one in self.query.filters]
+        return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
+
+    def writing(self, table: LinkTable, now: datetime) -> Context:
+        mixed = len({place.simulated for place in table.ends()}) > 1
+        return Context(self.query, min(now, table.window.end), mixed)
+
+    def chips(self) -> Iterator[Choice]:
+        for one in self.query.filters:
+            yield Choice(one.words(), self.asking(self.query.without(one)).url(), True)
+        if self.listing.search:
+            words = f"search “{self.listing.search}”"
+            yield Choice(words, self.listed(self.listing.replace(search="")), True)
+        for condition in self.listing.conditions:
+            yield Choice(condition.words(), self.listed(self.listing.without(condition)), True)
+
+    def notices(self, table: LinkTable, found: int, now: datetime) -> Iterator[Notice]:
+        bare = self.asking(self.query.replace(filters=()))
+        everything = bare.url() if self.query.filters else ""
+        if not len(table):
+            yield table_notices.about_empty(everything)
+            return
+        yield from table_notices.about_work(self.query.size, now)
+        if found:
+            yield from self.about_results(table, now)
+        else:
+            every_link = self.listing.replace(search="", conditions=())
+            dropped = bare.listed(every_link) if everything else ""
+            yield table_notices.nothing_found(self.listed(every_link), dropped)
+
+    def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
+        longest = self.asking(self.query.replace(window="90d")).url()
+        notice = table_notices.about_results(table, now, longest)
+        notice = notice or pooled(self.query, lambda one: self.asking(one).url(), ways.read())
+        if notice:
+            yield notice
+
+    def head(self, column: LinkColumn) -> Head:
+        return Head(
+            group=column.group,
+            look=column.look,
+            place=column.place,
+            titles=[self.title(sort, column.greatest_first) for sort in column.sorts],
+            entries=[self.entry(one) for one in column.filters],
+        )
+
+    def title(self, sort: Sort, greatest_first: bool) -> Title:
+        by_it = self.listing.column == sort.ordering
+        turned = not self.listing.descending if by_it else greatest_first
+        url = self.listed(self.listing.replace(ordering=f"{'-' * turned}{sort.ordering}"))
+        direction = "descending" if self.listing.descending else "ascending"
+        return Title(sort.title, sort.words, url, direction if by_it else "")
+
+    def entry(self, one: Filter) -> Entry:
+        size = "size_mean" in one.name
+        label = f"{one.label}, like 200MB or 1GB" if size else one.label
+        numeric = not size and not one.name.endswith(".has")
+        return Entry(one.name, label, one.hint, self.listing.text(one.name), numeric)
+
+    def hidden(self, heads: list[Head]) -> list[tuple[str, str]]:
+        """Return the parameters that the form passes on: those it has no field for."""
+        fields = {entry.name for head in heads for entry in head.entries}
+        return kept(self, {"search", "page", "per_page", *fields})
+
+    def pages(self, at: PageOfRows[Any]) -> Iterator[Choice]:
+        for number in at.paginator.get_elided_page_range(at.number, on_each_side=2, on_ends=1):
+            if isinstance(number, int):
+                chosen = number == at.number
+                yield Choice(format_count(number), self.numbered(number), chosen)
+            else:
+                yield Choice(str(number), "", chosen=False)
+
+    def numbered(self, number: int) -> str:
+        return self.listed(self.listing.replace(page=number))
+
+    def api_url(self) -> str:
+        """Return the call of the API that answers with the rows of all pages."""
+        asked = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
+        text = urlencode(asked.to_params() | self.listing.choosing(), True, ":!")
+        return f"/api/v1/links/?{text}".removesuffix("?")
+
+
+def count_words(at: PageOfRows[Any], total: int) -> str:
+    """Say which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`."""
+    found = at.paginator.count
+    filtered = f" (filtered from {format_count(total)})" if found != total else ""
+    if not found:
+        return f"Showing no link{filtered}"
+    first, last = format_count(at.start_index()), format_count(at.end_index())
+    noun = "link" if found == 1 else "links"
+    return f"Showing {first} to {last} of {format_count(found)} {noun}{filtered}"

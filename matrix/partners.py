@@ -1,0 +1,82 @@
+"""The sites that a site exchanges files with, both directions side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from matrix.filters import PROFILE_FILTERS, Filter
+from matrix.pages.addresses import link_url, matrix_url
+from matrix.query import MatrixQuery
+from matrix.sites import Cell, Report
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction with a partner, and the page that has more of it."""
+
+    cell: Cell
+    url: str
+
+
+@dataclass(frozen=True)
+class Partner:
+    """``sent`` is from the site to the partner, ``received`` from the partner to the site."""
+
+    name: str
+    sent: Way | None
+    received: Way | None
+
+    @property
+    def ways(self) -> tuple[Way | None, Way | None]:
+        return self.sent, self.received
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times faster sending to it is than receiving from it."""
+        if self.sent is None or self.received is None or not self.received.cell.mean:
+            return math.nan
+        return self.sent.cell.mean / self.received.cell.mean
+
+
+def partners_of(report: Report) -> list[Partner]:
+    """Return all partners by name, in the size class asked for."""
+    endpoints = endpoints_of_sites(report)
+    ways = {
+        end: {
+            (cell.destination if end == "source" else cell.source): Way(
+                cell, url_of(cell, endpoints, report.query)
+            )
+            for cell in report.cells(end)
+        }
+        for end in ("source", "destination")
+    }
+    sent, received = ways["source"], ways["destination"]
+    names = sorted(sent.keys() | received.keys(), key=str.casefold)
+    return [Partner(name, sent.get(name), received.get(name)) for name in names]
+
+
+def endpoints_of_sites(report: Report) -> dict[str, list[str]]:
+    """Return the endpoints of each site that links lead to or from here."""
+    groups = {group.name: group for group in (*report.links.sources, *report.links.destinations)}
+    found: dict[str, list[str]] = {}
+    for group in groups.values():
+        found.setdefault(group.site or "", []).append(group.name)
+    return found
+
+
+def url_of(cell: Cell, endpoints: dict[str, list[str]], query: MatrixQuery) -> str:
+    """Return the link between two sites, or the matrix of the links if there are several."""
+    ends = endpoints.get(cell.source, []), endpoints.get(cell.destination, [])
+    if len(ends[0]) == len(ends[1]) == 1:
+        return link_url(ends[0][0], ends[1][0], query)
+    between = (
+        Filter("source_site", cell.source),
+        Filter("destination_site", cell.destination),
+    )
+    return matrix_url(query.replace(filters=(*between, *made(query.filters))))
+
+
+def made(filters: Iterable[Filter]) -> tuple[Filter, ...]:
+    return tuple(one for one in filters if one.parameter in PROFILE_FILTERS)

@@ -1,0 +1,170 @@
+"""What the trouble of a site has in common: it sends badly, receives badly, both, or neither.
+
+As MaDDash's Madalert did it for failures; here with numbers, and for slowness, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrix.sites import Report
+from matrix.standings import ENDS, Side
+from matrix.statistics import Flags
+from sonar.units import format_count
+
+# From so many partners on, most of them say something about the site.
+FEWEST = 3
+MOST = 2 / 3
+# Of what the median of the peers gets with the same partner.
+SLOW = 0.5
+FEWEST_PEERS = 2
+NAMED = 5
+
+AS = {"source": "as source", "destination": "as destination"}
+TO = {"source": "to", "destination": "from"}
+OTHER = {"source": "destination", "destination": "source"}
+LOOK = {
+    "source": "Reading at this site is what they share: look at its test files, the permission to "
+    "read them, and the doors that it sends through.",
+    "destination": "Writing at this site is what they share: look at its free space, the "
+    "permission to write, and the doors that it receives through.",
+    "both": "The site itself is what they share: look at its service, its network and the "
+    "credential for it.",
+}
+
+OTHERS_WORK = (
+    "Most others work, so look first at a partner that fails with other sites, too, then at what "
+    "lies between."
+)
+FEW = "Too few partners were tested to tell trouble of this site from trouble of theirs."
+
+
+@dataclass(frozen=True)
+class Finding:
+    title: str
+    sentence: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of the partners that can be judged are bad."""
+
+    bad: int
+    judged: int
+
+    @property
+    def is_most(self) -> bool:
+        return self.judged >= FEWEST and self.bad >= MOST * self.judged
+
+    def __str__(self) -> str:
+        return f"{format_count(self.bad)} of {format_count(self.judged)}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The partners of a site at one end, judged; arrays by partner."""
+
+    side: Side
+    bad: Flags
+    judged: Flags
+
+    @property
+    def share(self) -> Share:
+        return Share(int(self.bad.sum()), int(self.judged.sum()))
+
+
+def findings(report: Report) -> list[Finding]:
+    """Return what stands out in the size class asked for, failures first."""
+    sides = {end: Side.of(report.matrix, end) for end in ENDS}
+    failing = {end: failing_of(side, report.name) for end, side in sides.items()}
+    slow = {end: slow_of(side, report.name) for end, side in sides.items()}
+    return [*of_failures(failing, report.name), *of_slowness(slow)]
+
+
+def failing_of(side: Side, name: str) -> Judged:
+    """Judge by counts: bad is a partner with which more tests failed than were ok."""
+    row = side.row_of(name)
+    if row is None:
+        return nobody(side)
+    ok, failed = side.ok[row], side.failed[row]
+    return Judged(side, failed > ok, failed + ok > 0)
+
+
+def slow_of(side: Side, name: str) -> Judged:
+    """Judge by rates: those of the other sites of the tier with the same partner."""
+    row = side.row_of(name)
+    if row is None:
+        return nobody(side)
+    tiers = side.tiers
+    peers = side.mean[(tiers == tiers[row]) & (np.arange(len(tiers)) != row)]
+    enough = (~np.isnan(peers)).sum(axis=0) >= FEWEST_PEERS
+    judged = enough & ~np.isnan(side.mean[row])
+    usual = np.full(len(judged), np.nan)
+    usual[judged] = np.nanmedian(peers[:, judged], axis=0) if judged.any() else np.nan
+    return Judged(side, judged & (side.mean[row] < SLOW * usual), judged)
+
+
+def nobody(side: Side) -> Judged:
+    none = np.zeros(len(side.partners), dtype=bool)
+    return Judged(side, none, none)
+
+
+def of_failures(failing: dict[str, Judged], name: str) -> Iterator[Finding]:
+    shares = {end: judged.share for end, judged in failing.items()}
+    if all(share.is_most for share in shares.values()):
+        yield Finding(
+            "Fails both as source and as destination.",
+            f"More tests failed than were ok with {shares['source']} destinations and with "
+            f"{shares['destination']} sources.",
+            LOOK["both"],
+        )
+        return
+    for end, share in shares.items():
+        if share.is_most:
+            yield Finding(
+                f"Fails {AS[end]}, not {AS[OTHER[end]]}.",
+                f"More tests failed than were ok with {share} {OTHER[end]}s; {AS[OTHER[end]]} "
+                f"only with {shares[OTHER[end]]} {end}s.",
+                LOOK[end],
+            )
+        elif share.bad:
+            yield single(failing[end], name)
+
+
+def single(judged: Judged, name: str) -> Finding:
+    """Name the partners, and say of each with how many others it fails likewise."""
+    end, share = judged.side.end, judged.share
+    partners = np.flatnonzero(judged.bad).tolist()
+    named = [with_others(judged.side, partner, name) for partner in partners[:NAMED]]
+    more = f", and {len(partners) - NAMED} more" if len(partners) > NAMED else ""
+    return Finding(
+        f"Fails {AS[end]} on single links.",
+        f"More tests failed than were ok with {share} {OTHER[end]}s: {TO[end]} "
+        f"{f', {TO[end]} '.join(named)}{more}.",
+        FEW if share.judged < FEWEST else OTHERS_WORK,
+    )
+
+
+def with_others(side: Side, partner: int, name: str) -> str:
+    others = np.array([group.name != name for group in side.groups], dtype=bool)
+    ok, failed = side.ok[others, partner], side.failed[others, partner]
+    share = Share(int((failed > ok).sum()), int((failed + ok > 0).sum()))
+    likewise = f"fails with {share} other" if share.judged else "not tested with other"
+    return f"{side.partners[partner].name} ({likewise} {side.end}s)"
+
+
+def of_slowness(slow: dict[str, Judged]) -> Iterator[Finding]:
+    for end, judged in slow.items():
+        if judged.share.is_most:
+            way = "sends to" if end == "source" else "receives from"
+            yield Finding(
+                f"Slow {AS[end]} with most {OTHER[end]}s.",
+                f"It {way} {judged.share} {OTHER[end]}s at less than half of the median rate of "
+                "the other sites of its tier with the same partner.",
+                "What they share is this site: compare the fastest transfer with its nominal WAN "
+                "capacity, and look at the load of its storage.",
+            )

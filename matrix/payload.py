@@ -1,0 +1,67 @@
+"""What static/js/matrix/ knows of a matrix before the numbers of its cells arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matrix.api.cell_text import rounded
+from matrix.arrangement import Arrangement, Side
+from matrix.openings import Openings, parameters
+from matrix.plots.labels import labels_for
+from matrix.plots.matrix import figure
+from matrix.statistics import Floats
+
+Json = dict[str, Any]
+
+
+def payload(arrangement: Arrangement, openings: Openings) -> Json:
+    """Return the figure, and the names and means of rows and columns as they are drawn."""
+    grid, labels = arrangement.grid, labels_for(arrangement)
+    asked = grid.query.to_params() | arrangement.display.to_params()
+    return {
+        "figure": figure(arrangement),
+        "cells_url": f"/cells/{parameters(asked)}",
+        "arrangement": arrangement.digest,
+        "version": arrangement.version,
+        "transposed": arrangement.display.transpose,
+        "rows": side(arrangement.rows, labels.rows),
+        "columns": side(arrangement.columns, labels.columns),
+        "average": numbers(grid.averages.grand)[0],
+        "stat": grid.query.stat,
+        "unit": grid.unit,
+        "open": opening(arrangement, openings),
+        "heading": grid.query.describe(),
+        "simulated": grid.simulated,
+    }
+
+
+def side(one: Side, labels: list[str]) -> Json:
+    return {
+        "names": one.names,
+        "labels": labels,
+        "at": one.at.tolist(),
+        "average": numbers(one.average),
+    }
+
+
+def numbers(values: Floats | float) -> list[float | None]:
+    """Return numbers for JSON, which has no NaN."""
+    found = rounded(np.atleast_1d(np.asarray(values))).tolist()
+    return [None if np.isnan(value) else value for value in found]
+
+
+def opening(arrangement: Arrangement, openings: Openings) -> Json:
+    if openings.of_links:
+        return {"kind": "link", "query": openings.query()}
+    return {
+        "kind": "narrow",
+        "query": openings.query(),
+        "rows": narrowings(arrangement.rows, openings),
+        "columns": narrowings(arrangement.columns, openings),
+    }
+
+
+def narrowings(one: Side, openings: Openings) -> list[str | None]:
+    return [openings.narrowing(one.end, group) for group in one.groups]

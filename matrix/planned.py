@@ -1,0 +1,154 @@
+"""What is planned for the endpoints of a site: tests and bytes per day, and what waits and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import Q
+
+from sonar.models import Probe
+from sonar.units import MB
+
+DAY_SECONDS = 86_400
+OUT, IN = "out", "in"
+WAYS = {"source": OUT, "destination": IN}
+# By the index on mesh, source and destination; the schedule of 1,000 endpoints has millions of
+# rows, and those towards an endpoint are found by naming all that may send to it.
+LOAD = """
+    SELECT endpoint, way, mesh.name, size.name, size.test_bytes, skipped_because, count(*),
+           sum(86400.0 / every_seconds)::float8, min(skipped_since)
+    FROM (
+        SELECT source_id AS endpoint, 'out' AS way, mesh_id, size_class_id, every_seconds,
+               skipped_because, skipped_since
+        FROM sonar_mesh one JOIN sonar_schedule ON mesh_id = one.id
+        WHERE source_id = ANY(%(own)s)
+        UNION ALL
+        SELECT destination_id, 'in', mesh_id, size_class_id, every_seconds, skipped_because,
+               skipped_since
+        FROM sonar_mesh one CROSS JOIN sonar_endpoint sender
+        CROSS JOIN unnest(%(own)s::bigint[]) AS receiver (id)
+        JOIN sonar_schedule
+          ON mesh_id = one.id AND source_id = sender.id AND destination_id = receiver.id
+    ) AS planned
+    JOIN sonar_mesh mesh ON mesh.id = mesh_id
+    JOIN sonar_sizeclass size ON size.id = size_class_id
+    GROUP BY 1, 2, 3, 4, 5, 6, size.from_bytes
+    ORDER BY mesh.name, size.from_bytes, way DESC, endpoint
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The tests of one mesh and size class out of an endpoint, or into it.
+
+    ``reason`` says why those that are due wait since ``since``, for those that do.
+    """
+
+    endpoint: int
+    way: str
+    mesh: str
+    size: str
+    test_bytes: int
+    reason: str
+    links: int
+    tests_per_day: float
+    since: datetime | None
+
+    @property
+    def bytes_per_day(self) -> float:
+        return self.tests_per_day * self.test_bytes
+
+
+@dataclass(frozen=True)
+class Load:
+    """Parts put together."""
+
+    links: int
+    tests_per_day: float
+    bytes_per_day: float
+
+    @classmethod
+    def of(cls, parts: Iterable[Part]) -> Load:
+        some = list(parts)
+        return cls(
+            sum(part.links for part in some),
+            sum(part.tests_per_day for part in some),
+            sum(part.bytes_per_day for part in some),
+        )
+
+    @property
+    def rate_mb_s(self) -> float:
+        """Return what it costs on average, in MB/s."""
+        return self.bytes_per_day / DAY_SECONDS / MB
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All parts of a site; ``open`` are the ends (ids) and states of its probes."""
+
+    parts: tuple[Part, ...]
+    open: tuple[tuple[int, int, str], ...]
+
+    def of_way(self, way: str) -> Load:
+        return Load.of(part for part in self.parts if part.way == way)
+
+    def of_endpoint(self, endpoint: int) -> Load:
+        """Return what it sends and receives: what its budget of bytes counts."""
+        return Load.of(part for part in self.parts if part.endpoint == endpoint)
+
+    def lines(self) -> list[tuple[str, str, Load, Load]]:
+        """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
+        keys = dict.fromkeys((part.mesh, part.size) for part in self.parts)
+        return [(*key, self._of(key, OUT), self._of(key, IN)) for key in keys]
+
+    def _of(self, key: tuple[str, str], way: str) -> Load:
+        return Load.of(
+            part for part in self.parts if (part.mesh, part.size) == key and part.way == way
+        )
+
+    def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
+        """Estimate how many tests run at once on average, at these rates by size class.
+
+        NaN if a class that is planned has no rate.
+        """
+        seconds = sum(
+            part.bytes_per_day / (means_mb_s[part.size] * MB)
+            for part in self.parts
+            if part.way == WAYS[end]
+        )
+        return seconds / DAY_SECONDS
+
+    def waiting(self) -> list[tuple[str, int, datetime | None]]:
+        """Return each reason why tests wait, how many do, and since when; most first."""
+        count: Counter[str] = Counter()
+        for part in self.parts:
+            if part.reason:
+                count[part.reason] += part.links
+        return [(reason, links, self._since(reason)) for reason, links in count.most_common()]
+
+    def _since(self, reason: str) -> datetime | None:
+        moments = [part.since for part in self.parts if part.reason == reason and part.since]
+        return min(moments, default=None)
+
+    def probes(self, state: str) -> int:
+        return sum(has == state for _, _, has in self.open)
+
+    def running(self, endpoint: int, way: str) -> int:
+        """Return how many tests run out of an endpoint, or into it: what its cap counts."""
+        at = 0 if way == OUT else 1
+        return sum(probe[at] == endpoint and probe[2] == "running" for probe in self.open)
+
+
+def plan_for(endpoints: Sequence[int]) -> Plan:
+    """Read what is planned and under way for these endpoints. Two SQL queries."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOAD, {"own": list(endpoints)})
+        parts = tuple(Part(*row) for row in cursor.fetchall())
+    either = Q(source__in=endpoints) | Q(destination__in=endpoints)
+    # Of all sites together there are never more than Sonar has under way at once.
+    probes = Probe.objects.filter(either).values_list("source_id", "destination_id", "state")
+    return Plan(parts, tuple(probes))

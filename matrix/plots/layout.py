@@ -1,0 +1,91 @@
+"""The layout of the figure: axes, strips for the averages, and the colour bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matrix.arrangement import Arrangement
+from matrix.plots.labels import Labels
+from matrix.plots.palettes import colorscale, palette_for
+from matrix.plots.scales import Scale
+
+Json = dict[str, Any]
+
+
+def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
+    x_cells, x_strip = domains(arrangement.columns.length)
+    y_cells, y_strip = (upside_down(domain) for domain in domains(arrangement.rows.length))
+    return {
+        "xaxis": columns_axis(labels.columns, x_cells, labels.columns_title),
+        "xaxis2": columns_axis(["mean"], x_strip, ""),
+        "yaxis": rows_axis(labels.rows, y_cells, labels.rows_title),
+        "yaxis2": rows_axis(["mean of measured cells"], y_strip, ""),
+        "coloraxis": coloraxis(arrangement, scale),
+        "showlegend": False,
+        # The page finds the cell under the pointer itself.
+        "hovermode": False,
+        "dragmode": "zoom",
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
+        "paper_bgcolor": "var(--surface)",
+        "plot_bgcolor": "var(--surface)",
+        # A redraw with new data keeps the zoom as long as this stays the same.
+        "meta": arrangement.digest,
+    }
+
+
+def domains(count: int) -> tuple[list[float], list[float]]:
+    """Split the width between the cells and, behind a gap, a strip about as wide as one cell."""
+    strip_width = min(max(1 / (count + 1.4), 0.045), 0.2)
+    gap = min(max(0.4 * strip_width, 0.012), 0.04)
+    return [0.0, 1 - strip_width - gap], [1 - strip_width, 1.0]
+
+
+def upside_down(domain: list[float]) -> list[float]:
+    return [1 - domain[1], 1 - domain[0]]
+
+
+def columns_axis(names: list[str], domain: list[float], title: str) -> Json:
+    sides = {"side": "top", "anchor": "y", "tickangle": -40, "range": [-0.5, len(names) - 0.5]}
+    return axis(names, domain, title) | sides
+
+
+def rows_axis(names: list[str], domain: list[float], title: str) -> Json:
+    sides = {"side": "left", "anchor": "x", "tickangle": 0, "range": [len(names) - 0.5, -0.5]}
+    return axis(names, domain, title) | sides
+
+
+def axis(names: list[str], domain: list[float], title: str) -> Json:
+    return {
+        "domain": domain,
+        "title": {"text": title, "standoff": 8},
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "ticks": "",
+        "ticklabelstandoff": 5,
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": True,
+    }
+
+
+def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
+    grid, display = arrangement.grid, arrangement.display
+    title = "age" if grid.query.stat == "last" else grid.unit
+    return {
+        "colorscale": colorscale(palette_for(display.palette, grid.query.stat)),
+        "cmin": scale.low,
+        "cmax": scale.high,
+        "colorbar": {
+            # A tick at the very end needs a line of its own.
+            "title": {"text": f"{title}<br> " if display.high else title, "side": "top"},
+            "tickmode": "array",
+            "tickvals": list(scale.ticks),
+            "ticktext": list(scale.ticks.values()),
+            "thickness": 14,
+            "len": 1,
+            "outlinewidth": 0,
+            "xpad": 12,
+        },
+    }

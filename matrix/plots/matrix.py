@@ -1,0 +1,137 @@
+"""From an arranged grid to a Plotly figure. What depends on the theme is the name of a variable
+in static/css/sonar.css, which static/js/picture.js puts in, so that light and dark need one
+figure; it mixes the colour in veil(...) with the surface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.arrangement import Arrangement
+from matrix.cells import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
+from matrix.plots.labels import labels_for
+from matrix.plots.layout import layout
+from matrix.plots.marks import marks
+from matrix.plots.numbers import dashes, heatmap, written
+from matrix.plots.palettes import palette_for, white_reads
+from matrix.plots.scales import Scale, scale_for
+from matrix.statistics import Floats
+
+Json = dict[str, Any]
+
+# A cell is drawn by its code: one of STEPS on the palette; behind them the same, faded, for
+# stale cells; then one for each other look.
+STEPS = 1000
+CODES = {
+    state: 2 * STEPS + place for place, state in enumerate((FAILED, UNTESTED, DOWN, NOT_APPLICABLE))
+}
+# There are results but not this statistic of them: a deviation of one, say.
+NO_VALUE, UNFOCUSED, GAP = (2 * STEPS + place for place in (4, 5, 6))
+COLOURS = ("failed", "untested", "down", "not-applicable", "raised", "unfocused", "surface")
+
+WHITE, BLACK = "#ffffff", "#000000"
+# The ink of the states whose number does not stand on the palette itself.
+INKS = {STALE: "var(--ink)", DOWN: "var(--down-mark)"}
+
+
+def figure(arrangement: Arrangement) -> Json:
+    """Return data and layout; lines are numbered from 0, row 0 is at the top.
+
+    The trace named ``cells`` has the look of every cell. Arrays are packed as plotly.js reads
+    them, and nothing answers the pointer.
+    """
+    display, grid = arrangement.display, arrangement.grid
+    scale = scale_for(grid.query.stat, grid.cells.value, display.low, display.high)
+    data = [
+        cells(arrangement, scale),
+        *averages(arrangement, scale),
+        *numbers(arrangement, scale),
+        *marks(arrangement),
+    ]
+    return {"data": data, "layout": layout(arrangement, scale, labels_for(arrangement))}
+
+
+def cells(arrangement: Arrangement, scale: Scale) -> Json:
+    """Draw all cells in one trace: each further one would be drawn over all of them again."""
+    colours = palette_for(arrangement.display.palette, arrangement.grid.query.stat)
+    looks = {"name": "cells", "zmin": 0, "zmax": GAP, "colorscale": scale_of_codes(colours)}
+    return heatmap(arrangement.spread(codes(arrangement, scale), GAP), "u2", looks)
+
+
+def codes(arrangement: Arrangement, scale: Scale) -> NDArray[np.uint16]:
+    """Return the code of each drawn cell."""
+    state = arrangement.state
+    shares = scale.shares(arrangement.value)
+    look = np.where(np.isnan(shares), NO_VALUE, np.rint(shares * (STEPS - 1)))
+    look[(state == STALE) & ~np.isnan(shares)] += STEPS
+    for of_state, code in CODES.items():
+        look[state == of_state] = code
+    look[~arrangement.in_focus & (state != NOT_APPLICABLE)] = UNFOCUSED
+    return look.astype(np.uint16)
+
+
+def scale_of_codes(colours: tuple[str, ...]) -> list[list[float | str]]:
+    """Return the stops of the codes. Codes are whole, so nothing is mixed across regions."""
+    last = len(colours) - 1
+    faded = [f"veil({colour})" for colour in colours]
+    stops: list[list[float | str]] = [
+        [(begin + place / last * (STEPS - 1)) / GAP, colour]
+        for begin, region in ((0, colours), (STEPS, faded))
+        for place, colour in enumerate(region)
+    ]
+    others: list[list[float | str]] = [
+        [(2 * STEPS + place) / GAP, f"var(--{name})"] for place, name in enumerate(COLOURS)
+    ]
+    return stops + others
+
+
+def averages(arrangement: Arrangement, scale: Scale) -> list[Json]:
+    """Draw the means of rows, columns and all cells as strips of their own."""
+    rows, columns = arrangement.rows, arrangement.columns
+    grand = np.array([[arrangement.grid.averages.grand]])
+    return [
+        *strip(arrangement, scale, rows.average[:, None], {"xaxis": "x2"}),
+        *strip(arrangement, scale, columns.average[None, :], {"yaxis": "y2"}),
+        *strip(arrangement, scale, grand, {"xaxis": "x2", "yaxis": "y2"}),
+    ]
+
+
+def strip(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:
+    def spread(part: NDArray[Any], blank: float) -> NDArray[Any]:
+        part = part if "yaxis" in axes else arrangement.rows.spread(part, blank)
+        return part if "xaxis" in axes else arrangement.columns.spread(part.T, blank).T
+
+    wide = spread(values, np.nan)
+    looks = {"coloraxis": "coloraxis", "hoverongaps": False} | axes
+    return [
+        heatmap(scale.positions(wide), "f4", looks),
+        *on_palette(arrangement, scale, wide, axes),
+        *dashes(spread(np.isnan(values), False), axes),
+    ]
+
+
+def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
+    """Write the values into the cells in focus, in an ink that can be read on what is there."""
+    state, stat = arrangement.state, arrangement.grid.query.stat
+    values = np.where(arrangement.in_focus, arrangement.value, np.nan)
+    measured = arrangement.spread(np.where(state == MEASURED, values, np.nan), np.nan)
+    traces = on_palette(arrangement, scale, measured, {})
+    # There are results, but not this statistic of them.
+    bare = np.isin(state, [MEASURED, STALE]) & np.isnan(arrangement.value) & arrangement.in_focus
+    traces += dashes(arrangement.spread(bare, False), {})
+    for of_state, ink in INKS.items():
+        there = arrangement.spread(np.where(state == of_state, values, np.nan), np.nan)
+        traces += written(there, stat, ink, {})
+    return traces
+
+
+def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:
+    stat = arrangement.grid.query.stat
+    white = white_reads(palette_for(arrangement.display.palette, stat), STEPS)
+    steps = np.rint(np.nan_to_num(scale.shares(values)) * (STEPS - 1)).astype(np.int64)
+    return [
+        *written(np.where(white[steps], values, np.nan), stat, WHITE, axes),
+        *written(np.where(white[steps], np.nan, values), stat, BLACK, axes),
+    ]

@@ -1,0 +1,157 @@
+"""Colour scales: from the values of a statistic to the positions and ticks of a colour bar."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+
+from matrix.statistics import Floats
+from sonar.units import format_age, format_count, three_digits
+
+AGES: dict[float, str] = {
+    1: "1 s",
+    10: "10 s",
+    60: "1 min",
+    600: "10 min",
+    1800: "30 min",
+    3600: "1 h",
+    3 * 3600: "3 h",
+    12 * 3600: "12 h",
+    2 * 86400: "2 d",
+    7 * 86400: "7 d",
+    30 * 86400: "30 d",
+    90 * 86400: "90 d",
+}
+
+# Everything else is logarithmic.
+LINEAR = frozenset({"success", "count"})
+# The ticks of each decade, for scales of more than so many of them.
+STEPS = {
+    4: (1,),
+    2: (1, 3),
+    0.7: (1, 2, 5),
+    -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9),
+}
+# A spread of almost nothing must not use up the colours: what is smaller has the lowest.
+WIDEST = 1e5
+# And nothing is slower than a thousandth of a byte per second.
+LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Positions on the colour bar run from ``low`` to ``high``; ``ticks`` name some of them."""
+
+    low: float
+    high: float
+    ticks: dict[float, str]
+    logarithmic: bool
+
+    def positions(self, values: Floats) -> Floats:
+        """Return where values stand; what is too small for a logarithm stands at the low end."""
+        if not self.logarithmic:
+            return values
+        floor = np.where(np.isnan(values), np.nan, 10**self.low)
+        return np.log10(np.maximum(values, floor))
+
+    def shares(self, values: Floats) -> Floats:
+        """Return where values stand as a part of the scale, from 0 to 1; NaN stays NaN."""
+        share = (self.positions(values) - self.low) / (self.high - self.low)
+        return np.asarray(np.clip(share, 0, 1))
+
+    def beyond(self, low: str, high: str) -> Scale:
+        """Say at ends that somebody fixed (not empty) that what lies beyond has their colour."""
+        near = (self.high - self.low) / 25
+        ticks = {
+            place: name
+            for place, name in self.ticks.items()
+            if not (low and place < self.low + near) and not (high and place > self.high - near)
+        }
+        ticks |= {self.low: f"≤ {low}"} if low else {}
+        ticks |= {self.high: f"≥ {high}"} if high else {}
+        return dataclasses.replace(self, ticks=dict(sorted(ticks.items())))
+
+
+def scale_for(
+    stat: str, values: Floats, low: float | None = None, high: float | None = None
+) -> Scale:
+    """Choose the scale of a statistic for these values: logarithmic for rates and ages.
+
+    ``low`` and ``high`` fix its ends, where they are given.
+    """
+    known = values[~np.isnan(values)]
+    if stat in LINEAR:
+        most = 100.0 if stat == "success" else float(known.max(initial=1))
+        scale = linear(*fixed((0.0, most), (low, high), lambda end: (end - 1, end + 1)))
+    else:
+        ends = fixed(range_of(known), (low, high), lambda end: (end / 10, end * 10))
+        scale = logarithmic(*ends, AGES if stat == "last" else {})
+    return scale.beyond(end_text(low, stat), end_text(high, stat))
+
+
+def range_of(known: Floats) -> tuple[float, float]:
+    """Return from where to where a logarithmic scale runs for these values."""
+    positive = known[known > LEAST]
+    high = positive.max(initial=0) or 10.0
+    low = max(positive.min(initial=high), high / WIDEST)
+    # One value alone has no range: give it a factor of two to either side.
+    return (float(low / 2), float(high * 2)) if high < low * 1.01 else (float(low), float(high))
+
+
+def fixed(
+    found: tuple[float, float],
+    wanted: tuple[float | None, float | None],
+    around: Callable[[float], tuple[float, float]],
+) -> tuple[float, float]:
+    """Put wanted ends in the place of found ones; where these then cross, make room."""
+    low = found[0] if wanted[0] is None else wanted[0]
+    high = found[1] if wanted[1] is None else wanted[1]
+    if low < high:
+        return low, high
+    return (low, around(low)[1]) if wanted[1] is None else (around(high)[0], high)
+
+
+def end_text(end: float | None, stat: str) -> str:
+    if end is None:
+        return ""
+    if stat == "last":
+        return format_age(timedelta(seconds=end)).removesuffix(" ago")
+    return plain(end)
+
+
+def linear(low: float, high: float) -> Scale:
+    step = round_step(high - low)
+    first = np.ceil(low / step) * step
+    ticks = {float(tick): plain(float(tick)) for tick in np.arange(first, high + 1e-9, step)}
+    return Scale(low, high, ticks, False)
+
+
+def round_step(span: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, of which a span has six at most."""
+    decade = 10 ** np.floor(np.log10(span / 6))
+    step = float(next(decade * part for part in (1, 2, 5, 10) if span / (decade * part) <= 6))
+    # There is no half of a transfer.
+    return max(step, 1.0) if span >= 1 else step
+
+
+def plain(value: float) -> str:
+    return format_count(int(value)) if value == int(value) else three_digits(value)
+
+
+def logarithmic(low: float, high: float, names: Mapping[float, str]) -> Scale:
+    names = names or {tick: three_digits(tick) for tick in decades(low, high)}
+    ticks = {float(np.log10(tick)): name for tick, name in names.items() if low <= tick <= high}
+    return Scale(float(np.log10(low)), float(np.log10(high)), ticks, True)
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Return round numbers around these bounds: the more of each decade, the fewer these are."""
+    span = np.log10(high / low)
+    steps = next(steps for widest, steps in STEPS.items() if span > widest)
+    every = int(span // 12) + 1
+    exponents = range(int(np.floor(np.log10(low / 2))), int(np.ceil(np.log10(high * 2))) + 1, every)
+    return [float(f"{step}e{exponent}") for exponent in exponents for step in steps]

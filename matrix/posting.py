@@ -1,0 +1,63 @@
+"""What people send from pages: notes, and which site is theirs."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib.auth.decorators import login_required, permission_required
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from matrix.api.access import may_read
+from matrix.notes import NoteForm
+from sonar.models import Site
+
+MY_SITE = "sonar_site"
+YEAR_SECONDS = 365 * 86_400
+
+
+def back(request: HttpRequest) -> HttpResponseRedirect:
+    """Lead back to the page that a form was on; never to another host."""
+    path = request.POST.get("next", "")
+    own = url_has_allowed_host_and_scheme(path, allowed_hosts=None)
+    return HttpResponseRedirect(path if own and path.startswith("/") else "/")
+
+
+@require_POST
+@login_required
+@permission_required("sonar.add_annotation", raise_exception=True)
+def add_note(request: HttpRequest) -> HttpResponse:
+    """Keep a note on a site or a link: for accounts with the permission add_annotation."""
+    form = NoteForm(request.POST)
+    if not form.is_valid():
+        return render(request, "400.html", {"errors": form.sentences()}, status=400)
+    form.written_by(cast(User, request.user))
+    return back(request)
+
+
+@require_POST
+def choose_my_site(request: HttpRequest) -> HttpResponse:
+    """Keep in a cookie which site is the reader's, or forget it for an empty name."""
+    if not may_read(request):
+        return redirect_to_login("/")
+    name = request.POST.get("site", "")
+    if name and not Site.objects.filter(name=name).exists():
+        sentence = f"site “{name}” is not known: use the name of a registered site."
+        return render(request, "400.html", {"errors": {"site": [sentence]}}, status=400)
+    response = back(request)
+    if name:
+        response.set_cookie(
+            MY_SITE,
+            name,
+            max_age=YEAR_SECONDS,
+            secure=request.is_secure(),
+            httponly=True,
+            samesite="Lax",
+        )
+    else:
+        response.delete_cookie(MY_SITE, samesite="Lax")
+    return response

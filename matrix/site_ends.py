@@ -1,0 +1,101 @@
+"""A site at each end of its links, as its page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from matrix.pages.addresses import link_url
+from matrix.plots import site as picture
+from matrix.sites import Cell, Report
+from matrix.standings import ENDS, Standing
+from sonar.models import Site
+
+# So many links that fail are listed; the CSV has all.
+MOST_FAILING = 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """How the site stands in one size class, in numbers that the template writes."""
+
+    size: str
+    chosen: bool
+    standing: Standing
+    of_capacity: float
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A link in a list, with its page; ``name`` leaves out the end that all of the list share."""
+
+    name: str
+    cell: Cell
+    url: str
+
+
+@dataclass(frozen=True)
+class End:
+    """All of a site as source, or as destination."""
+
+    end: str
+    lines: list[Line]
+    figure: dict[str, Any] | None
+    height_rem: float
+    cells: int
+    worst: list[Linked]
+    failing: list[Linked]
+    failing_more: int
+
+    @property
+    def data_id(self) -> str:
+        """Return the id of the JSON of the figure in the page."""
+        return f"bars-{self.end}-data"
+
+    @property
+    def drawn(self) -> int:
+        """Return how many of the cells are in the picture."""
+        return min(self.cells, picture.MOST_BARS)
+
+
+def end_of(report: Report, end: str, site: Site) -> End:
+    standings = report.standings(end)
+    lines = [
+        Line(size, size == report.query.size, one, one.of_capacity(site.wan_gbit_s))
+        for size, one in standings.items()
+    ]
+    cells = report.cells(end)
+    failing = report.failing(end)
+    return End(
+        end,
+        lines,
+        figure_of(report, end, cells, standings[report.query.size].mean),
+        picture.height_rem(len(cells)),
+        len(cells),
+        linked(report.worst(end), end, report),
+        linked(failing[:MOST_FAILING], end, report),
+        max(len(failing) - MOST_FAILING, 0),
+    )
+
+
+def figure_of(report: Report, end: str, cells: list[Cell], mean: float) -> dict[str, Any] | None:
+    if not cells:
+        return None
+    # One scale for both pictures: they are compared.
+    bounds = picture.rates_between([cell for one in ENDS for cell in report.cells(one)])
+    return picture.figure(cells, end, report.name, mean, bounds)
+
+
+def linked(cells: list[Cell], end: str, report: Report) -> list[Linked]:
+    query, alone = report.query, len(report.endpoints) == 1
+    return [
+        Linked(words(cell, end, alone), cell, link_url(cell.source, cell.destination, query))
+        for cell in cells
+    ]
+
+
+def words(cell: Cell, end: str, alone: bool) -> str:
+    """Name a link of a list from the site, or to it; its one endpoint goes without saying."""
+    if alone:
+        return f"to {cell.destination}" if end == "source" else f"from {cell.source}"
+    return f"{cell.source} → {cell.destination}"

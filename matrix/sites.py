@@ -1,0 +1,159 @@
+"""Sites: their row and column of the matrix of sites, their rank, and their single links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from matrix import grid, records, runs
+from matrix.cells import FAILED, NOT_APPLICABLE, STATES
+from matrix.filters import Filter
+from matrix.grid import Grid
+from matrix.places import Place
+from matrix.query import MatrixQuery
+from matrix.records import Versions
+from matrix.runs import Run
+from matrix.snapshot import snapshot
+from matrix.standings import Side, Standing, standing_of
+from matrix.statistics import Flags
+from sonar.models import SizeClass
+from sonar.windows import Window
+
+# So many links are named one by one; the table and the API have all.
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a matrix by itself. Rates are in MB/s, ``last`` is in Unix s; NaN for none."""
+
+    source: str
+    destination: str
+    mean: float
+    std: float
+    ok: int
+    failed: int
+    last: float
+    state: str
+
+
+def cells_of(answered: Grid, where: Flags) -> list[Cell]:
+    """Take some cells out of a matrix, row by row."""
+    cells = answered.cells
+    rows, columns = np.nonzero(where)
+    sources = [answered.sources[row].name for row in rows.tolist()]
+    destinations = [answered.destinations[column].name for column in columns.tolist()]
+    states = [STATES[state] for state in cells.state[where].tolist()]
+    numbers = (cells.mean, cells.std, cells.ok, cells.failed, cells.last)
+    values = [array[where].tolist() for array in numbers]
+    return [Cell(*one) for one in zip(sources, destinations, *values, states, strict=True)]
+
+
+def at_end(answered: Grid, end: str, site: str) -> Flags:
+    """Say which cells have this site at this end."""
+    groups = answered.sources if end == "source" else answered.destinations
+    own = np.array([group.site == site for group in groups], dtype=bool)
+    shape = answered.cells.state.shape
+    return np.broadcast_to(own[:, None] if end == "source" else own, shape)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a site's results in a window say.
+
+    ``sites`` are the matrices of sites by size class; ``links`` is that of the links of
+    its endpoints, in the class asked for. ``places`` are all endpoints there are.
+    """
+
+    name: str
+    query: MatrixQuery
+    window: Window
+    moment: datetime
+    sites: dict[str, Grid]
+    links: Grid
+    places: tuple[Place, ...]
+
+    @property
+    def endpoints(self) -> list[Place]:
+        return [place for place in self.places if place.site == self.name]
+
+    @property
+    def tier(self) -> int:
+        return self.endpoints[0].tier if self.endpoints else -1
+
+    @property
+    def matrix(self) -> Grid:
+        """Return the matrix of sites in the class asked for."""
+        return self.sites[self.query.size]
+
+    def standings(self, end: str) -> dict[str, Standing]:
+        """Return how the site stands at this end, by size class."""
+        return {
+            size: standing_of(Side.of(one, end), self.name, self.tier)
+            for size, one in self.sites.items()
+        }
+
+    def cells(self, end: str, size: str = "") -> list[Cell]:
+        """Return the site's row (as source) or column of the matrix of sites."""
+        answered = self.sites[size or self.query.size]
+        own = at_end(answered, end, self.name)
+        return cells_of(answered, own & (answered.cells.state != NOT_APPLICABLE))
+
+    def own_links(self, end: str) -> Flags:
+        """Say which of ``links`` start from the site, or go to it."""
+        return at_end(self.links, end, self.name)
+
+    def worst(self, end: str) -> list[Cell]:
+        """Return the links with the lowest mean, the lowest first."""
+        measured = self.own_links(end) & (self.links.cells.ok > 0)
+        means = np.where(measured, self.links.cells.mean, np.nan)
+        lowest = np.sort(means[measured])[:MOST_NAMED]
+        few = measured & (means <= lowest[-1]) if lowest.size else measured
+        return sorted(cells_of(self.links, few), key=lambda cell: cell.mean)[:MOST_NAMED]
+
+    def failing(self, end: str) -> list[Cell]:
+        """Return the links on which every test failed, the most tested first."""
+        none_ok = self.own_links(end) & (self.links.cells.state == FAILED)
+        return sorted(cells_of(self.links, none_ok), key=lambda cell: -cell.failed)
+
+    def ids_of(self, links: Iterable[Cell]) -> list[tuple[int, int]]:
+        """Return the ids of the ends of links between endpoints."""
+        ids = {place.name: place.id for place in self.places}
+        return [(ids[cell.source], ids[cell.destination]) for cell in links]
+
+    @property
+    def simulated(self) -> bool:
+        return self.links.simulated
+
+
+def build(name: str, query: MatrixQuery, now: datetime) -> Report:
+    """Report on a site as of one moment; the query has no filters on links.
+
+    The number of SQL queries depends on that of the size classes alone.
+    """
+    window = query.window_at(now)
+    with snapshot():
+        versions = records.read_versions()
+        found = {
+            size: runs.read(size, window, query.filters)
+            for size in SizeClass.objects.values_list("name", flat=True)
+        }
+        sites = {
+            size: of_sites(query.replace(size=size), now, versions, some)
+            for size, some in found.items()
+        }
+        own = query.replace(filters=(*query.filters, Filter("site", name)))
+        links = grid.build(own, now, versions.text, found=found[query.size])
+        places = records.read_places(versions)
+    return Report(name, query, window, links.moment, sites, links, places)
+
+
+def of_sites(
+    query: MatrixQuery, now: datetime, versions: Versions, found: Sequence[Run] | None = None
+) -> Grid:
+    """Return the matrix of sites, with the best single rate of each cell as the extra `max`."""
+    of_sites = query.replace(rows="site", columns="site")
+    return grid.build(of_sites, now, versions.text, extras=("max",), found=found)

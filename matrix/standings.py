@@ -1,0 +1,140 @@
+"""How sites stand at one end of their links: their means, their rank, their fastest transfer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrix.grid import Grid
+from matrix.places import Group
+from matrix.statistics import Floats, Integers, averages, ratio
+from sonar.units import MB
+
+ENDS = ("source", "destination")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A matrix seen from one end: the groups of that end are the rows of all arrays.
+
+    Rates are in MB/s; ``fastest`` is the best single one.
+    """
+
+    end: str
+    groups: tuple[Group, ...]
+    partners: tuple[Group, ...]
+    mean: Floats
+    fastest: Floats
+    ok: Integers
+    failed: Integers
+    last: Floats
+
+    @classmethod
+    def of(cls, answered: Grid, end: str) -> Side:
+        """Turn a grid with the extra `max` so that this end is first."""
+        cells, best = answered.cells, answered.cells.extras["max"]
+        if end == "source":
+            groups, partners = answered.sources, answered.destinations
+            counts = cells.ok, cells.failed
+            return cls(end, groups, partners, cells.mean, best, *counts, cells.last)
+        groups, partners = answered.destinations, answered.sources
+        counts = cells.ok.T, cells.failed.T
+        return cls(end, groups, partners, cells.mean.T, best.T, *counts, cells.last.T)
+
+    def row_of(self, name: str) -> int | None:
+        names = [group.name for group in self.groups]
+        return names.index(name) if name in names else None
+
+    @property
+    def tiers(self) -> Integers:
+        """Return the tier of each group; a site has one."""
+        tiers = [-1 if group.tier is None else group.tier for group in self.groups]
+        return np.array(tiers, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A site at one end of its links in one size class. Rates in MB/s, NaN where there is none.
+
+    ``mean`` is that of its ``cells`` measured cells, as the matrix of sites has it beside its
+    row or column. ``rank`` counts from the fastest of the ``ranked`` sites of its tier that
+    have one; ``peers_median`` is that of the others' means.
+    """
+
+    mean: float = np.nan
+    cells: int = 0
+    ok: int = 0
+    failed: int = 0
+    last: float = np.nan
+    rank: int | None = None
+    ranked: int = 0
+    peers_median: float = np.nan
+    fastest: float = np.nan
+    fastest_partner: str = ""
+
+    @property
+    def success(self) -> float:
+        """Return the share of tests that were ok."""
+        return float(ratio(np.int64(self.ok), np.int64(self.ok + self.failed)))
+
+    @property
+    def to_peers(self) -> float:
+        return float(ratio(np.float64(self.mean), np.float64(self.peers_median)))
+
+    def of_capacity(self, wan_gbit_s: float | None) -> float:
+        """Return which share of the nominal WAN capacity the fastest transfer took."""
+        return self.fastest / capacity(wan_gbit_s) if wan_gbit_s else np.nan
+
+
+def capacity(wan_gbit_s: float) -> float:
+    """Turn Gbit/s into MB/s."""
+    return wan_gbit_s * 1e9 / 8 / MB
+
+
+def standings(side: Side) -> list[Standing]:
+    """Return the standing of each group at this end."""
+    means = averages(side.mean).row
+    return [standing(side, row, means, side.tiers) for row in range(len(side.groups))]
+
+
+def standing_of(side: Side, name: str, tier: int) -> Standing:
+    """Return the standing of one site; without a row at this end it still has peers."""
+    row, means = side.row_of(name), averages(side.mean).row
+    if row is not None:
+        return standing(side, row, means, side.tiers)
+    peers = means[(side.tiers == tier) & ~np.isnan(means)]
+    return Standing(ranked=len(peers), peers_median=median(peers))
+
+
+def standing(side: Side, row: int, means: Floats, tiers: Integers) -> Standing:
+    ranked = (tiers == tiers[row]) & ~np.isnan(means)
+    peers = ranked & (np.arange(len(means)) != row)
+    fastest, partner = best(side, row)
+    return Standing(
+        mean=float(means[row]),
+        cells=int((side.ok[row] > 0).sum()),
+        ok=int(side.ok[row].sum()),
+        failed=int(side.failed[row].sum()),
+        last=float(np.fmax.reduce(side.last[row], initial=np.nan)),
+        rank=None if np.isnan(means[row]) else int((means[peers] > means[row]).sum()) + 1,
+        ranked=int(ranked.sum()),
+        peers_median=median(means[peers]),
+        fastest=fastest,
+        fastest_partner=partner,
+    )
+
+
+def median(values: Floats) -> float:
+    return float(np.median(values)) if values.size else np.nan
+
+
+def best(side: Side, row: int) -> tuple[float, str]:
+    """Return the best single rate, and with whom; what stays within the site is no WAN."""
+    own = side.groups[row].name
+    outside = np.array([group.name != own for group in side.partners], dtype=bool)
+    rates = np.where(outside, side.fastest[row], np.nan)
+    if np.isnan(rates).all():
+        return np.nan, ""
+    at = int(np.nanargmax(rates))
+    return float(rates[at]), side.partners[at].name

@@ -1,0 +1,186 @@
+"""What stands out in a matrix: slow, failing, stale and asymmetric links. Pure numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from matrix.cells import FAILED, MEASURED, STALE
+from matrix.grid import RATE_UNIT, Grid
+from matrix.places import Group
+from matrix.statistics import Flags, Floats, Integers
+from sonar.units import format_age, format_count, three_digits
+from sonar.windows import format_moment
+
+MOST = 10
+# Less of a difference between the directions is not remarkable.
+LEAST_RATIO = 1.5
+# Whether a low or a high value is bad; not so of counts and deviations.
+WORST = {"success": "least successful", "last": "oldest"}
+NO_WORST = ("count", "std")
+
+Where = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A cell and why it stands out; ``title`` has more of it."""
+
+    source: str
+    destination: str
+    why: str
+    title: str
+    url: str
+
+    @property
+    def text(self) -> str:
+        return f"from {self.source} to {self.destination}"
+
+
+@dataclass(frozen=True)
+class StandOut:
+    """The first of the ``count`` cells of a kind: `worst`, `failed`, `stale` or `asymmetric`.
+
+    ``more`` is where all of them are, if there is such a place.
+    """
+
+    kind: str
+    title: str
+    count: int
+    items: list[Item]
+    more: str
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Finds cells of a grid; ``url`` is where a cell leads, by row and column.
+
+    ``more`` are the addresses of all cells of a kind.
+    """
+
+    grid: Grid
+    url: Callable[[int, int], str]
+    more: Mapping[str, str]
+
+    def all(self) -> list[StandOut]:
+        found = [*self.worst(), self.failing(), self.stale(), *self.asymmetric()]
+        return [one for one in found if one.count]
+
+    def worst(self) -> Iterable[StandOut]:
+        """Find the lowest values, or the oldest; never more than half of what is measured."""
+        stat = self.grid.query.stat
+        if stat in NO_WORST:
+            return
+        values = self.grid.cells.value
+        measured = (self.grid.cells.state == MEASURED) & ~np.isnan(values)
+        badness = np.where(measured, -values if stat == "last" else values, np.nan)
+        few = lowest(badness, min(MOST, (int(measured.sum()) + 1) // 2))
+        bad = np.zeros(values.shape, dtype=bool)
+        bad[tuple(np.transpose(few))] = bool(few)
+        if stat == "success":
+            bad &= values < 100
+        yield self.of("worst", WORST.get(stat, "slowest"), bad, badness, self.value_words)
+
+    def failing(self) -> StandOut:
+        cells = self.grid.cells
+        return self.of("failed", "failing", cells.state == FAILED, -cells.failed, self.counts)
+
+    def stale(self) -> StandOut:
+        cells = self.grid.cells
+        return self.of("stale", "stale", cells.state == STALE, cells.last, self.age_words)
+
+    def asymmetric(self) -> Iterable[StandOut]:
+        """Compare both directions of each pair; the slow one is the item."""
+        if self.grid.query.rows != self.grid.query.columns:
+            return
+        back = reverse(self.grid)
+        ratio = back / np.where(self.grid.cells.state == MEASURED, self.grid.cells.mean, np.nan)
+
+        def words(row: int, column: int) -> str:
+            there, times = self.grid.cells.mean[row, column], float(ratio[row, column])
+            slower = f"{three_digits(times)} times slower"
+            return f"{rate(there)}, but {rate(back[row, column])} back: {slower}"
+
+        found = ratio >= LEAST_RATIO
+        yield self.of("asymmetric", "most asymmetric", found, -ratio, words)
+
+    def of(
+        self,
+        kind: str,
+        title: str,
+        where: Flags,
+        badness: Floats | Integers,
+        why: Callable[[int, int], str],
+    ) -> StandOut:
+        places = lowest(np.where(where, badness, np.nan), MOST)
+        items = [self.item(one, why(*one)) for one in places]
+        return StandOut(kind, title, int(where.sum()), items, self.more.get(kind, ""))
+
+    def item(self, where: Where, why: str) -> Item:
+        return Item(
+            source=self.grid.sources[where[0]].name,
+            destination=self.grid.destinations[where[1]].name,
+            why=why,
+            title=self.last_words(where),
+            url=self.url(*where),
+        )
+
+    def last_words(self, where: Where) -> str:
+        last = self.grid.cells.last[where]
+        if np.isnan(last):
+            return ""
+        return f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}"
+
+    def value_words(self, row: int, column: int) -> str:
+        cells, stat = self.grid.cells, self.grid.query.stat
+        if stat == "last":
+            return self.age_words(row, column)
+        if stat == "success":
+            share = three_digits(float(cells.value[row, column]))
+            return f"{share} % succeeded, {self.counts(row, column)}"
+        of = f"{stat} of {format_count(int(cells.ok[row, column]))}"
+        return f"{rate(cells.value[row, column])}, {of}"
+
+    def counts(self, row: int, column: int) -> str:
+        cells = self.grid.cells
+        ok, failed = int(cells.ok[row, column]), int(cells.failed[row, column])
+        return f"{format_count(ok)} ok, {format_count(failed)} failed"
+
+    def age_words(self, row: int, column: int) -> str:
+        age = self.grid.moment.timestamp() - float(self.grid.cells.last[row, column])
+        return f"last {format_age(timedelta(seconds=age))}"
+
+
+def rate(value: float) -> str:
+    return f"{three_digits(float(value))} {RATE_UNIT}"
+
+
+def lowest(values: Floats, most: int) -> list[Where]:
+    """Return the places of the lowest values, lowest first; NaN is none."""
+    flat = values.ravel()
+    known = np.flatnonzero(~np.isnan(flat))
+    if known.size > most:
+        known = np.sort(known[np.argpartition(flat[known], most)[:most]])
+    first = known[np.argsort(flat[known], kind="stable")]
+    rows, columns = np.unravel_index(first, values.shape)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def reverse(grid: Grid) -> Floats:
+    """Return for each cell the mean of the measured cell in the other direction, NaN for none."""
+    means = np.where(grid.cells.state == MEASURED, grid.cells.mean, np.nan)
+    row_of, column_of = (
+        places(grid.destinations, grid.sources),
+        places(grid.sources, grid.destinations),
+    )
+    wide = np.pad(means, (0, 1), constant_values=np.nan)
+    return wide[np.ix_(row_of, column_of)].T
+
+
+def places(groups: Sequence[Group], among: Sequence[Group]) -> list[int]:
+    """Return where each group stands among others, -1 if it does not."""
+    at = {group.name: place for place, group in enumerate(among)}
+    return [at.get(group.name, -1) for group in groups]

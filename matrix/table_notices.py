@@ -1,0 +1,86 @@
+"""Why the link table is empty or bare, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from matrix import records
+from matrix.links import LinkTable
+from matrix.notices import Notice, Work, no_endpoints, no_planner, no_workers, overdue_since
+from sonar.models import Endpoint
+from sonar.units import format_age, format_count
+from sonar.windows import format_moment
+
+
+def about_empty(drop_filters: str) -> Notice:
+    """Say why there is not a single link; ``drop_filters`` leads to all, if any are set."""
+    if drop_filters:
+        return Notice(
+            "nothing-matches",
+            "No link matches these filters.",
+            "No scheduled link and no result in this window passes all of them.",
+            (("Drop the filters", drop_filters),),
+        )
+    count = Endpoint.objects.filter(retired_at=None).count()
+    return no_mesh(count) if count else no_endpoints()
+
+
+def no_mesh(endpoints: int) -> Notice:
+    return Notice(
+        "no-mesh",
+        "No mesh tests any link.",
+        f"{format_count(endpoints)} endpoints are registered, but no enabled mesh has an interval, "
+        "and nothing was recorded in this window.",
+        (("An administrator can add a mesh in the admin", "/admin/sonar/mesh/"),),
+    )
+
+
+def about_work(size: str, now: datetime) -> Iterator[Notice]:
+    """Say so if nothing is planned, or nobody takes what is. Two SQL queries."""
+    work = Work.read(size)
+    found = no_workers(work, now), no_planner(work, overdue_since(now), now)
+    yield from (one for one in found if one)
+
+
+def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None:
+    """Say so if no link has a result, or none that is ok.
+
+    ``longer`` leads to the longest window. One SQL query for each class where there are none.
+    """
+    classes = table.classes.values()
+    if any(of_class.ok.any() for of_class in classes):
+        return None
+    failed = sum(int(of_class.failed.sum()) for of_class in classes)
+    return all_failed(failed) if failed else no_results(list(table.classes), now, longer)
+
+
+def all_failed(tests: int) -> Notice:
+    noun = "test" if tests == 1 else "tests"
+    return Notice(
+        "all-failed",
+        "Every test in this window failed.",
+        f"{format_count(tests)} {noun} ran and none succeeded. The page of a link has its errors, "
+        "by where they happened.",
+    )
+
+
+def no_results(sizes: list[str], now: datetime, longer: str) -> Notice:
+    lasts = [last for size in sizes if (last := records.read_last(size))]
+    sentence = "There has never been a result."
+    if lasts:
+        newest = max(lasts)
+        sentence = f"The last was {format_age(now - newest)}, at {format_moment(newest)}."
+    links = (("Look at the last 90 days", longer),)
+    return Notice("no-results", "No results in this window.", sentence, links)
+
+
+def nothing_found(drop: str, drop_all: str) -> Notice:
+    """Say that no link is left; ``drop`` and ``drop_all`` lead to where more of them are."""
+    links = (("Drop the search and the conditions on columns", drop),)
+    return Notice(
+        "nothing-found",
+        "No link matches the search and the conditions on columns.",
+        "There are links, but each fails at least one of them.",
+        (*links, ("Drop the filters, too", drop_all)) if drop_all else links,
+    )

@@ -1,0 +1,106 @@
+"""Numbers and times as pages write them; what is missing is a dash with its reason on hover."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from sonar.units import DASH, format_age, format_bytes, format_count, three_digits
+from sonar.windows import format_moment
+
+register = template.Library()
+
+NO_RESULT = "no result in this window"
+
+
+def dash(reason: str) -> SafeString:
+    return format_html('<span title="{}">{}</span>', reason, DASH)
+
+
+@register.filter
+def rate(value: float | None, reason: str = NO_RESULT) -> str:
+    """Write a rate in MB/s without its unit; also for ratios."""
+    return dash(reason) if value is None or math.isnan(value) else three_digits(value)
+
+
+@register.filter
+def percent(share: float | None, reason: str = NO_RESULT) -> str:
+    return dash(reason) if share is None or math.isnan(share) else f"{percents(share)} %"
+
+
+def percents(share: float) -> str:
+    """Write a share in percent: 0.012, 8.3, 83; only what is the whole is 100."""
+    value = 100 * share
+    if 0 < value < 0.01:
+        return "< 0.01"
+    return two_digits(value) if value < 10 else f"{nearly(value)}"
+
+
+def nearly(value: float) -> int:
+    """Round to a whole number, but what is less than 100 never to it."""
+    return min(round(value), 99) if value < 100 else round(value)
+
+
+def two_digits(value: float) -> str:
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:.6f}".rstrip("0").rstrip(".") if rounded < 10 else f"{rounded:.0f}"
+
+
+@register.filter
+def rough(value: float | None, reason: str = NO_RESULT) -> str:
+    """Write an estimate."""
+    return dash(reason) if value is None or math.isnan(value) else two_digits(value)
+
+
+@register.filter
+def plain(value: float | None, reason: str = "") -> str:
+    """Write a number that somebody has registered, as they did."""
+    return dash(reason) if value is None else f"{value:g}"
+
+
+@register.filter
+def count(number: float) -> str:
+    """Write a count; one per day, which may be no whole number, with three digits."""
+    return format_count(int(number)) if number == int(number) else three_digits(number)
+
+
+@register.filter
+def volume(size: float) -> str:
+    return format_bytes(size)
+
+
+@register.filter
+def ago(unix: float | None, now: datetime) -> str:
+    """Write a Unix time as its age, and the time itself on hover."""
+    if unix is None or math.isnan(unix):
+        return dash(NO_RESULT)
+    then = datetime.fromtimestamp(unix, UTC)
+    return format_html('<span title="{}">{}</span>', moment(then), format_age(now - then))
+
+
+@register.filter
+def moment(time: datetime) -> str:
+    return format_moment(time)
+
+
+@register.filter
+def spread(std: float) -> str:
+    """Write a standard deviation behind its mean; nothing where one result has none."""
+    return "" if math.isnan(std) else f" ± {three_digits(std)}"
+
+
+@register.filter
+def nth(rank: int) -> str:
+    """Write 1st, 2nd, 3rd, 11th."""
+    teen = 10 < rank % 100 < 14
+    ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{format_count(rank)}{ending}"
+
+
+@register.filter
+def or_dash(text: str, reason: str) -> str:
+    return text or dash(reason)

@@ -1,0 +1,65 @@
+"""What is to be tested between two endpoints, and what is queued or running there now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from matrix.filters import Filter, alternatives
+from matrix.places import Links, Place
+from matrix.records import MESH_FIELDS, asks_for_tests
+from matrix.statistics import Floats
+from sonar.models import Mesh, Probe, Schedule
+
+
+def schedules(ends: Sequence[Place]) -> list[Schedule]:
+    """Return the tests that are scheduled between two endpoints, both ways. Two SQL queries.
+
+    All meshes are named, as the index begins with them: without, millions of rows are read.
+    """
+    ids = [place.id for place in ends]
+    found = Schedule.objects.filter(
+        mesh__in=list(Mesh.objects.values_list("id", flat=True)),
+        source__in=ids,
+        destination__in=ids,
+    )
+    ordered = found.order_by("size_class__from_bytes", "mesh__name", "id")
+    return list(ordered.select_related("mesh", "size_class"))
+
+
+def promises(
+    planned: Iterable[Schedule], size_class: int, links: Links, filters: Sequence[Filter]
+) -> Floats:
+    """Return what records.read_promises does, of the schedules that were read already.
+
+    Shape (places, places), seconds; infinity for no promise.
+    """
+    promise = np.full(links.shape, np.inf)
+    if not asks_for_tests(filters):
+        return promise
+    at = {place.id: number for number, place in enumerate(links.places)}
+    for one in planned:
+        if one.size_class_id == size_class and passes(one.mesh, filters):
+            link = at[one.source_id], at[one.destination_id]
+            promise[link] = min(promise[link], one.every_seconds)
+    retired = links.ends(place.retired for place in links.places).reshape(links.shape)
+    promise[retired] = np.inf
+    return promise
+
+
+def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
+    """Say whether the filters on how a result was made let the tests of a mesh pass."""
+    of_mesh = (one for one in filters if one.parameter in MESH_FIELDS)
+    return all(
+        (str(getattr(mesh, MESH_FIELDS[some[0].parameter])) in {one.value for one in some})
+        != some[0].exclude
+        for some in alternatives(of_mesh)
+    )
+
+
+def open_probes(ends: Sequence[Place]) -> list[Probe]:
+    """Return the tests that are queued or running between two endpoints, both ways."""
+    ids = [place.id for place in ends]
+    found = Probe.objects.filter(source__in=ids, destination__in=ids)
+    return list(found.select_related("size_class", "mesh").order_by("requested_at", "id"))

@@ -1,0 +1,219 @@
+// What every page does with a script: says that it works or failed, refreshes itself, copies,
+// and finds what the reader wants to jump to.
+"use strict";
+
+const REFRESH_MS = 60000;
+// An answer that takes longer than this is said to be on its way, and can be given up.
+const PATIENCE_MS = 400;
+const trouble = document.getElementById("trouble");
+const working = document.getElementById("working");
+
+document.documentElement.classList.add("scripted");
+// A wall may lie behind another window and is to be right when it comes to the front.
+setInterval(() => (document.hidden && !document.body.classList.contains("wall")) || refresh(), REFRESH_MS);
+
+// Back was pressed before htmx listened: the address has changed, the page has not.
+const loaded = performance.getEntriesByType("navigation")[0]?.name.split("#")[0];
+if (history.state?.htmx && loaded && loaded !== location.href.split("#")[0]) location.reload();
+
+// The part of a page that shows data has hx-get and hx-trigger="refresh": it is fetched anew and
+// morphed, so that scroll, focus and what was opened stay. What the reader asks for goes first.
+function refresh() {
+  if (asked.size) return;
+  for (const part of document.querySelectorAll(REFRESHED)) htmx.trigger(part, "refresh");
+}
+
+// Requests: what the reader asked for, and what goes on beside it. The newest question counts;
+// an answer to an older one would put old data under a new heading.
+
+const REFRESHED = "[hx-trigger~=refresh]";
+const asked = new Map();
+const refreshing = new Set();
+let lateSince = null;
+
+document.addEventListener("htmx:before:request", (event) => {
+  const request = event.detail.ctx;
+  if (isSearch(request)) return;
+  if (isRefresh(request)) {
+    refreshing.add(request);
+    return;
+  }
+  for (const other of [...refreshing, ...asked.keys()]) other.request.abort();
+  asked.set(request, setTimeout(() => (working.hidden = false), PATIENCE_MS));
+});
+
+document.addEventListener("htmx:finally:request", (event) => {
+  const request = event.detail.ctx;
+  refreshing.delete(request);
+  if (!asked.has(request)) return;
+  clearTimeout(asked.get(request));
+  asked.delete(request);
+  if (!asked.size) working.hidden = true;
+});
+
+working.querySelector("button").addEventListener("click", () => {
+  for (const request of asked.keys()) request.request.abort();
+});
+
+function isRefresh(request) {
+  return request.sourceElement.matches(REFRESHED);
+}
+
+function isSearch(request) {
+  return request.sourceElement.id === "jump";
+}
+
+// What went wrong is said, and what was not affected.
+
+document.addEventListener("htmx:error", (event) => {
+  if (event.detail.ctx) say(event.detail.ctx, "the server did not answer");
+});
+
+document.addEventListener("htmx:response:error", (event) => {
+  const status = event.detail.ctx.response.status;
+  if (status >= 500 || isRefresh(event.detail.ctx)) say(event.detail.ctx, `the server answered with status ${status}`);
+});
+
+// An answer without the part that was asked for is another page, the login for one.
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx, tasks } = event.detail;
+  if (!isRefresh(ctx) || ctx.response.status >= 400 || tasks.some((task) => task.fragment.firstElementChild)) return;
+  event.preventDefault();
+  say(ctx, "the server answered with another page; perhaps you must log in again");
+});
+
+document.addEventListener("htmx:after:swap", (event) => {
+  const request = event.detail.ctx;
+  if (isSearch(request) || request.response?.status >= 400) return;
+  trouble.hidden = true;
+  lateSince = null;
+  sayUpdated(`updated ${clock()} UTC`, false);
+});
+
+function say(request, what) {
+  trouble.hidden = false;
+  if (!isRefresh(request)) {
+    trouble.textContent = `This did not work: ${what}. What you see is unchanged; try again, or look at the server's log.`;
+    return;
+  }
+  lateSince ??= clock();
+  trouble.textContent = `This page could not be refreshed since ${lateSince} UTC: ${what}. What you see is from before; trying again every minute.`;
+  sayUpdated(`not updated since ${lateSince} UTC`, true);
+}
+
+function sayUpdated(text, isLate) {
+  const updated = document.getElementById("updated");
+  if (!updated) return;
+  updated.textContent = text;
+  updated.classList.toggle("late", isLate);
+}
+
+function clock() {
+  return new Date().toISOString().slice(11, 19);
+}
+
+// Forms with data-autosubmit need no button: a choice is enough.
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("form[data-autosubmit]");
+  if (form && event.target.matches("select, [type=checkbox], [type=radio]")) form.requestSubmit();
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const label = button.dataset.label ?? button.textContent;
+  button.dataset.label = label;
+  button.textContent = (await copied(button.dataset.copy)) ? "Copied" : "Copy it from the address bar";
+  setTimeout(() => (button.textContent = label), 2000);
+});
+
+// The clipboard needs https or localhost; elsewhere a selection that is copied does as well.
+async function copied(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const field = document.body.appendChild(document.createElement("textarea"));
+  field.value = text;
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  return done;
+}
+
+// A printed page says where it is from.
+addEventListener("beforeprint", () => {
+  const from = document.getElementById("printed-from") ?? document.body.appendChild(Object.assign(document.createElement("p"), { id: "printed-from" }));
+  from.textContent = `Printed from ${location.href} at ${new Date().toISOString().slice(0, 10)} ${clock()} UTC`;
+});
+
+// The jump box: arrows walk through what was found while the caret stays where it is.
+
+const jump = document.getElementById("jump");
+const found = document.getElementById("found");
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!jump?.offsetParent || event.target.closest("input, select, textarea, [contenteditable]")) return;
+  event.preventDefault();
+  jump.focus();
+  jump.select();
+});
+
+if (jump) {
+  jump.addEventListener("keydown", walk);
+  jump.addEventListener("input", () => jump.value.trim() || closeFound());
+  document.addEventListener("click", (event) => event.target.closest(".jump") || closeFound());
+  jump.form.addEventListener("focusout", (event) => event.relatedTarget?.closest(".jump") || event.relatedTarget === null || closeFound());
+  document.addEventListener("htmx:after:swap", (event) => isSearch(event.detail.ctx) && openFound());
+}
+
+function options() {
+  return [...found.querySelectorAll("a")];
+}
+
+function openFound() {
+  if (!jump.value.trim() || !found.firstElementChild) return closeFound();
+  const list = found.firstElementChild;
+  const links = options();
+  list.id = "found-now"; // the search page has a list of its own
+  if (links.length) list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Found");
+  links.forEach((link, at) => {
+    Object.assign(link, { id: `found-${at}`, tabIndex: -1 });
+    link.setAttribute("role", "option");
+    link.setAttribute("aria-selected", "false");
+    link.closest("li")?.setAttribute("role", "none");
+  });
+  jump.setAttribute("aria-expanded", "true");
+}
+
+function closeFound() {
+  found.replaceChildren();
+  jump.setAttribute("aria-expanded", "false");
+  jump.removeAttribute("aria-activedescendant");
+}
+
+function walk(event) {
+  const links = options();
+  const at = links.findIndex((link) => link.getAttribute("aria-selected") === "true");
+  const steps = { ArrowDown: at + 1, ArrowUp: at < 0 ? links.length - 1 : at - 1 };
+  if (event.key === "Escape") {
+    event.preventDefault();
+    closeFound();
+  } else if (event.key in steps && links.length) {
+    event.preventDefault();
+    choose(links, steps[event.key]);
+  } else if (event.key === "Enter" && at >= 0) {
+    event.preventDefault();
+    links[at].click();
+  }
+}
+
+// One step beyond either end no link is chosen: Enter searches for the text again.
+function choose(links, at) {
+  links.forEach((link, number) => link.setAttribute("aria-selected", String(number === at)));
+  if (links[at]) {
+    links[at].scrollIntoView({ block: "nearest" });
+    jump.setAttribute("aria-activedescendant", links[at].id);
+  } else {
+    jump.removeAttribute("aria-activedescendant");
+  }
+}

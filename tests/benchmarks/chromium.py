@@ -1,0 +1,108 @@
+"""The browser of the benchmarks: what its own clock says about a page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.readers import CHROMIUM, LAPTOP
+
+PATIENCE_MS = 120_000
+MOVES = 25
+# Frames and long tasks, noted from the very beginning of each page.
+WATCH = """
+    window.longTasks = [];
+    window.frames = [];
+    new PerformanceObserver((list) => {
+        for (const task of list.getEntries()) longTasks.push(task.duration);
+    }).observe({ type: "longtask", buffered: true });
+    // The first to hear of a move; a message posted in a frame comes after it is painted.
+    window.addEventListener("pointermove", () => {
+        const began = performance.now();
+        requestAnimationFrame(() => {
+            const { port1, port2 } = new MessageChannel();
+            port1.onmessage = () => window.frames.push(performance.now() - began);
+            port2.postMessage(null);
+        });
+    }, { capture: true });
+"""
+AFTER_RESPONSE = """mark => performance.getEntriesByName(mark)[0].startTime
+    - performance.getEntriesByType("navigation")[0].responseEnd"""
+CELLS = """() => {
+    const plot = document.querySelector("#picture .plot");
+    const { xaxis, yaxis } = plot._fullLayout;
+    const box = plot.getBoundingClientRect();
+    return [box.x + xaxis._offset, box.y + yaxis._offset, xaxis._length, yaxis._length];
+}"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A page as it was seen once, in milliseconds; ``moves`` from each move to its frame."""
+
+    picture: float
+    cells: float
+    longest_task: float
+    moves: list[float]
+    longest_task_hovering: float
+
+
+def installed() -> bool:
+    return shutil.which("chromium") is not None
+
+
+@contextmanager
+def running() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+def see(browser: Browser, url: str) -> Seen:
+    """Open a matrix in a window with empty caches, and move over its cells."""
+    context = LAPTOP.sit_down(browser)
+    page = context.new_page()
+    page.add_init_script(WATCH)
+    page.goto(url, timeout=PATIENCE_MS)
+    for mark in ("picture-drawn", "cells-loaded"):
+        wait_for(page, f"performance.getEntriesByName('{mark}').length")
+    page.wait_for_timeout(500)  # what is left of the drawing
+    loading = page.evaluate("Math.max(0, ...longTasks.splice(0))")
+    hover(page)
+    seen = Seen(
+        picture=page.evaluate(AFTER_RESPONSE, "picture-drawn"),
+        cells=page.evaluate(AFTER_RESPONSE, "cells-loaded"),
+        longest_task=loading,
+        moves=page.evaluate("frames"),
+        longest_task_hovering=page.evaluate("Math.max(0, ...longTasks)"),
+    )
+    context.close()
+    return seen
+
+
+def wait_for(page: Page, expression: str) -> None:
+    page.wait_for_function(expression, timeout=PATIENCE_MS)
+
+
+def hover(page: Page) -> None:
+    """Move over the diagonal of the cells; the card must follow."""
+    left, top, width, height = page.evaluate(CELLS)
+    page.mouse.move(left + width * 0.05, top + height * 0.1)
+    page.locator("#card").wait_for()
+    wait_for(page, "frames.length === 1")
+    said = [page.locator("#card").inner_text()]
+    page.evaluate("frames.length = 0")
+    for move in range(1, MOVES + 1):
+        part = 0.05 + 0.9 * move / MOVES
+        page.mouse.move(left + width * part, top + height * (0.1 + 0.85 * move / MOVES))
+        wait_for(page, f"frames.length === {move}")
+        said.append(page.locator("#card").inner_text())
+    # In a small matrix, two moves may end in one cell.
+    if len(set(said)) < MOVES // 2:
+        raise RuntimeError("the card did not follow the pointer")

@@ -1,0 +1,90 @@
+"""Goal 10: the matrix in Chromium, from the response to the picture, and under the pointer.
+
+A size that is not that of the run's data gets a database of its own, with one result a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+from django.core.management import call_command
+
+from sonar.windows import format_time
+from tests.benchmarks import chromium, loopback, scale, server
+from tests.benchmarks.bench import SIZE, Bench
+from tests.benchmarks.chromium import Seen
+from tests.benchmarks.databases import another
+from tests.benchmarks.measured import Goal, Spread
+
+# Endpoints -> milliseconds from the end of the response to the first picture.
+PICTURE_LIMITS_MS = {200: 1_500, 1_000: 4_000}
+HOVER_LIMIT_MS = 20
+DAYS = 1
+ROUNDS = 5
+DATABASE = "every_cell"
+
+
+def goal_10(bench: Bench) -> list[Goal]:
+    sizes = list(PICTURE_LIMITS_MS)
+    if bench.scale.name == "small":
+        sizes = [bench.scale.endpoints]
+    if not chromium.installed():
+        note = "chromium is not on the PATH"
+        return [Goal(10, f"{size} x {size}", 0, None, note=note) for size in sizes]
+    call_command("collectstatic", interactive=False, verbosity=0)
+    return [goal for size in sizes for goal in goals_of(bench, size)]
+
+
+def goals_of(bench: Bench, endpoints: int) -> list[Goal]:
+    seen = looked_at(bench, endpoints)
+    matrix = f"{endpoints:,} x {endpoints:,} cells"
+    besides(bench, matrix, seen)
+    picture = Spread.of([one.picture for one in seen])
+    moves = Spread.of([move for one in seen for move in one.moves])
+    # Of smaller ones, in a smoke test, the limit of the next larger size.
+    limit = PICTURE_LIMITS_MS.get(endpoints, min(PICTURE_LIMITS_MS.values()))
+    about = "response to first picture, empty caches"
+    return [
+        goal(f"{matrix}, {about}", limit, picture, f"{len(seen)} loads"),
+        goal(f"{matrix}, pointer to next frame", HOVER_LIMIT_MS, moves, f"{moves.rounds} moves"),
+    ]
+
+
+def goal(text: str, limit: float, spread: Spread, note: str) -> Goal:
+    return Goal.from_spread(10, text, limit, spread, "ms", at_least=False, note=note)
+
+
+def besides(bench: Bench, matrix: str, seen: list[Seen]) -> None:
+    """Note what the issue sets no number for."""
+    figures: dict[str, Callable[[Seen], float]] = {
+        "response to numbers under the pointer": lambda one: one.cells,
+        "longest task while loading": lambda one: one.longest_task,
+        "longest task while pointing (50 ms or more)": lambda one: one.longest_task_hovering,
+    }
+    for what, figure in figures.items():
+        spread = Spread.of([figure(one) for one in seen])
+        bench.fact(f"{matrix}, {what}", spread.median, "ms", f"at most {spread.maximum:.0f} ms")
+
+
+def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
+    """Look at the matrix of the last day several times, after once for the server's caches."""
+    window = scale.aligned(DAYS)
+    bounds = {"from": format_time(window.start), "to": format_time(window.end), "size": SIZE}
+    rounds = 1 if bench.scale.name == "small" else ROUNDS
+    with database(bench, endpoints) as url, bench.at_work(f"{endpoints} endpoints in Chromium"):
+        environment = server.environment(bench.home, url)
+        with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:
+            address = f"{web.url}/?{urlencode(bounds)}"
+            chromium.see(browser, address)
+            return [chromium.see(browser, address) for _ in range(rounds)]
+
+
+@contextmanager
+def database(bench: Bench, endpoints: int) -> Iterator[str]:
+    if endpoints == bench.scale.endpoints:
+        yield bench.url
+        return
+    with another(bench, DATABASE, "full_database", str(endpoints)) as url:
+        yield url

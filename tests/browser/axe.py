@@ -1,0 +1,24 @@
+"""What axe-core finds on a page, in words that name the place and the way to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+
+def violations(page: Page) -> list[str]:
+    """Return one text for each rule that the page breaks, be it gravely or a little."""
+    return [in_words(one) for one in Axe().run(page).response["violations"]]
+
+
+def in_words(violation: dict[str, Any]) -> str:
+    places = "".join(f"\n  {place(node)}" for node in violation["nodes"][:5])
+    count = len(violation["nodes"])
+    return f"{violation['id']} ({violation['impact']}, {count} x): {violation['help']}{places}"
+
+
+def place(node: dict[str, Any]) -> str:
+    messages = [one["message"] for kind in ("any", "all", "none") for one in node[kind]]
+    return f"{' '.join(map(str, node['target']))}: {node['html'][:160]}\n    {'; '.join(messages)}"

@@ -1,0 +1,55 @@
+"""How people look at the pages, and the browser in which they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from playwright.sync_api import Browser, BrowserContext
+
+CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How somebody looks at the pages; ``name`` is what a parametrised test is called by."""
+
+    name: str
+    width: int = 1440
+    height: int = 900
+    dark: bool = False
+    script: bool = True
+    touch: bool = False
+    clipboard: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def sit_down(self, browser: Browser) -> BrowserContext:
+        """Open a window of the browser that shares nothing with those before."""
+        return browser.new_context(
+            viewport={"width": self.width, "height": self.height},
+            color_scheme="dark" if self.dark else "light",
+            java_script_enabled=self.script,
+            has_touch=self.touch,
+            accept_downloads=True,
+            permissions=CLIPBOARD if self.clipboard else [],
+        )
+
+
+LAPTOP = Reader("laptop")
+DARK = Reader("dark", dark=True)
+NARROW = Reader("narrow", 390, 844, touch=True)
+NARROW_DARK = Reader("narrow, dark", 390, 844, dark=True, touch=True)
+WALL = Reader("wall", 2560, 1440)
+SCRIPTLESS = Reader("without JavaScript", script=False)
+SCRIPTLESS_NARROW = Reader("narrow, without JavaScript", 390, 844, script=False, touch=True)
+COPYING = Reader("may use the clipboard", clipboard=True)

@@ -1,0 +1,102 @@
+"""A grid in trouble: the small world with all six states, errors, notes and free text in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from sonar import results
+from sonar.models import Annotation, Downtime, Endpoint, Schedule, SizeClass
+from tests.matrix import world
+
+MARKUP = "</script><script>alert(1)</script><b>bold</b>"
+HOURS = [timedelta(hours=number, minutes=10) for number in range(6)]
+SAMPLES = [[1.0, 90e6], [2.0, 210e6], [4.0, 500e6], [8.0, 1400e6], [10.0, 2000e6]]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """``failing`` is the newest failed transfer from RAL to DESY, ``sampled`` one with samples."""
+
+    world: world.World
+    failing: UUID
+    sampled: UUID
+
+
+def make() -> Scene:
+    """Make it; world.NOW must be the time at which the pages are asked for."""
+    made = world.make()
+    measured(made)
+    stale_and_down(made)
+    failing = failures(made)
+    sampled = send(made.ral, made.glasgow, HOURS[0], seconds=10.0, samples=SAMPLES)
+    return Scene(made, failing, sampled)
+
+
+def measured(made: world.World) -> None:
+    for number, ago in enumerate(HOURS):
+        world.transfer(made.ral, made.glasgow, 100.0 + 7 * number, ago=ago)
+        world.transfer(made.ral, made.glasgow, 40.0 + number, ago=ago, size="small")
+    world.transfer(made.ral, made.glasgow, 80.0, size="medium")
+    world.transfer(made.glasgow, made.ral, 1.23, ago=HOURS[0])
+    world.transfer(made.glasgow, made.ral, 2.34, ago=HOURS[1])
+    world.transfer(made.desy, made.glasgow, 25.0, ago=HOURS[1])
+
+
+def stale_and_down(made: world.World) -> None:
+    """Leave one link stale and take one endpoint down; the rest waits for its first test."""
+    world.transfer(made.desy, made.ral, 5.0, ago=timedelta(hours=5))
+    begun, over = world.NOW - timedelta(hours=2), world.NOW + timedelta(hours=20)
+    Downtime.objects.create(
+        endpoint=made.scratch, starts_at=begun, ends_at=over, reason=f"Disks {MARKUP}"
+    )
+    Annotation.objects.create(site=made.glasgow.site, text=f"New switch {MARKUP}", starts_at=begun)
+    Schedule.objects.filter(source=made.scratch).update(
+        skipped_because="downtime", skipped_since=begun
+    )
+
+
+def failures(made: world.World) -> UUID:
+    for number, ago in enumerate(HOURS[1:]):
+        error = f"503 Service Unavailable: node{number:02d}.example.org {MARKUP}"
+        send(made.ral, made.desy, ago, error=error, where="destination")
+    return send(made.ral, made.desy, HOURS[0], error="checksum differs", where="transfer")
+
+
+def send(
+    source: Endpoint,
+    destination: Endpoint,
+    ago: timedelta,
+    *,
+    seconds: float = 10.0,
+    samples: list[list[float]] | None = None,
+    error: str = "",
+    where: str = "",
+) -> UUID:
+    """Record one transfer of a large file as a worker would, and return its id."""
+    result = results.Result(
+        id=uuid4(),
+        source_id=source.id,
+        destination_id=destination.id,
+        size_class_id=SizeClass.objects.get(name="large").id,
+        profile_id=world.profile().id,
+        state="failed" if error else "done",
+        started_at=world.NOW - ago,
+        seconds=seconds,
+        bytes=world.SIZES["large"],
+        samples=samples or [],
+        error=error,
+        error_where=where,
+        worker=f"worker-1 {MARKUP}",
+    )
+    results.store([result])
+    return result.id
+
+
+def name_with_markup(made: world.World) -> None:
+    """Put markup into what is free text of the registry."""
+    made.desy.site.cloud = "<b>DE</b>"
+    made.desy.site.save()
+    made.desy.label = "<i>DATA</i>"
+    made.desy.save()

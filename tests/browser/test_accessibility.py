@@ -1,0 +1,92 @@
+"""axe-core finds nothing on any page: light and dark, on a laptop and on a telephone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.readers import LAPTOP, NARROW
+from tests.browser.scene import Scene
+
+everybody = pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
+# What each is called in the report of a test, and where it is; {ids} are those of the scene.
+PAGES = {
+    "matrix": "/",
+    "matrix, filtered": "/?source_cloud=UK&site=!DESY&size=small",
+    "matrix, by site": "/?rows=site&columns=cloud",
+    "matrix, statistic": "/?stat=success",
+    "matrix, nothing matches": "/?mover=fake",
+    "matrix, only failing": "/?only=failed",
+    "matrix, transposed": "/?order=tier&transpose=1&palette=rdylgn",
+    "wall": "/?wall=1",
+    "table": "/table/",
+    "table, searched": "/table/?search=RAL",
+    "table, nothing matches": "/table/?search=nobody",
+    "link": LINK,
+    "link, both ways": f"{LINK}?reverse=1",
+    "link, never tested": "/links/Glasgow_DATADISK/DESY_DATADISK/",
+    "failed transfer": "/transfers/{failing}/",
+    "sampled transfer": "/transfers/{sampled}/",
+    "sites": "/sites/",
+    "site": "/sites/RAL/",
+    "site in downtime": "/sites/DESY/",
+    "search": "/search/?q=a",
+    "search, nothing found": "/search/?q=nowhere",
+    "search, empty": "/search/",
+    "login": "/login/",
+}
+NOT_FOUND = (
+    "/nowhere/",
+    "/sites/nowhere/",
+    "/links/RAL_DATADISK/nowhere/",
+    "/links/RAL_DATADISK/RAL_DATADISK/",
+    "/transfers/00000000-0000-4000-8000-000000000000/",
+)
+TWO_FRAMES = "new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
+
+
+def by_day_and_night(page: Page) -> list[str]:
+    """Look at a page in light and in dark, once its pictures are there."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.wait_for_load_state("networkidle")
+    by_day = violations(page)
+    page.emulate_media(color_scheme="dark")
+    # Colours on their way from one to the other are neither.
+    page.evaluate(TWO_FRAMES)
+    return by_day + [f"in the dark: {one}" for one in violations(page)]
+
+
+@everybody
+def test_no_page_breaks_a_rule(visit: Visit, scene: Scene) -> None:
+    found = {}
+    for name, path in PAGES.items():
+        page = visit.open(path.format(failing=scene.failing, sampled=scene.sampled))
+        found[name] = by_day_and_night(page)
+    assert not any(found.values()), in_words(found)
+
+
+@everybody
+def test_pages_of_an_empty_sonar_break_no_rule(visit: Visit, real_commits: None) -> None:
+    found = {path: by_day_and_night(visit.open(path)) for path in ("/", "/table/", "/sites/")}
+    assert not any(found.values()), in_words(found)
+
+
+@everybody
+def test_pages_that_say_no_break_no_rule(visit: Visit, scene: Scene) -> None:
+    found = {"bad parameter": by_day_and_night(visit.open("/?size=huge", status=400))}
+    for path in NOT_FOUND:
+        found[path] = by_day_and_night(visit.open(path, status=404))
+    assert not any(found.values()), in_words(found)
+
+
+def test_a_rule_that_is_broken_is_reported_with_its_place(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/search/")
+    page.evaluate("document.querySelector('main').innerHTML += '<input id=bare>'")
+    assert [one.split(" ")[0] for one in violations(page)] == ["label"]
+
+
+def in_words(found: dict[str, list[str]]) -> str:
+    return "\n\n".join(f"{name}:\n" + "\n".join(some) for name, some in found.items() if some)

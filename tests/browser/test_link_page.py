@@ -1,0 +1,176 @@
+"""The pages of a link and of a transfer in a real browser: pictures, toggles, refresh."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sonar.models import Probe, SizeClass
+from tests.browser.conftest import Visit
+from tests.browser.readers import (
+    DARK,
+    LAPTOP,
+    NARROW,
+    NARROW_DARK,
+    SCRIPTLESS,
+    SCRIPTLESS_NARROW,
+    WALL,
+)
+from tests.browser.scene import Scene
+from tests.matrix import sent, world
+from tests.matrix.world import HOUR
+
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+FAILING = "/links/RAL_DATADISK/DESY_DATADISK/"
+POINTS = "#rates .scatterlayer .point"
+
+
+def drawn(page: Page, name: str = "rates") -> Page:
+    page.wait_for_selector(f"#{name} .plot svg.main-svg", state="attached")
+    return page
+
+
+def names(page: Page) -> list[str]:
+    """Return the texts of the legend of the picture of rates."""
+    found: list[str] = page.locator("#rates .legendtext").all_text_contents()
+    return found
+
+
+def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(LINK))
+    expect(page.locator(POINTS)).to_have_count(14)
+    assert "back, Glasgow_DATADISK → RAL_DATADISK" not in names(page)
+    page.get_by_role("link", name="Draw the reverse direction too").click()
+    page.wait_for_url(f"**{LINK}?reverse=1")
+    expect(page.locator(POINTS)).to_have_count(16)
+    assert "back, Glasgow_DATADISK → RAL_DATADISK" in names(page)
+    page.get_by_role("link", name="Hide the reverse direction").click()
+    expect(page.locator(POINTS)).to_have_count(14)
+    page.go_back()
+    page.wait_for_url(f"**{LINK}?reverse=1")
+
+
+def test_failures_stand_on_a_strip_of_their_own(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(FAILING))
+    expect(page.locator(POINTS)).to_have_count(6)
+    assert "failed" in names(page)
+    assert "no transfer came through" in page.locator("#rates .annotation-text").all_text_contents()
+
+
+def test_a_point_leads_to_its_transfer(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(FAILING))
+    box = page.locator(POINTS).last.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.locator("#rates .hoverlayer .hovertext").wait_for()
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url(f"**/transfers/{scene.failing}/")
+    expect(page.get_by_role("heading", name="Failed at: transfer")).to_be_visible()
+
+
+def test_a_size_class_alone_is_one_panel(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(LINK))
+    page.locator(".controls").get_by_role("link", name="small", exact=True).click()
+    page.wait_for_url(f"**{LINK}?size=small&show=one")
+    expect(page.locator(POINTS)).to_have_count(6)
+    expect(page.locator("#rates .ytitle, #rates .y2title")).to_have_text("small, MB/s")
+
+
+def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(LINK))
+    page.get_by_text("Rate over time as a table").click()
+    page.evaluate("scrollTo(0, 300)")
+    world.transfer(scene.world.ral, scene.world.glasgow, 77.7, ago=timedelta(minutes=1))
+    page.evaluate("refresh()")
+    expect(page.locator(POINTS)).to_have_count(15)
+    expect(page.get_by_role("cell", name="77.7", exact=True).first).to_be_visible()
+    assert page.evaluate("scrollY") == 300
+    assert page.get_by_text("By bucket, newest first").is_visible()
+
+
+@pytest.mark.parametrize(
+    "reader", [LAPTOP, DARK, NARROW, NARROW_DARK, WALL, SCRIPTLESS_NARROW], ids=str
+)
+def test_no_page_scrolls_sideways(visit: Visit, scene: Scene) -> None:
+    for path in (LINK, f"{LINK}?reverse=1", FAILING, *transfers(scene)):
+        page = visit.open(path)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width == page.evaluate("innerWidth"), path
+
+
+def transfers(scene: Scene) -> list[str]:
+    return [f"/transfers/{one}/" for one in (scene.sampled, scene.failing)]
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_without_a_script_tables_have_the_numbers(visit: Visit, scene: Scene) -> None:
+    page = visit.open(f"{LINK}?reverse=1")
+    page.get_by_text("Rate over time as a table").click()
+    table = page.get_by_role("region", name="Rate over time as a table")
+    expect(table.locator("tbody tr").first).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
+    page.get_by_text("Distribution as a table").click()
+    expect(page.get_by_role("region", name="Distribution as a table")).to_be_visible()
+    expect(page.get_by_text("The pictures need JavaScript")).to_be_visible()
+    page.get_by_role("link", name="24h").click()
+    page.wait_for_url(f"**{LINK}?window=24h&reverse=1")
+    page = visit.open(f"/transfers/{scene.sampled}/")
+    page.get_by_text("5 progress samples as a table").click()
+    expect(page.get_by_role("cell", name="1.40 GB")).to_be_visible()
+
+
+def test_dark_mode_recolours_the_pictures_without_a_reload(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(LINK))
+    paper = "getComputedStyle(document.querySelector('#rates svg.main-svg')).backgroundColor"
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"{paper} === 'rgb(20, 24, 29)'")
+    line = page.locator("#rates .scatterlayer .js-line").first
+    assert "rgb(125, 184, 245)" in line.evaluate("line => getComputedStyle(line).stroke")
+
+
+def test_the_rate_inside_a_transfer_is_drawn(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(f"/transfers/{scene.sampled}/"), "inside")
+    texts = page.locator("#inside .legendtext").all_text_contents()
+    assert texts == ["rate (MB/s, left)", "moved so far (MB, right)"]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="PNG", exact=True).click()
+    assert download.value.suggested_filename.endswith(".png")
+
+
+def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, scene: Scene) -> None:
+    made = scene.world
+    probe = Probe.objects.create(
+        id=uuid4(),
+        source=made.ral,
+        destination=made.glasgow,
+        size_class=SizeClass.objects.get(name="large"),
+        bytes=2 * 10**9,
+        state="running",
+        started_at=world.NOW,
+        deadline=world.NOW + HOUR,
+        requested_at=world.NOW,
+        sent_at=world.NOW,
+    )
+    page = visit.open(f"/transfers/{probe.id}/")
+    expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")
+    Probe.objects.update(progress_bytes=10**9)
+    expect(page.get_by_role("progressbar")).to_have_attribute("value", "50", timeout=15_000)
+    Probe.objects.all().delete()
+    sent.send(made.ral, made.glasgow, world.NOW, id=probe.id)
+    expect(page.locator(".result")).to_contain_text("200 MB/s", timeout=15_000)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(6000)
+    assert asked == []
+
+
+def test_markup_in_errors_and_notes_is_text_in_pictures_too(visit: Visit, scene: Scene) -> None:
+    for path in (LINK, FAILING, *transfers(scene)):
+        page = visit.open(path)
+        page.wait_for_load_state("networkidle")
+        assert page.locator("main b, .plot b").count() == 0
+    assert page.locator("pre.error").count() == 1

@@ -1,0 +1,218 @@
+"""The card beside the pointer, and where a click leads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import FloatRect, Locator, Page, Route, expect
+
+from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
+from tests.browser.conftest import Visit
+from tests.browser.readers import Reader
+from tests.browser.scene import Scene
+
+AT_AXIS = """([name, label]) => {
+    const side = matrix[name === "xaxis" ? "columns" : "rows"];
+    const axis = matrix.plot._fullLayout[name];
+    return axis._offset + axis.d2p(side.at[side.names.indexOf(label)]);
+}"""
+OVERLAP = """([one, other]) =>
+    one.x < other.x + other.width && other.x < one.x + one.width &&
+    one.y < other.y + other.height && other.y < one.y + one.height"""
+
+
+def box_of(locator: Locator) -> FloatRect:
+    box = locator.bounding_box()
+    assert box is not None
+    return box
+
+
+def holding(held: list[Route]) -> Callable[[Route], None]:
+    """Return what keeps requests waiting for their answer."""
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    return hold
+
+
+def row(card: Locator, name: str) -> list[str]:
+    return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
+
+
+def test_a_card_says_both_directions_side_by_side(visit: Visit, scene: Scene) -> None:
+    card = point_at(wait_until_drawn(visit.open()), "Glasgow_DATADISK", "RAL_DATADISK")
+    lines = card.locator("p").all_inner_texts()
+    assert lines[:2] == ["from Glasgow_DATADISK", "to RAL_DATADISK"]
+    heads = card.get_by_role("columnheader").all_inner_texts()
+    assert heads == ["Glasgow_DATADISK → RAL_DATADISK", "RAL_DATADISK → Glasgow_DATADISK"]
+    assert row(card, "mean ± std")[0] == "1.78 ± 0.785 MB/s"
+    assert row(card, "mean ± std")[1].startswith("129 ± ")
+    assert row(card, "median")[0] == "1.78 MB/s"
+    assert row(card, "tests") == ["2 ok, 0 failed", "7 ok, 0 failed"]
+    assert row(card, "last")[0] == "10 min ago"
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", card.inner_text())
+
+
+def test_the_asked_statistic_is_said_too_if_it_is_another(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?stat=success"))
+    assert row(point_at(page, "RAL_DATADISK", "DESY_DATADISK"), "success")[0] == "0 %"
+
+
+def test_every_state_is_said_with_its_reason(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    for source, destination, words in [
+        ("RAL_DATADISK", "Glasgow_DATADISK", "measured"),
+        ("RAL_DATADISK", "DESY_DATADISK", "failed: tests ran and none succeeded"),
+        ("DESY_DATADISK", "RAL_DATADISK", "stale: its last result is older"),
+        ("Glasgow_DATADISK", "DESY_DATADISK", "untested: scheduled"),
+        ("RAL_DATADISK", "DESY_SCRATCHDISK", "down: "),
+        ("RAL_DATADISK", "RAL_DATADISK", "not applicable: no mesh tests it"),
+    ]:
+        card = point_at(page, source, destination)
+        expect(card).to_contain_text(f"from {source}")
+        expect(card).to_contain_text(words)
+        assert not re.search("NaN|null|undefined|None", card.inner_text())
+
+
+def test_a_reverse_that_is_not_shown_is_said_to_be_missing(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?source_site=RAL&destination_site=Glasgow"))
+    card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    expect(card).to_contain_text("not in this view")
+
+
+def test_rows_of_sites_and_columns_of_clouds_have_no_reverse(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?rows=site&columns=cloud"))
+    expect(point_at(page, "RAL", "UK")).to_contain_text("not in this view")
+    page.mouse.click(*place(page, "RAL", "UK"))
+    page.wait_for_url("**/?source_site=RAL&destination_cloud=UK")
+
+
+def test_the_names_stand_before_the_numbers_have_come(visit: Visit, scene: Scene) -> None:
+    held: list[Route] = []
+    visit.page.route("**/cells/*", holding(held))
+    page = visit.open()
+    page.wait_for_function(DRAWN)
+    card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    expect(card).to_contain_text("loading the numbers …")
+    held[0].continue_()
+    expect(card).to_contain_text("7 ok, 0 failed")
+
+
+def test_numbers_that_do_not_come_are_said_to_be_elsewhere(visit: Visit, scene: Scene) -> None:
+    visit.page.route("**/cells/*", lambda route: route.fulfill(status=500))
+    page = visit.open()
+    page.wait_for_function(DRAWN)
+    card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    expect(card).to_contain_text("did not load: status 500")
+    visit.expect_refusal(500)
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (0, 3), (3, 0), (3, 3), (1, 2)])
+def test_the_card_is_neither_off_the_screen_nor_over_its_cell(
+    visit: Visit, scene: Scene, corner: tuple[int, int]
+) -> None:
+    page = wait_until_drawn(visit.open())
+    cell = page.evaluate("([row, column]) => pixelsOf({ row, column })", list(corner))
+    page.mouse.move(cell["left"] + cell["width"] / 2, cell["top"] + cell["height"] / 2)
+    card = box_of(page.locator("#card"))
+    assert is_on_the_screen(page, card)
+    cell = {"x": cell["left"], "y": cell["top"], **cell}
+    assert not page.evaluate(OVERLAP, [card, cell])
+
+
+@pytest.mark.parametrize("reader", [Reader("small window", 640, 480)], ids=str)
+def test_the_card_is_on_the_screen_of_a_small_window(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    page.locator("#picture").scroll_into_view_if_needed()
+    for name in ("DESY_SCRATCHDISK", "RAL_DATADISK"):
+        card = point_at(page, "DESY_DATADISK", name)
+        assert is_on_the_screen(page, box_of(card))
+
+
+def is_on_the_screen(page: Page, box: FloatRect) -> bool:
+    size = page.viewport_size
+    assert size is not None
+    right, bottom = box["x"] + box["width"], box["y"] + box["height"]
+    return min(box["x"], box["y"]) >= 0 and right <= size["width"] and bottom <= size["height"]
+
+
+def test_labels_and_averages_say_the_whole_name_and_the_mean(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    plot = box_of(page.locator("#picture .plot"))
+    y = plot["y"] + page.evaluate(AT_AXIS, ["yaxis", "Glasgow_DATADISK"])
+    x = plot["x"] + page.evaluate(AT_AXIS, ["xaxis", "RAL_DATADISK"])
+    card = page.locator("#card")
+    page.mouse.move(plot["x"] + 60, y)
+    expect(card).to_have_text("from Glasgow_DATADISKmean of measured cells: 1.78 MB/s")
+    strip = page.evaluate("matrix.plot._fullLayout.xaxis2._offset + 5")
+    page.mouse.move(plot["x"] + strip, y)
+    expect(card).to_have_text("from Glasgow_DATADISKmean of measured cells: 1.78 MB/s")
+    bottom = page.evaluate("matrix.plot._fullLayout.yaxis2._offset + 5")
+    page.mouse.move(x, plot["y"] + bottom)
+    expect(card).to_contain_text("to RAL_DATADISK")
+    top = plot["y"] + page.evaluate("matrix.plot._fullLayout.yaxis._offset")
+    page.mouse.move(x + 30, top - 25)  # the label leans to the right
+    expect(card).to_contain_text("to RAL_DATADISK")
+    page.mouse.move(plot["x"] + strip, plot["y"] + bottom)
+    expect(card).to_contain_text("all cells")
+
+
+def test_row_and_column_under_the_pointer_are_marked_with_their_labels(
+    visit: Visit, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open())
+    point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    x, y = place(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    across, down = (box_of(band) for band in page.locator(".band").all())
+    assert across["y"] < y < across["y"] + across["height"]
+    cells = page.evaluate("matrix.plot._fullLayout.xaxis._length")
+    assert cells < across["width"] < 1300  # the strip of means too, but not the colour bar
+    assert down["x"] < x < down["x"] + down["width"]
+    hot = page.locator("#picture text.hot").all_text_contents()
+    assert sorted(hot) == ["Glasgow_DATADISK", "RAL_DATADISK"]
+    page.mouse.move(5, 5)
+    expect(page.locator("#card")).to_be_hidden()
+    expect(page.locator(".band").first).to_be_hidden()
+    assert page.locator("#picture text.hot").count() == 0
+
+
+def test_a_click_opens_the_link_with_the_window_of_the_view(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?window=24h"))
+    page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"))
+    page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/?window=24h")
+
+
+def test_a_middle_click_opens_it_in_another_tab(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    with page.context.expect_page() as opened:
+        page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"), button="middle")
+    opened.value.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/")
+    expect(page).to_have_url(visit.base + "/")
+
+
+def test_neither_a_drag_nor_a_cell_that_is_not_applicable_opens_anything(
+    visit: Visit, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open())
+    x, y = place(page, "DESY_DATADISK", "Glasgow_DATADISK")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 160, y + 120, steps=4)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="whole matrix")).to_be_enabled()
+    page.get_by_role("button", name="whole matrix").click()
+    expect(page.get_by_role("button", name="whole matrix")).to_be_disabled()
+    page.mouse.click(*place(page, "RAL_DATADISK", "RAL_DATADISK"))
+    page.wait_for_timeout(300)
+    expect(page).to_have_url(visit.base + "/")
+
+
+def test_a_click_on_a_label_shows_its_row_and_column_alone(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?window=24h"))
+    plot = box_of(page.locator("#picture .plot"))
+    y = page.evaluate(AT_AXIS, ["yaxis", "Glasgow_DATADISK"])
+    page.mouse.click(plot["x"] + 60, plot["y"] + y)
+    page.wait_for_url("**/?window=24h&endpoint=Glasgow_DATADISK")

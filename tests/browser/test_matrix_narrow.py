@@ -1,0 +1,82 @@
+"""The matrix on a telephone: as wide as the screen, dragged, and answering taps."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.cells import place, wait_until_drawn
+from tests.browser.conftest import Visit
+from tests.browser.readers import NARROW, NARROW_DARK
+from tests.browser.scene import Scene
+from tests.matrix import world
+
+CELL = "['xaxis', 'yaxis'].map((name) => sizeOf(matrix.plot._fullLayout[name]))"
+everybody = pytest.mark.parametrize("reader", [NARROW, NARROW_DARK], ids=str)
+
+
+@everybody
+def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
+    visit: Visit, real_commits: None
+) -> None:
+    world.make_published()
+    page = wait_until_drawn(visit.open())
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    box = page.locator("#picture .plot").bounding_box()
+    assert box is not None
+    assert box["width"] <= 390
+    page.wait_for_function(f"Math.min(...{CELL}) >= 26")
+    wide = "document.querySelector('#picture svg.main-svg').getBoundingClientRect().width"
+    assert page.evaluate(wide) <= 390
+    labels = page.locator("#picture .yaxislayer-above text").all_text_contents()
+    assert len(set(labels)) == len(labels) > 5
+
+
+@everybody
+def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
+    world.make_published()
+    page = wait_until_drawn(visit.open())
+    page.wait_for_function(f"!isThinning && Math.min(...{CELL}) >= 26")
+    page.wait_for_timeout(300)  # a redraw under way would take the drag away
+    page.locator("#picture").scroll_into_view_if_needed()
+    start = "Math.round(matrix.plot.layout.xaxis.range[0] * 10)"
+    before = page.evaluate(start)
+    x, y = page.evaluate(
+        "(() => { const cell = pixelsOf({ row: 2, column: 4 }); return [cell.left, cell.top]; })()"
+    )
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 90, y, steps=5)
+    page.mouse.up()
+    page.wait_for_function(f"{start} > {before}")
+    assert page.url.endswith("/")
+
+
+@everybody
+def test_a_tap_shows_the_card_with_the_way_to_the_link(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    page.locator("#picture").scroll_into_view_if_needed()
+    page.touchscreen.tap(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
+    card = page.locator("#card")
+    expect(card).to_contain_text("from RAL_DATADISK")
+    expect(card).to_contain_text("7 ok, 0 failed")
+    box = card.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 844
+    card.get_by_role("link", name="Open the link RAL_DATADISK → Glasgow_DATADISK").tap()
+    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
+
+
+@pytest.mark.parametrize("reader", [NARROW], ids=str)
+def test_a_tap_beside_the_cells_puts_the_card_away(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    page.locator("#picture").scroll_into_view_if_needed()
+    page.touchscreen.tap(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
+    expect(page.locator("#card")).to_be_visible()
+    card = page.locator("#card").bounding_box()
+    assert card is not None
+    page.touchscreen.tap(4, card["height"] + 20 if card["y"] == 0 else card["y"] - 20)
+    expect(page.locator("#card")).to_be_hidden()

@@ -1,0 +1,54 @@
+"""The matrix picture where its room changes while it is being drawn."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Visit
+from tests.matrix import world
+
+pytestmark = pytest.mark.usefixtures("real_time")
+
+PLOT = "document.querySelector('#picture .plot')"
+# How wide its cells are, and where what was written beside the colour bar stands.
+CELLS = f"{PLOT}._fullLayout.xaxis._length"
+TICKS = f"""[...{PLOT}.querySelectorAll('.infolayer .cbaxis text')].map(
+    (text) => text.getBoundingClientRect().x)"""
+
+
+def wait_for_turns(page: Page) -> None:
+    """Wait until every change that was asked for has been drawn."""
+    for _ in range(2):
+        page.wait_for_timeout(300)
+        page.evaluate(f"turns.get({PLOT}).then(() => null)")
+
+
+def assert_whole(page: Page, width: float) -> None:
+    wait_for_turns(page)
+    assert page.evaluate(CELLS) == pytest.approx(width, rel=0.05)
+    ticks = page.evaluate(TICKS)
+    assert ticks
+    assert max(ticks) - min(ticks) < 20
+
+
+def test_a_picture_that_becomes_wide_again_is_as_it_was(visit: Visit, real_commits: None) -> None:
+    world.make_published()
+    page = visit.go()
+    before = page.evaluate(CELLS)
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_for_turns(page)
+    assert_whole(page, before)
+
+
+def test_changes_of_its_room_that_overlap_leave_the_picture_whole(
+    visit: Visit, real_commits: None
+) -> None:
+    world.make_published()
+    page = visit.go()
+    before = page.evaluate(CELLS)
+    for width in (390, 1440, 900, 390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(70)
+    assert_whole(page, before)

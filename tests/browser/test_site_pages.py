@@ -1,0 +1,284 @@
+"""The pages of sites and the search in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import timedelta
+from itertools import permutations
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from sonar import results
+from sonar.models import Endpoint, Mesh, Schedule, Site, SizeClass
+from sonar.sandbox import topology
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
+from tests.browser.scene import MARKUP, Scene
+from tests.matrix import world
+
+GLASGOW = "UKI-SCOTGRID-GLASGOW"
+
+
+@pytest.fixture
+def grid_in_a_box(real_commits: None, real_time: None) -> None:
+    """The 19 sites of the sandbox with results of all links in three size classes."""
+    rng = np.random.default_rng(1)
+    classes = {one.name: one for one in SizeClass.objects.all()}
+    sites = topology.load_sites()
+    places = {one.name: register(one) for one in sites}
+    made = [
+        measured(places, link, classes[size], number, rng)
+        for link in topology.load_links()
+        for size in classes
+        for number in range(2)
+    ]
+    results.store(made)
+    mesh = Mesh.objects.create(name="everything")
+    Schedule.objects.bulk_create(
+        Schedule(
+            mesh=mesh,
+            source=source,
+            destination=destination,
+            size_class=classes["large"],
+            every_seconds=14_400,
+            next_due=world.NOW,
+            skipped_because="cap" if source.id % 5 == 0 else "",
+            skipped_since=world.NOW if source.id % 5 == 0 else None,
+        )
+        for source, destination in permutations(places.values(), 2)
+    )
+
+
+def register(one: topology.Site) -> Endpoint:
+    site = Site.objects.create(
+        name=one.name,
+        cloud=one.cloud,
+        tier=one.tier,
+        country=one.country,
+        wan_gbit_s=one.wan_gbit_s,
+    )
+    place = world.endpoint(one.endpoint, site, simulated=True)
+    place.budget_bytes_per_day = 10**12
+    place.save()
+    return place
+
+
+def measured(
+    places: dict[str, Endpoint],
+    link: topology.Link,
+    size: SizeClass,
+    number: int,
+    rng: np.random.Generator,
+) -> results.Result:
+    failed = rng.random() < max(link.failure_rate, 0.02)
+    seconds = size.test_bytes / (link.rate_mb_s(size.test_bytes / 1e6) * 1e6)
+    return results.Result(
+        id=uuid4(),
+        source_id=places[link.source].id,
+        destination_id=places[link.destination].id,
+        size_class_id=size.id,
+        profile_id=world.profile().id,
+        state="failed" if failed else "done",
+        started_at=world.NOW - timedelta(hours=4 * number, minutes=int(rng.integers(0, 200))),
+        seconds=seconds * float(rng.lognormal(0, 0.1)),
+        bytes=size.test_bytes,
+        error=f"503 Service Unavailable at node{rng.integers(0, 99)}.example.org" if failed else "",
+        error_where="destination" if failed else "",
+    )
+
+
+def look(page: Page, name: str) -> None:
+    """Save what is seen, if somebody wants to look."""
+    if folder := os.environ.get("SONAR_TEST_PICTURES"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+def drawn(page: Page) -> Page:
+    page.wait_for_function(
+        "(plots => plots.length === 2 && plots.every(plot => plot.querySelector('.point')))"
+        "([...document.querySelectorAll('.picture .plot')])"
+    )
+    return page
+
+
+def fits(page: Page) -> bool:
+    """Say whether nothing but boxes of their own scrolls to the side."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW, DARK], ids=str)
+def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
+    visit: Visit, grid_in_a_box: None, reader: Reader
+) -> None:
+    page = visit.open("/sites/")
+    page.get_by_label("Jump to a site, endpoint or link").press_sequentially("glas")
+    page.locator("#found").get_by_role("option", name=f"{GLASGOW} Tier 2 site").click()
+    page.wait_for_url(f"**/sites/{GLASGOW}/")
+    look(drawn(page), f"site-{reader}")
+    page.get_by_role("button", name="Make this my site").click()
+    expect(page.get_by_text("This is your site.")).to_be_visible()
+    visit.open("/sites/")
+    page.get_by_role("link", name="My site").click()
+    page.wait_for_url(f"**/sites/{GLASGOW}/")
+    slowest = page.locator("table.ranking").first.get_by_role("link").first
+    expect(slowest).to_have_text(re.compile("^to "))
+    assert fits(page)
+    slowest.click()
+    page.wait_for_url(f"**/links/{GLASGOW}_DATADISK/*/")
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_the_same_way_without_a_script(visit: Visit, grid_in_a_box: None, reader: Reader) -> None:
+    page = visit.open("/sites/")
+    page.get_by_label("Jump to a site, endpoint or link").fill("glas")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search/?q=glas")
+    page.get_by_role("link", name=f"{GLASGOW} Tier 2 site").click()
+    expect(page.locator("section noscript p").first).to_be_visible()
+    page.get_by_text("Row and column as a table").click()
+    expect(page.locator("#partners tbody tr")).to_have_count(18)
+    look(page, "site-without-script")
+    page.get_by_role("button", name="Make this my site").click()
+    page.get_by_role("link", name="My site").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("link", name="My site")).to_have_count(0)
+
+
+def test_bars_are_drawn_for_every_partner_the_fastest_first(
+    visit: Visit, grid_in_a_box: None
+) -> None:
+    page = drawn(visit.open(f"/sites/{GLASGOW}/"))
+    for end in ("source", "destination"):
+        plot = f"document.querySelector('#bars-{end} .plot')"
+        lengths = page.evaluate(f"{plot}.data.find(one => one.name === 'measured').x")
+        assert len(lengths) == 18
+        assert lengths == sorted(lengths, reverse=True)
+        assert page.locator(f"#bars-{end} .yaxislayer-above text").count() == 18
+        drawn_texts = page.locator(f"#bars-{end} svg text").all_text_contents()
+        assert f"mean {mean_of(page, end)}" in drawn_texts
+
+
+def mean_of(page: Page, end: str) -> str:
+    """Return the mean of large files as the summary has it."""
+    table = page.locator(f"section[aria-labelledby=as-{end}] table")
+    return table.get_by_role("row", name="mean in MB/s").get_by_role("cell").last.inner_text()
+
+
+def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
+    visit: Visit, grid_in_a_box: None
+) -> None:
+    page = drawn(visit.open(f"/sites/{GLASGOW}/"))
+    before = mean_of(page, "source")
+    page.get_by_role("link", name="small", exact=True).click()
+    page.wait_for_url(f"**/sites/{GLASGOW}/?size=small")
+    expect(page.get_by_role("heading", name="What stands out with small files")).to_be_visible()
+    drawn(page)
+    page.get_by_role("link", name="1h", exact=True).click()
+    page.wait_for_url(f"**/sites/{GLASGOW}/?size=small&window=1h")
+    page.go_back()
+    page.wait_for_url(f"**/sites/{GLASGOW}/?size=small")
+    drawn(page)
+    page.go_back()
+    page.wait_for_url(f"**/sites/{GLASGOW}/")
+    expect(page.get_by_role("heading", name="What stands out with large files")).to_be_visible()
+    assert mean_of(drawn(page), "source") == before
+
+
+def test_a_refresh_brings_new_results_and_keeps_what_is_open(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open("/sites/Glasgow/"))
+    page.get_by_text("Row and column as a table").click()
+    assert mean_of(page, "source") == "1.78"
+    world.transfer(scene.world.glasgow, scene.world.ral, 9.0)
+    page.evaluate("refresh()")
+    expect(page.locator("section[aria-labelledby=as-source] table")).to_contain_text("4.19")
+    expect(page.locator("#partners tbody tr").first).to_be_visible()
+    page.wait_for_function(
+        "document.querySelector('#bars-source .plot').data.some(one => one.x?.[0] > 4)"
+    )
+
+
+def test_dark_mode_recolours_the_bars(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open("/sites/Glasgow/"))
+    colour = "document.querySelector('#bars-source .plot').data[0].marker.color"
+    light = page.evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"{colour} !== '{light}'")
+
+
+def test_a_png_of_the_row_is_saved(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open("/sites/Glasgow/"))
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").first.click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    assert saved.value.suggested_filename.startswith("sonar-sites-Glasgow-")
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+def test_all_states_and_markup_are_shown_as_they_are(
+    visit: Visit, scene: Scene, reader: Reader
+) -> None:
+    page = drawn(visit.open("/sites/DESY/"))
+    texts = page.locator("#bars-source svg, #bars-destination svg").all_text_contents()
+    for word in ("down", "failed", "untested"):
+        assert any(word in text for text in texts)
+    expect(page.locator("#page .notice")).to_contain_text(MARKUP)
+    expect(page.locator(".errors")).to_contain_text(MARKUP)
+    assert fits(page)
+    look(page, f"scene-{reader}")
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+def test_the_list_is_searched_as_one_types_and_sorted(
+    visit: Visit, grid_in_a_box: None, reader: Reader
+) -> None:
+    page = visit.open("/sites/")
+    assert fits(page)
+    look(page, f"sites-{reader}")
+    box = page.get_by_label("search", exact=True)
+    box.press_sequentially("t2 nor")
+    page.wait_for_url("**/sites/?search=t2+nor")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    expect(box).to_be_focused()
+    assert box.input_value() == "t2 nor"
+    # Not by a click: at 390 the frozen column lies over the head that is scrolled to.
+    page.get_by_role("link", name="mean as source").press("Enter")
+    page.wait_for_url("**/sites/?search=t2+nor&ordering=-source")
+    means = page.locator("tbody td:nth-child(7)").all_inner_texts()
+    assert means == sorted(means, key=float, reverse=True)
+    page.go_back()
+    page.wait_for_url("**/sites/?search=t2+nor")
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_the_list_is_searched_without_a_script(
+    visit: Visit, grid_in_a_box: None, reader: Reader
+) -> None:
+    page = visit.open("/sites/?window=24h")
+    page.get_by_label("search", exact=True).fill("glas")
+    page.get_by_role("search", name="Sites").get_by_role("button", name="Show").click()
+    page.wait_for_url("**/sites/?window=24h&search=glas")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_two_names_typed_lead_to_their_link(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/sites/")
+    jump = page.get_by_label("Jump to a site, endpoint or link")
+    jump.press_sequentially("ral to glas")
+    expect(page.locator("#found")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
+    jump.press("Enter")
+    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
+
+
+@pytest.mark.parametrize("path", ["/sites/", "/sites/DESY/", "/search/?q=DESY"])
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW_DARK], ids=str)
+def test_axe_finds_nothing_serious(visit: Visit, scene: Scene, reader: Reader, path: str) -> None:
+    page = visit.open(path)
+    if "DESY/" in path:
+        drawn(page)
+        page.get_by_text("Row and column as a table").click()
+    assert violations(page) == []

@@ -1,0 +1,264 @@
+"""Three people's ways through the pages: on shift, at a site, and writing a report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+import subprocess
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.cells import place, point_at, wait_until_drawn
+from tests.browser.conftest import Visit, Visiting
+from tests.browser.readers import (
+    COPYING,
+    DARK,
+    LAPTOP,
+    NARROW,
+    NARROW_DARK,
+    SCRIPTLESS,
+    SCRIPTLESS_NARROW,
+)
+from tests.browser.scene import MARKUP, Scene
+
+FAILING = ("RAL_DATADISK", "DESY_DATADISK")
+JUMP = "Jump to a site, endpoint or link"
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
+with_a_pointer = pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
+with_a_script = pytest.mark.parametrize("reader", [LAPTOP, NARROW_DARK], ids=str)
+without_script = pytest.mark.parametrize("reader", [SCRIPTLESS, SCRIPTLESS_NARROW], ids=str)
+everybody = pytest.mark.parametrize("reader", [LAPTOP, NARROW, DARK, SCRIPTLESS], ids=str)
+
+
+def path_of(page: Page) -> str:
+    parts = urlsplit(page.url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def heading(page: Page) -> Locator:
+    return page.get_by_role("heading", level=1)
+
+
+def fits(page: Page) -> bool:
+    """Tell whether the page needs no scrolling to the side."""
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return page.viewport_size is not None and width <= page.viewport_size["width"]
+
+
+# On shift: what is red, and why?
+
+
+@with_a_pointer
+def test_on_shift_from_the_red_cell_to_the_error_of_one_transfer_and_back(
+    visit: Visit, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open())
+    page.locator("#legend").get_by_role("link", name="failed").click()
+    page.wait_for_url("**/?only=failed")
+    card = point_at(wait_until_drawn(page), *FAILING)
+    expect(card).to_contain_text("0 ok, 6 failed")
+    page.mouse.click(*place(page, *FAILING))
+    page.wait_for_url(f"**{LINK}*")
+    read_the_errors(page, scene)
+    page.go_back()
+    page.go_back()
+    page.wait_for_url("**/?only=failed")
+    expect(heading(page)).to_contain_text("Mean rate of large-file transfers")
+
+
+@without_script
+def test_on_shift_without_javascript_by_the_table(visit: Visit, scene: Scene) -> None:
+    page = visit.open()
+    page.locator("#legend").get_by_role("link", name="failed").click()
+    page.wait_for_url("**/?only=failed")
+    page.get_by_role("link", name="RAL_DATADISK to DESY_DATADISK").first.click()
+    page.wait_for_url(f"**{LINK}*")
+    read_the_errors(page, scene)
+    assert fits(page)
+
+
+@pytest.mark.parametrize("reader", [NARROW, NARROW_DARK], ids=str)
+def test_on_shift_with_a_telephone_a_tap_shows_the_card_and_its_link(
+    visit: Visit, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open("/?only=failed"))
+    page.touchscreen.tap(*place(page, *FAILING))
+    card = page.locator("#card")
+    expect(card).to_contain_text("0 ok, 6 failed")
+    card.get_by_role("link").first.tap()
+    page.wait_for_url(f"**{LINK}*")
+    read_the_errors(page, scene)
+    assert fits(page)
+
+
+def read_the_errors(page: Page, scene: Scene) -> None:
+    """Read on the link's page that five transfers have one error, and open the sixth."""
+    expect(heading(page)).to_contain_text("RAL_DATADISK")
+    groups = page.locator("#failures")
+    expect(groups).to_contain_text("503 Service Unavailable")
+    expect(groups.get_by_role("row", name="503 Service Unavailable")).to_contain_text("5")
+    groups.get_by_role("row", name="checksum differs").get_by_role("link").first.click()
+    page.wait_for_url(f"**/transfers/{scene.failing}/")
+    expect(page.locator("main")).to_contain_text("checksum differs")
+    expect(page.locator("main")).to_contain_text(MARKUP)  # the worker's name, as text
+    assert fits(page)
+
+
+def test_on_shift_with_the_keyboard_alone(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open())
+    tab_to(page, page.locator("#legend").get_by_role("link", name="failed"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?only=failed")
+    tab_to(page, page.locator("#picture"))
+    page.keyboard.press("Home")
+    expect(page.locator("#said")).to_contain_text("from RAL_DATADISK to DESY_DATADISK")
+    expect(page.locator("#said")).to_contain_text("failed")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{LINK}*")
+    tab_to(page, page.locator("#failures").get_by_role("link").first)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/transfers/*/")
+    page.go_back()  # Alt+Left belongs to the browser's own window, which is not there
+    page.go_back()
+    page.wait_for_url("**/?only=failed")
+
+
+def tab_to(page: Page, target: Locator, most: int = 120) -> None:
+    """Press Tab until the target has the focus: whoever has no mouse gets there, too."""
+    target.wait_for()
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if target.evaluate("one => one === document.activeElement"):
+            return
+    raise AssertionError(f"{target} is not reached with {most} times Tab")
+
+
+# At a site: my row, my column, my worst link.
+
+
+@with_a_script
+def test_at_a_site_it_is_found_while_typing_and_from_then_on_one_click_away(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.open("/table/")
+    page.get_by_label(JUMP).press_sequentially("glas", delay=20)
+    page.locator("#found").get_by_role("option", name="Glasgow").first.click()
+    page.wait_for_url("**/sites/Glasgow/*")
+    make_it_mine(page)
+    look_at_my_site(page)
+
+
+@without_script
+def test_at_a_site_without_javascript_by_the_search_page(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/table/")
+    page.get_by_label(JUMP).fill("glas")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search/?q=glas")
+    page.locator("#found-list").get_by_role("link", name="Glasgow").first.click()
+    page.wait_for_url("**/sites/Glasgow/*")
+    make_it_mine(page)
+    look_at_my_site(page)
+
+
+def make_it_mine(page: Page) -> None:
+    page.get_by_role("button", name="Make this my site").click()
+    page.wait_for_url("**/sites/Glasgow/*")
+    page.goto(page.url.split("/sites/")[0] + "/")
+    page.get_by_role("navigation").get_by_role("link", name="My site").click()
+    page.wait_for_url("**/sites/Glasgow/*")
+
+
+def look_at_my_site(page: Page) -> None:
+    """See row and column, open the worst link, and come back to the matrix of this site."""
+    assert fits(page)
+    main = page.locator("main")
+    expect(main).to_contain_text("As source")
+    expect(main).to_contain_text("As destination")
+    main.get_by_role("link", name="to RAL_DATADISK").first.click()
+    page.wait_for_url("**/links/Glasgow_DATADISK/RAL_DATADISK/*")
+    expect(page.locator("main")).to_contain_text("1.78 ± 0.785")
+    page.go_back()
+    page.wait_for_url("**/sites/Glasgow/*")
+    main.get_by_role("link", name="Matrix of only this site").click()
+    page.wait_for_url("**/?site=Glasgow*")
+    expect(heading(page)).to_contain_text("Glasgow")
+
+
+# A number for a report.
+
+
+@everybody
+def test_for_a_report_the_csv_is_what_the_table_shows(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/table/")
+    page.get_by_label("Search all columns").fill("RAL")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/table/?search=RAL*")
+    shown = ends_in_table(page)
+    assert shown
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    assert [(row["source"], row["destination"]) for row in rows] == shown
+    assert fits(page)
+
+
+def ends_in_table(page: Page) -> list[tuple[str, str]]:
+    """Return both ends of each row, in order."""
+    rows = page.locator("main table tbody tr").all()
+    paths = [row.locator("a[href^='/links/']").first.get_attribute("href") or "" for row in rows]
+    ends = [re.match(r"/links/([^/]+)/([^/]+)/", path) for path in paths]
+    return [(found[1], found[2]) for found in ends if found]
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_for_a_report_the_copied_link_shows_the_same_to_somebody_else(
+    visit: Visit, visiting: Visiting, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open("/?source_cloud=UK&stat=median&order=-average"))
+    page.get_by_role("button", name="Copy link").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    other = visiting(DARK)
+    fresh = other.open(copied.removeprefix(other.base))
+    assert heading(fresh).inner_text() == heading(page).inner_text()
+    assert figures(fresh) == figures(page)
+
+
+def figures(page: Page) -> list[str]:
+    wait_until_drawn(page)
+    return page.locator("#picture svg text").all_text_contents()
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+@pytest.mark.parametrize("path", ["/?source_cloud=UK", "/table/?search=RAL", LINK, "/sites/RAL/"])
+def test_for_a_report_the_copied_line_for_the_terminal_works(
+    path: str, visit: Visit, scene: Scene
+) -> None:
+    page = visit.open(path)
+    page.get_by_role("button", name="Copy API call").click()
+    line = page.evaluate("navigator.clipboard.readText()")
+    done = subprocess.run(
+        [*shlex.split(line), "--silent", "--show-error", "--fail"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert json.loads(done.stdout)
+
+
+@with_a_script
+@pytest.mark.parametrize("path", ["/", LINK, "/sites/RAL/"])
+def test_for_a_report_every_picture_can_be_had_as_png(
+    path: str, visit: Visit, scene: Scene
+) -> None:
+    page = visit.open(path)
+    page.wait_for_load_state("networkidle")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="PNG", exact=True).first.click()
+    assert download.value.suggested_filename.startswith("sonar-")
+    assert download.value.path().read_bytes().startswith(b"\x89PNG\r\n")

@@ -1,0 +1,70 @@
+"""Grids made of a few values, for what is drawn and said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+
+from matrix.cells import STATES, Cells
+from matrix.grid import Grid
+from matrix.places import Group
+from matrix.query import MatrixQuery
+from matrix.statistics import averages
+from sonar.windows import Window
+from tests.matrix.world import NOW
+
+Rows = Sequence[Sequence[float | None]]
+
+
+def group(name: str, cloud: str | None = "", tier: int | None = 2) -> Group:
+    return Group(name, name, cloud, tier, "", "", simulated=False)
+
+
+def grid_of(
+    values: Rows,
+    sources: Sequence[Group],
+    destinations: Sequence[Group],
+    states: Sequence[str] = (),
+    query: MatrixQuery | None = None,
+    **arrays: Sequence[Sequence[int]],
+) -> Grid:
+    """Make a grid; ``states`` are words by row, `mfsud-` for those of STATES.
+
+    Without them a cell with a value is measured, and one without is untested.
+    """
+    value = np.array(values, dtype=float).reshape(len(sources), len(destinations))
+    letters = [list(row) for row in states] or np.where(np.isnan(value), "u", "m").tolist()
+    state = np.array([["mfsud-".index(letter) for letter in row] for row in letters], np.uint8)
+    state = state.reshape(value.shape)
+    known = ~np.isnan(value)
+    cells = Cells(
+        value=value,
+        mean=value,
+        std=value / 2,
+        ok=np.array(arrays.get("ok", known * 3), dtype=np.int64),
+        failed=np.array(arrays.get("failed", state * 0), dtype=np.int64),
+        last=np.where(known, NOW.timestamp() - np.array(arrays.get("age", state * 0.0)), np.nan),
+        state=state,
+        extras={"median": value},
+    )
+    assert len(STATES) == len("mfsud-")
+    return Grid(
+        query=query or MatrixQuery(),
+        window=Window(NOW - timedelta(days=7), NOW + timedelta(seconds=30)),
+        moment=NOW,
+        version="1.2-3.4-abc",
+        sources=tuple(sources),
+        destinations=tuple(destinations),
+        cells=cells,
+        averages=averages(value),
+        idle=(),
+    )
+
+
+def square() -> Grid:
+    """Three places in two clouds and tiers; a to c is stale, b to a failed, c is down."""
+    places = [group("a", "UK", 2), group("B", "DE", 1), group("c", "UK", 1)]
+    values = [[None, 10.0, 20.0], [None, None, 5.0], [1.0, None, None]]
+    return grid_of(values, places, places, ["-ms", "f-m", "du-"])

@@ -1,0 +1,43 @@
+"""Link tables made by hand, of as many links as wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matrix.links import LinkTable, OfClass
+from matrix.places import Place
+from sonar.windows import preset
+from tests.matrix.world import NOW
+
+
+def of_class(links: int, rng: np.random.Generator) -> OfClass:
+    """Make values up, with a tenth of the links without any."""
+    ok = rng.integers(0, 10, links)
+    rate = np.where(ok > 0, rng.lognormal(2, 1, links), np.nan)
+    last = np.where(ok > 0, NOW.timestamp() - rng.uniform(0, 86_400, links), np.nan)
+    size = np.where(ok > 0, 2e9, np.nan)
+    failed, every = rng.integers(0, 3, links) * (ok > 0), np.full(links, 3600.0)
+    return OfClass(rate, rate / 10, size, size * 0, ok, failed, last, every)
+
+
+def table(endpoints: int) -> LinkTable:
+    """Make a table of all links between this many endpoints."""
+    rng = np.random.default_rng(1)
+    places = tuple(
+        Place(
+            n,
+            f"SITE-{n}_DATADISK",
+            f"SITE-{n}",
+            f"C{n % 10}",
+            n % 4,
+            "DE",
+            "DATADISK",
+            n == 1,
+            False,
+        )
+        for n in range(1, endpoints + 1)
+    )
+    source, destination = np.nonzero(~np.eye(endpoints, dtype=bool))
+    classes = {size: of_class(len(source), rng) for size in ("small", "medium", "large")}
+    priority = np.where(rng.random(len(source)) < 0.1, np.nan, 5.0)
+    return LinkTable(preset("7d", NOW), places, source, destination, priority, classes)

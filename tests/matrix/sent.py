@@ -1,0 +1,59 @@
+"""Results with everything that a list or a page of one shows of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from sonar import results
+from sonar.models import Endpoint, SizeClass
+from sonar.results import Result
+from tests.matrix import world
+
+MARKUP = "</script><script>alert(1)</script><b>bold</b>"
+PLAIN = {"mode": "", "streams": 1, "ip_version": None, "origin": "test", "mesh": None}
+MINUTE = timedelta(minutes=1)
+
+
+def result(
+    source: Endpoint, destination: Endpoint, at: datetime, size: str = "large", **fields: Any
+) -> Result:
+    """Make one that is done, or failed if it is given an error."""
+    failed = {"state": "failed", "error_where": "destination"} if fields.get("error") else {}
+    plain = Result(
+        id=uuid4(),
+        source_id=source.id,
+        destination_id=destination.id,
+        size_class_id=SizeClass.objects.get(name=size).id,
+        profile_id=world.profile(**PLAIN).id,
+        state="done",
+        started_at=at,
+        seconds=10.0,
+        bytes=world.SIZES[size],
+    )
+    return replace(plain, **(failed | fields))
+
+
+def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -> UUID:
+    """Record one result and return its id."""
+    one = result(source, destination, at, **fields)
+    results.store([one])
+    return one.id
+
+
+def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) -> None:
+    """Record results a minute apart, every fifth of them failed, of all classes in turn."""
+    sizes = ("small", "medium", "large")
+    results.store(
+        result(
+            source,
+            destination,
+            before - number * MINUTE,
+            sizes[number % 3],
+            seconds=1 + number % 7,
+            error=f"timeout after {number}.5 s" if number % 5 == 0 else "",
+        )
+        for number in range(count)
+    )

@@ -1,0 +1,300 @@
+"""GET /api/v1/links/: the link table for scripts, as the page shows it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix import links
+from matrix.query import MatrixQuery
+from sonar.models import Endpoint, Site
+from tests.matrix import many_links, world
+from tests.matrix.world import HOUR, MB, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+API = "/api/v1/links/"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def get(client: Client, text: str = "") -> dict[str, Any]:
+    response = client.get(API + text)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def lines(client: Client, text: str = "?format=csv") -> list[dict[str, str]]:
+    response = client.get(API + text)
+    assert response.status_code == 200, response
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    return list(csv.DictReader(response.getvalue().decode().splitlines()))
+
+
+def ends(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(row["source"]["name"], row["destination"]["name"]) for row in rows]
+
+
+@pytest.fixture
+def measured(small_world: World) -> World:
+    for rate in (4.0, 6.0, None):
+        transfer(small_world.ral, small_world.glasgow, rate)
+    transfer(small_world.ral, small_world.glasgow, 1.5, size="small", ago=3 * HOUR)
+    transfer(small_world.glasgow, small_world.ral, 9.0)
+    transfer(small_world.desy, small_world.ral, None, ago=2 * HOUR)
+    return small_world
+
+
+def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
+    client: Client, measured: World
+) -> None:
+    (row,) = get(client, "?source_site=RAL&destination_site=Glasgow")["links"]
+    assert row["source"] == {
+        "name": "RAL_DATADISK",
+        "site": "RAL",
+        "cloud": "UK",
+        "tier": 1,
+        "country": "GB",
+        "label": "DATADISK",
+        "simulated": False,
+        "retired": False,
+    }
+    assert row["destination"]["name"] == "Glasgow_DATADISK"
+    assert row["priority"] == 5
+    assert row["large"] == {
+        "mean_mb_s": 5.0,
+        "std_mb_s": pytest.approx(2**0.5, rel=1e-6),
+        "size_mean_bytes": 2000 * MB,
+        "size_std_bytes": 0,
+        "ok": 2,
+        "failed": 1,
+        "last": "2026-11-20T11:30:30Z",
+    }
+    assert (row["small"]["std_mb_s"], row["small"]["ok"]) == (None, 1)
+    assert row["medium"] == {
+        **dict.fromkeys(("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "last")),
+        "ok": 0,
+        "failed": 0,
+    }
+
+
+def test_the_answer_says_what_was_asked(client: Client, measured: World) -> None:
+    answer = get(client, "?window=24h&cloud=UK&search=ral&ordering=-large.ok&large.ok.min=1")
+    assert answer["query"] == {
+        "size": "large",
+        "window": "24h",
+        "start": "2026-11-19T12:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+        "ordering": "-large.ok",
+        "search": "ral",
+        "large.ok.min": "1",
+        "cloud": ["UK"],
+    }
+    assert (answer["total"], answer["found"], answer["next"]) == (10, 2, None)
+
+
+def test_json_and_csv_are_the_link_table(client: Client, measured: World) -> None:
+    table = links.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
+    answer = get(client, "?ordering=-large.mean_mb_s")["links"]
+    written = lines(client, "?ordering=-large.mean_mb_s&format=csv")
+    assert len(table) == len(answer) == len(written) == 12
+    for size in ("small", "medium", "large"):
+        for name in ("mean_mb_s", "std_mb_s", "size_mean_bytes", "ok", "failed"):
+            ours = table.column(f"{size}.{name}").tolist()
+            rows = [row[size][name] for row in answer]
+            texts = [row[f"{size}.{name}"] for row in written]
+            assert [one != one for one in ours] == [one is None for one in rows]
+            assert [one for one in rows if one is not None] == pytest.approx(
+                [one for one in ours if one == one], rel=1e-6
+            )
+            assert [float(text) if text else None for text in texts] == rows
+        assert [row[size]["last"] or "" for row in answer] == [
+            row[f"{size}.last"] for row in written
+        ]
+    assert ends(answer) == [(row["source"], row["destination"]) for row in written]
+    assert {row["priority"] for row in written} == {"5"}
+
+
+def test_csv_has_a_column_for_everything_that_can_be_ordered_by(
+    client: Client, measured: World
+) -> None:
+    head = list(lines(client)[0])
+    assert head[:7] == [
+        *("source", "source.site", "source.cloud", "source.tier", "source.country"),
+        *("source.label", "destination"),
+    ]
+    for column in head:
+        assert get(client, f"?ordering={column}")["links"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("min_mb_s=6", [("Glasgow_DATADISK", "RAL_DATADISK")]),
+        ("max_mb_s=6", [("RAL_DATADISK", "Glasgow_DATADISK")]),
+        ("size=small&min_mb_s=1", [("RAL_DATADISK", "Glasgow_DATADISK")]),
+        ("size=small&max_age=3600", []),
+        (
+            "max_age=7200&source_site=!RAL",
+            [("DESY_DATADISK", "RAL_DATADISK"), ("Glasgow_DATADISK", "RAL_DATADISK")],
+        ),
+        ("search=glasgow+t1&large.failed.min=1", [("RAL_DATADISK", "Glasgow_DATADISK")]),
+        ("destination.cloud.has=de&source.tier.is=1&destination.has=scratch", "RAL SCRATCH"),
+    ],
+)
+def test_links_are_chosen_by_what_the_page_has_and_by_the_short_names(
+    client: Client, measured: World, text: str, expected: Any
+) -> None:
+    if expected == "RAL SCRATCH":
+        expected = [("RAL_DATADISK", "DESY_SCRATCHDISK")]
+    assert ends(get(client, f"?{text}")["links"]) == expected
+    assert [
+        (row["source"], row["destination"]) for row in lines(client, f"?{text}&format=csv")
+    ] == (expected)
+
+
+def test_links_without_a_value_come_last_either_way(client: Client, measured: World) -> None:
+    for sign, first in (("", "RAL_DATADISK"), ("-", "Glasgow_DATADISK")):
+        rows = get(client, f"?ordering={sign}large.mean_mb_s")["links"]
+        assert rows[0]["source"]["name"] == first
+        assert [row["large"]["mean_mb_s"] is None for row in rows] == [False] * 2 + [True] * 10
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+    """The table has 1,560 links."""
+    table = many_links.table(40)
+    monkeypatch.setattr(links, "build", lambda *asked: table)
+
+
+def pages(client: Client, text: str) -> Iterator[list[dict[str, Any]]]:
+    address = API + text
+    while address:
+        answer = client.get(address).json()
+        yield answer["links"]
+        address = answer["next"]
+
+
+def test_next_leads_through_all_links_once(client: Client, many: None) -> None:
+    text = "?ordering=-large.mean_mb_s&page_size=500&source.has=site"
+    found = list(pages(client, text))
+    assert [len(rows) for rows in found] == [500, 500, 500, 60]
+    everything = [link for rows in found for link in ends(rows)]
+    assert len(set(everything)) == 1560
+    whole = lines(client, "?ordering=-large.mean_mb_s&source.has=site&format=csv")
+    assert everything == [(row["source"], row["destination"]) for row in whole]
+
+
+def test_all_pages_are_of_the_window_that_the_first_was_of(
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = get(client, "?window=1h&page_size=5")
+    monkeypatch.setattr(timezone, "now", lambda: NOW + HOUR)
+    second = client.get(first["next"]).json()
+    assert second["query"] == first["query"]
+    assert get(client, "?window=1h")["query"] != first["query"]
+
+
+def test_a_cursor_behind_the_last_row_is_an_empty_page(client: Client, many: None) -> None:
+    answer = get(client, f"?cursor={int(NOW.timestamp())}-99999")
+    assert (answer["links"], answer["next"]) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        ("page_size=0", "page_size", "page_size “0” is not a whole number from 1 to 10000."),
+        ("page_size=10001", "page_size", "page_size “10001” is not a whole number"),
+        ("page_size=x", "page_size", "page_size “x” is not a whole number"),
+        ("cursor=x", "cursor", "cursor “x” is not one that an answer had in its `next`."),
+        ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not one"),
+        ("cursor=1-1&format=csv", "cursor", "cursor is for JSON: CSV has all rows at once."),
+        ("page_size=1&format=csv", "page_size", "page_size is for JSON"),
+        ("page=2", "page", "page is for the page"),
+        ("per_page=25", "per_page", "use page_size"),
+        ("format=ndjson", "format", "format “ndjson” is not known: use json or csv."),
+        ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
+        ("min_mb_s=fast", "large.mean_mb_s.min", "is not a number from 0 on"),
+        ("fields=ok", "fields", "There is no parameter “fields”"),
+        ("window=2h", "window", "window “2h” is not known"),
+        ("site=NOWHERE", "site", "use the name of a registered site"),
+    ],
+)
+def test_a_bad_parameter_is_a_400_that_names_it(
+    client: Client, db: None, text: str, name: str, sentence: str
+) -> None:
+    response = client.get(f"{API}?{text}")
+    assert response.status_code == 400
+    assert response["Content-Type"] == "application/json"
+    assert sentence in response.json()["detail"]
+    assert list(response.json()["errors"]) == [name]
+
+
+def test_an_empty_registry_is_an_empty_list(client: Client, db: None) -> None:
+    answer = get(client)
+    assert (answer["links"], answer["total"], answer["found"]) == ([], 0, 0)
+    assert lines(client) == []
+
+
+def test_what_has_not_changed_is_a_304_and_another_question_is_not(
+    client: Client, measured: World
+) -> None:
+    etag = client.get(API)["ETag"]
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(API, headers={"if-none-match": etag}).status_code == 304
+    assert len(captured) == 2 + 4
+    for text in ("?search=ral", "?format=csv", "?page_size=5", "?ordering=-source", "?size=small"):
+        assert client.get(API + text, headers={"if-none-match": etag}).status_code == 200
+    transfer(measured.ral, measured.glasgow, 1.0)
+    assert client.get(API, headers={"if-none-match": etag}).status_code == 200
+
+
+def test_markup_in_free_text_stays_inside_its_strings(client: Client, small_world: World) -> None:
+    text = '</script><script>alert(1)</script>,"\n'
+    Site.objects.filter(name="RAL").update(cloud=text)
+    assert get(client, "?source_site=RAL")["links"][0]["source"]["cloud"] == text
+    response = client.get(f"{API}?source_site=RAL&format=csv").getvalue().decode()
+    assert next(csv.DictReader(response.splitlines(keepends=True)))["source.cloud"] == text
+
+
+def test_the_number_of_queries_does_not_grow_with_the_data(
+    client: Client, small_world: World
+) -> None:
+    def statements(text: str) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            client.get(API + text).getvalue()
+        return len(captured)
+
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    few = statements("")
+    site = Site.objects.create(name="CERN")
+    for number in range(30):
+        place = world.endpoint(f"CERN-{number}", site)
+        transfer(small_world.ral, place, 5.0)
+    assert few == statements("?format=csv") == 2 + 4 + 2 + 4 + 3 * 2 + 1
+    assert statements("?page_size=3&search=cern") == 2 + 4
+    assert Endpoint.objects.count() == 34
+
+
+def test_reading_can_be_for_accounts_only(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    assert client.get(API).status_code == 401
+    client.force_login(User.objects.create_user("shifter"))
+    assert client.get(API).status_code == 200
+
+
+def test_it_is_read_only(client: Client, db: None) -> None:
+    assert client.post(API).status_code in (403, 405)

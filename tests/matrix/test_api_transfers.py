@@ -1,0 +1,285 @@
+"""GET /api/v1/transfers/ and one of them: records, filters, pages, CSV that can come in again."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from sonar.models import Mesh, Probe, SizeClass, Transfer
+from sonar.records.record import FIELDS
+from tests.matrix import world
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/transfers/"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def get(client: Client, text: str = "", path: str = URL) -> dict:
+    response = client.get(f"{path}{text}")
+    assert response.status_code == 200, response.content
+    assert response["Content-Type"] == "application/json"
+    return response.json()
+
+
+def lines(client: Client, text: str = "?format=csv", path: str = URL) -> list[dict[str, str]]:
+    response = client.get(f"{path}{text}")
+    assert response.status_code == 200, response
+    body = b"".join(response.streaming_content).decode()
+    return list(csv.DictReader(io.StringIO(body)))
+
+
+def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
+    client: Client, small_world: World
+) -> None:
+    made = world.profile(**PLAIN | {"streams": 4, "ip_version": 6})
+    at = datetime(2026, 11, 20, 11, 0, 0, 123456, tzinfo=UTC)
+    one = send(
+        small_world.ral, small_world.glasgow, at, profile_id=made.id, seconds=8.0, size="large"
+    )
+    (record,) = get(client)["transfers"]
+    assert record == {
+        "id": str(one),
+        "source": "RAL_DATADISK",
+        "destination": "Glasgow_DATADISK",
+        "started_at": "2026-11-20T11:00:00.123456Z",
+        "seconds": 8.0,
+        "bytes": 2 * 10**9,
+        "state": "done",
+        "error": None,
+        "error_where": None,
+        "mover": "http-tpc",
+        "streams": 4,
+        "ip_version": 6,
+        "origin": "test",
+        "size": "large",
+        "rate_mb_s": 250.0,
+    }
+    assert tuple(record)[: len(FIELDS)] == FIELDS
+
+
+def test_a_failed_one_has_no_rate_and_its_whole_error(client: Client, small_world: World) -> None:
+    error = f"{MARKUP}\nline two " + "x" * 5000
+    send(small_world.ral, small_world.glasgow, NOW, error=error)
+    response = client.get(URL)
+    (record,) = response.json()["transfers"]
+    assert (record["rate_mb_s"], record["error"]) == (None, error)
+    assert record["error_where"] == "destination"
+    assert response["Content-Type"] == "application/json"
+
+
+def test_pages_follow_each_other_in_one_window_and_leave_nothing_out(
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(small_world.ral, small_world.glasgow, 25, NOW)
+    send(small_world.ral, small_world.glasgow, NOW - 2 * HOUR)
+    seen: list[str] = []
+    url = f"{URL}?page_size=10&window=1h&mover=http-tpc"
+    while url:
+        answer = client.get(url).json()
+        seen += [one["started_at"] for one in answer["transfers"]]
+        url = answer["next"]
+        monkeypatch.setattr(timezone, "now", lambda: NOW + 10 * HOUR)
+    assert len(seen) == 25
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_the_first_page_has_a_hundred(client: Client, small_world: World) -> None:
+    many(small_world.ral, small_world.glasgow, 101, NOW)
+    answer = get(client)
+    assert len(answer["transfers"]) == 100
+    assert len(get(client, "?page_size=1000")["transfers"]) == 101
+
+
+def test_filters_narrow_it_as_everywhere(client: Client, small_world: World) -> None:
+    ral, glasgow, desy, _ = small_world.endpoints
+    there = send(ral, glasgow, NOW)
+    back = send(glasgow, ral, NOW, size="small")
+    failed = send(desy, ral, NOW, error="503 Service Unavailable")
+    lost = send(desy, ral, NOW, state="lost", error="worker died", error_where="control")
+    old = send(ral, desy, NOW - 10 * 24 * HOUR)
+
+    def ids(text: str) -> set[UUID]:
+        return {UUID(one["id"]) for one in get(client, text)["transfers"]}
+
+    assert ids("") == {there, back, failed}
+    assert ids("?state=lost&state=failed") == {failed, lost}
+    assert ids("?error=service+un") == {failed}
+    assert ids("?size=small") == {back}
+    assert ids("?size=large") == {there, failed}
+    assert ids("?source_site=RAL") == {there}
+    assert ids("?cloud=!DE") == {there, back}
+    assert ids("?window=30d") == {there, back, failed, old}
+    assert ids("?from=2026-11-10T00:00:00Z&to=2026-11-11T00:00:00Z") == {old}
+    assert ids("?streams=4") == ids("?cloud=FR") == set()
+
+
+def test_the_answer_says_what_was_asked(client: Client, small_world: World) -> None:
+    query = get(client, "?window=24h&state=failed&source_cloud=UK&error=x")["query"]
+    assert query == {
+        "size": None,
+        "window": "24h",
+        "start": "2026-11-19T12:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+        "state": ["failed"],
+        "error": "x",
+        "source_cloud": ["UK"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter", "said"),
+    [
+        ("state=broken", "state", "state “broken” is not known: use done, failed or lost."),
+        ("page_size=0", "page_size", "page_size “0” is not a whole number from 1 to 1000."),
+        ("page_size=1001", "page_size", "from 1 to 1000"),
+        ("page_size=1&page_size=2", "page_size", "page_size is given 2 times: give it once."),
+        ("cursor=x", "cursor", "cursor “x” is not one that an answer had in its `next`."),
+        ("error=%00", "error", "error must be at most 200 printable characters"),
+        ("size=huge", "size", "size “huge” is not known"),
+        ("stat=mean", "stat", "There is no parameter “stat”"),
+        ("format=xml", "format", "format “xml” is not known: use json or csv."),
+        ("site=Nowhere", "site", "site “Nowhere” is not known"),
+    ],
+)
+def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
+    client: Client, small_world: World, text: str, parameter: str, said: str
+) -> None:
+    response = client.get(f"{URL}?{text}")
+    assert response.status_code == 400
+    assert said in response.json()["errors"][parameter][0]
+
+
+def test_csv_has_everything_that_matches_as_records(client: Client, small_world: World) -> None:
+    many(small_world.ral, small_world.glasgow, 2500, NOW)
+    many(small_world.glasgow, small_world.ral, 10, NOW)
+    found = lines(client, "?format=csv&source_site=RAL&page_size=5")
+    assert len(found) == 2500
+    assert tuple(found[0]) == FIELDS
+    started = [one["started_at"] for one in found]
+    assert started == sorted(started, reverse=True)
+    by_id = {one["id"]: one for one in found}
+    for one in get(client, "?source_site=RAL&page_size=1000")["transfers"]:
+        line = by_id[one["id"]]
+        for name in FIELDS:
+            assert line[name] == str("" if one[name] is None else one[name]).removesuffix(
+                ".0" if name == "seconds" else "\0"
+            ), name
+
+
+def test_what_goes_out_as_csv_comes_in_again(
+    client: Client, small_world: World, tmp_path: Path
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    error = 'said "no", twice\nand, then, nothing'
+    plain = world.profile(**PLAIN | {"origin": "external"})
+    send(*ends, NOW - HOUR, error=error, profile_id=plain.id)
+    send(*ends, NOW - MINUTE, profile_id=plain.id, seconds=0.1 + 0.2)
+    fields = ("id", "started_at", "seconds", "bytes", "state", "error", "error_where")
+    before = list(Transfer.objects.order_by("id").values(*fields))
+    body = b"".join(client.get(f"{URL}?format=csv").streaming_content)
+    file = tmp_path / "results.csv"
+    file.write_bytes(body)
+    Transfer.objects.all().delete()
+    call_command("import_results", str(file))
+    assert list(Transfer.objects.order_by("id").values(*fields)) == before
+
+
+def test_csv_of_nothing_is_a_header(client: Client, small_world: World) -> None:
+    for text in ("?format=csv", "?format=csv&cloud=FR"):
+        response = client.get(f"{URL}{text}")
+        assert b"".join(response.streaming_content).decode() == ",".join(FIELDS) + "\n"
+
+
+def test_csv_leaves_in_pieces_and_keeps_none(client: Client, small_world: World) -> None:
+    many(small_world.ral, small_world.glasgow, 3000, NOW)
+    pieces = [len(piece) for piece in client.get(f"{URL}?format=csv").streaming_content]
+    assert len(pieces) > 3
+    assert max(pieces) < 70_000
+
+
+def test_one_has_all_that_is_kept_of_it(client: Client, small_world: World) -> None:
+    mesh = Mesh.objects.create(name="production")
+    made = world.profile(**PLAIN | {"mesh": mesh, "mode": "pull", "tcp_buffer_bytes": 4096})
+    one = send(
+        small_world.ral,
+        small_world.glasgow,
+        NOW,
+        profile_id=made.id,
+        samples=[[1.0, 100], [2.0, 300]],
+        first_byte_seconds=0.5,
+        remote_connections=["tcp:[::1]:1094"],
+        worker="w1",
+    )
+    answer = get(client, path=f"{URL}{one}/")
+    assert answer["samples"] == [[1.0, 100], [2.0, 300]]
+    assert answer["first_byte_seconds"] == 0.5
+    assert (answer["mesh"], answer["mode"], answer["worker"]) == ("production", "pull", "w1")
+    assert answer["tcp_buffer_bytes"] == 4096
+    assert answer["remote_connections"] == 1
+    assert answer["rate_mb_s"] == 200.0
+    (line,) = lines(client, "?format=csv", f"{URL}{one}/")
+    assert line["id"] == str(one)
+
+
+def test_one_that_there_is_not_is_a_404_that_says_why(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_KEEP_DAYS = 123
+    response = client.get(f"{URL}{uuid4()}/")
+    assert response.status_code == 404
+    assert "results are kept for 123 days" in response.json()["detail"]
+    probe = Probe.objects.create(
+        source=small_world.ral,
+        destination=small_world.glasgow,
+        size_class=SizeClass.objects.get(name="large"),
+        bytes=1,
+        requested_at=NOW,
+        sent_at=NOW,
+    )
+    response = client.get(f"{URL}{probe.id}/")
+    assert response.status_code == 404
+    assert "is queued: it becomes a transfer when it ends." in response.json()["detail"]
+    assert client.get(f"{URL}nothing/").status_code == 404
+
+
+def test_reading_needs_a_right_where_it_is_not_public(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    one = send(small_world.ral, small_world.glasgow, NOW)
+    for path in (URL, f"{URL}{one}/", "/api/v1/series/"):
+        assert client.get(path).status_code == 401
+    assert client.post(URL, "[]", content_type="application/json").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("text", "pinned"), [("", 3), ("?format=csv", 3), ("?size=large&mover=x", 4)]
+)
+def test_the_number_of_queries_does_not_grow_with_the_data(
+    client: Client, small_world: World, text: str, pinned: int
+) -> None:
+    get(client)
+    for count in (5, 500):
+        many(small_world.ral, small_world.glasgow, count, NOW)
+        with CaptureQueriesContext(connection) as captured:
+            response = client.get(f"{URL}{text}")
+            if response.streaming:
+                assert len(b"".join(response.streaming_content)) > count * 100
+        assert len(captured) == pinned, [one["sql"] for one in captured.captured_queries]

@@ -1,0 +1,175 @@
+"""GET /cells/: the numbers behind the picture, as the browser reads them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix.cells import STATE_WORDS, STATES
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def measured(small_world: World) -> World:
+    ral, glasgow, desy, _ = small_world.endpoints
+    for rate in (10.0, 11.0, 18.0):
+        transfer(ral, glasgow, rate)
+    transfer(glasgow, ral, None)
+    transfer(desy, ral, 3.0, ago=5 * HOUR)
+    return small_world
+
+
+def decoded(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read the file as static/js/matrix/numbers.js does."""
+    (length,) = struct.unpack_from("<I", content)
+    header = json.loads(content[4 : 4 + length])
+    shape = header["rows"], header["columns"]
+    arrays = {}
+    for one in header["arrays"]:
+        assert one["offset"] % 8 == 0
+        count = shape[0] * shape[1]
+        array = np.frombuffer(content, f"<{one['kind']}", count, one["offset"])
+        arrays[one["name"]] = array.reshape(shape)
+    return header, arrays
+
+
+def fetched(client: Client, text: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    response = client.get(f"/cells/{text}")
+    assert response.status_code == 200, response.content
+    assert response["Content-Type"] == "application/octet-stream"
+    return decoded(response.content)
+
+
+def test_the_file_has_what_the_api_has(client: Client, measured: World) -> None:
+    header, arrays = fetched(client)
+    api = client.get("/api/v1/matrix/").json()["cells"]
+    for name in ("value", "std", "ok", "failed"):
+        np.testing.assert_allclose(arrays[name], np.array(api[name], dtype=float), rtol=1e-6)
+    assert [[STATES[state] for state in row] for row in arrays["state"]] == api["state"]
+    seconds = np.array(
+        [[text and text.rstrip("Z") for text in row] for row in api["last"]], "datetime64[s]"
+    ).astype(float)
+    blank = np.isnan(arrays["last"])
+    assert blank.tolist() == [[text is None for text in row] for row in api["last"]]
+    np.testing.assert_array_equal(np.floor(arrays["last"][~blank]), seconds[~blank])
+    assert header["states"] == list(STATE_WORDS.values())
+
+
+def test_the_median_is_there_whatever_is_asked(client: Client, measured: World) -> None:
+    for text in ("", "?stat=count", "?stat=median", "?stat=throughput"):
+        _, arrays = fetched(client, text)
+        assert np.nanmax(arrays["median"]) == np.float32(11.0), text
+        assert np.nanmax(arrays["mean"]) == np.float32(13.0), text
+
+
+def test_the_header_says_what_the_numbers_are_and_as_of_when(
+    client: Client, measured: World
+) -> None:
+    header, _ = fetched(client, "?stat=success")
+    assert (header["stat"], header["unit"]) == ("success", "%")
+    assert (header["rows"], header["columns"]) == (4, 4)
+    assert header["moment"] == NOW.timestamp()
+    assert not header["past"]
+    past, _ = fetched(client, "?from=2026-11-20T00:00:00Z&to=2026-11-20T10:00:00Z")
+    assert past["past"]
+    assert past["moment"] == NOW.timestamp() - 2 * 3600 - 30
+
+
+def test_rows_and_columns_are_those_of_the_picture(client: Client, measured: World) -> None:
+    text = "?order=cloud&transpose=1&only=measured"
+    page = client.get(f"/{text}").context["picture"]
+    header, arrays = fetched(client, text)
+    assert header["version"] == page["version"]
+    assert header["arrangement"] == page["arrangement"]
+    assert (header["rows"], header["columns"]) == (1, 1)
+    assert page["rows"]["names"] == ["Glasgow_DATADISK"]
+    assert page["columns"]["names"] == ["RAL_DATADISK"]
+    assert arrays["ok"].tolist() == [[3]]
+    assert page["cells_url"] == "/cells/?order=cloud&transpose=1&only=measured"
+
+
+def test_transposed_the_file_is_too(client: Client, measured: World) -> None:
+    _, plain = fetched(client)
+    _, turned = fetched(client, "?transpose=1")
+    for name, array in plain.items():
+        np.testing.assert_array_equal(turned[name], array.T)
+
+
+def test_arrays_of_an_odd_number_of_cells_are_aligned(client: Client, measured: World) -> None:
+    header, arrays = fetched(client, "?only=stale&only=failed")
+    assert header["rows"] * header["columns"] == 2
+    assert arrays["failed"].sum() == 1
+
+
+def test_nothing_is_a_file_without_cells(client: Client, db: None) -> None:
+    header, arrays = fetched(client)
+    assert (header["rows"], header["columns"]) == (0, 0)
+    assert all(array.size == 0 for array in arrays.values())
+
+
+def test_bad_parameters_are_the_same_as_on_the_page_in_json(client: Client, db: None) -> None:
+    response = client.get("/cells/?stat=mode")
+    assert response.status_code == 400
+    assert "stat “mode” is not known" in response.json()["errors"]["stat"][0]
+    response = client.get("/cells/?order=size")
+    assert response.status_code == 400
+    assert "order “size” is not known" in response.json()["detail"]
+    assert client.post("/cells/").status_code in (403, 405)
+
+
+def test_an_unchanged_file_is_a_304_of_one_query_and_another_display_is_not(
+    client: Client, measured: World
+) -> None:
+    etag = client.get("/cells/")["ETag"]
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get("/cells/", headers={"if-none-match": etag}).status_code == 304
+    assert len(captured) == 2, [one["sql"] for one in captured.captured_queries]
+    turned = client.get("/cells/?transpose=1", headers={"if-none-match": etag})
+    assert turned.status_code == 200
+    transfer(measured.ral, measured.desy, 5.0)
+    assert client.get("/cells/", headers={"if-none-match": etag}).status_code == 200
+
+
+def test_the_number_of_queries_does_not_grow_with_the_data(
+    client: Client, small_world: World
+) -> None:
+    counts = []
+    for more in (1, 0, 9):
+        for source, destination in [small_world.endpoints[:2], small_world.endpoints[1:3]] * more:
+            transfer(source, destination, 1.0)
+        with CaptureQueriesContext(connection) as captured:
+            client.get("/cells/")
+        counts.append(len(captured))
+    assert counts == [8, 6, 6]
+
+
+def test_it_is_not_compressed_and_kept_by_its_reader_alone(client: Client, measured: World) -> None:
+    response = client.get("/cells/", headers={"accept-encoding": "gzip"})
+    assert "Content-Encoding" not in response
+    assert response["Cache-Control"] == "private, no-cache"
+    assert response["Vary"] == "Cookie"
+
+
+def test_without_public_read_it_needs_an_account(
+    client: Client, measured: World, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    response = client.get("/cells/")
+    assert response.status_code == 401
+    assert response.json()["detail"]

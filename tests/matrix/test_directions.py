@@ -1,0 +1,216 @@
+"""Both directions of a link: judged as the matrix does, against what is usual, never swapped."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.http import QueryDict
+
+from matrix import between, grid, records
+from matrix.between import Between, Question
+from matrix.cells import STATES
+from matrix.directions import Direction, in_words
+from matrix.query import MatrixQuery
+from sonar.models import Downtime, Endpoint, Schedule
+from tests.matrix import world
+from tests.matrix.sent import MINUTE, PLAIN, many, send
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+def asked(source: Endpoint, destination: Endpoint, text: str = "", **more: Any) -> Between:
+    places = {one.name: one for one in records.read_places(records.read_versions())}
+    query = MatrixQuery.from_params(QueryDict(text))
+    question = Question(places[source.name], places[destination.name], query, **more)
+    return between.answer(question, NOW)
+
+
+def of_class(found: Between, size: str = "large") -> tuple[Direction, Direction]:
+    (one,) = [one for one in found.classes if one.size == size]
+    return one.there, one.back
+
+
+def test_the_two_directions_are_never_swapped(small_world: World) -> None:
+    ral, glasgow = small_world.ral, small_world.glasgow
+    for rate in (10.0, 14.0):
+        transfer(ral, glasgow, rate)
+    transfer(glasgow, ral, 1.5)
+    for source, destination, rate in ((ral, glasgow, 12.0), (glasgow, ral, 1.5)):
+        there, back = of_class(asked(source, destination))
+        assert (there.source.name, there.destination.name) == (source.name, destination.name)
+        assert (back.source.name, back.destination.name) == (destination.name, source.name)
+        assert there.median == pytest.approx(rate)
+        assert back.median == pytest.approx(13.5 - rate)
+        (large,) = [one for one in asked(source, destination).classes if one.size == "large"]
+        assert np.median(large.results.rates / 1e6) == pytest.approx(rate)
+        assert np.median(large.reverse.rates / 1e6) == pytest.approx(13.5 - rate)
+
+
+def test_numbers_are_those_of_plain_sql(small_world: World) -> None:
+    ral, glasgow = small_world.ral, small_world.glasgow
+    many(ral, glasgow, 100, NOW)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT count(*) FILTER (WHERE state = 'done'),
+                      count(*) FILTER (WHERE state = 'failed'),
+                      avg(rate), stddev_samp(rate),
+                      percentile_cont(ARRAY[0.5, 0.05, 0.95]) WITHIN GROUP (ORDER BY rate)
+               FROM (SELECT state, CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate
+                     FROM sonar_transfer WHERE source_id = %s AND destination_id = %s
+                       AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = 'medium')
+                    ) AS rated""",
+            [ral.id, glasgow.id],
+        )
+        ok, failed, mean, std, quantiles = cursor.fetchone()
+    there, _ = of_class(asked(ral, glasgow), "medium")
+    assert (there.ok, there.failed) == (ok, failed)
+    found = [there.mean, there.std, there.median, there.p05, there.p95]
+    assert found == pytest.approx([mean, std, *quantiles], rel=1e-6)
+    assert there.success == ok / (ok + failed)
+    assert there.last == (NOW - MINUTE).timestamp()
+
+
+def every_state(small_world: World) -> None:
+    ral, glasgow, desy, scratch = small_world.endpoints
+    transfer(ral, glasgow, 12.0)
+    transfer(glasgow, ral, None)
+    transfer(desy, ral, 3.0, ago=5 * HOUR)
+    transfer(scratch, glasgow, 3.0)
+    Downtime.objects.create(
+        endpoint=scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disk"
+    )
+    Downtime.objects.create(
+        site=glasgow.site, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR, reason="later"
+    )
+    Schedule.objects.filter(source=glasgow, destination=desy).delete()
+    transfer(ral, desy, 7.0, ago=20 * DAY)
+    retired = world.endpoint("OLD_DATADISK", desy.site)
+    transfer(retired, ral, 4.0, ago=5 * HOUR)
+    world.schedule(small_world.mesh, (retired, ral), (retired, glasgow))
+    Downtime.objects.create(
+        endpoint=desy, starts_at=NOW - 3 * HOUR, ends_at=NOW - HOUR, reason="it is over"
+    )
+    Endpoint.objects.filter(id=retired.id).update(retired_at=NOW - DAY)
+    other = world.Mesh.objects.create(name="streams", streams=4)
+    world.schedule(other, (glasgow, desy), every=60)
+    transfer(glasgow, desy, 2.0, made=world.profile(**PLAIN | {"streams": 4}), ago=3 * HOUR)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "window=1h",
+        "window=30d",
+        "size=small",
+        "streams=4",
+        "streams=!4",
+        "mesh=streams",
+        "mesh=!streams",
+        "origin=production",
+        "origin=!test",
+        "mover=http-tpc&ip_version=6",
+        "from=2026-10-01T00:00:00Z&to=2026-11-20T09:00:00Z",
+        "from=2026-11-20T00:00:00Z&to=2026-11-20T11:00:30Z",
+    ],
+)
+def test_every_direction_has_the_state_and_the_numbers_of_its_cell(
+    small_world: World, text: str
+) -> None:
+    every_state(small_world)
+    matrix = grid.build(MatrixQuery.from_params(QueryDict(text)), NOW)
+    rows = {group.name: at for at, group in enumerate(matrix.sources)}
+    columns = {group.name: at for at, group in enumerate(matrix.destinations)}
+    size = matrix.query.size
+    endpoints = list(Endpoint.objects.all())
+    for source in endpoints:
+        for destination in endpoints:
+            if source == destination:
+                continue
+            there, _ = of_class(asked(source, destination, text), size)
+            if source.name not in rows or destination.name not in columns:
+                assert there.state == "not_applicable"
+                continue
+            cell = rows[source.name], columns[destination.name]
+            assert there.state == STATES[matrix.cells.state[cell]], (source, destination)
+            assert (there.ok, there.failed) == (matrix.cells.ok[cell], matrix.cells.failed[cell])
+            for name in ("mean", "std", "last"):
+                expected = getattr(matrix.cells, name)[cell]
+                assert getattr(there, name) == pytest.approx(expected, nan_ok=True)
+
+
+def test_all_six_states_are_met_in_this_comparison(small_world: World) -> None:
+    every_state(small_world)
+    matrix = grid.build(MatrixQuery(), NOW)
+    assert all(count for count in matrix.states().values())
+
+
+def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for number, rate in enumerate((1.0, 2.0, 30.0, 40.0, 50.0)):
+        transfer(*ends, rate, ago=8 * DAY + number * HOUR)
+    transfer(*ends, 1000.0, ago=36 * DAY)
+    transfer(*ends, 1000.0, ago=8 * DAY, size="small")
+    transfer(*ends, None, ago=8 * DAY)
+    transfer(*ends, 10.0)
+    there, back = of_class(asked(*ends))
+    assert (there.usual, there.usual_count) == (30.0, 5)
+    assert there.against_usual == "a third of it"
+    assert math.isnan(back.usual)
+    assert back.against_usual == there.against(back) == ""
+
+
+def test_too_few_earlier_results_say_nothing_of_what_is_usual(small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for number in range(4):
+        transfer(*ends, 5.0, ago=8 * DAY + number * HOUR)
+    there, _ = of_class(asked(*ends))
+    assert math.isnan(there.usual)
+    assert there.usual_count == 4
+
+
+def test_filters_hold_for_what_is_usual_too(small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    four = world.profile(**PLAIN | {"streams": 4})
+    for number in range(6):
+        transfer(*ends, 5.0, ago=8 * DAY + number * HOUR, made=four)
+        transfer(*ends, 50.0, ago=8 * DAY + number * HOUR, made=world.profile(**PLAIN))
+    there, _ = of_class(asked(*ends, "streams=4"))
+    assert there.usual == 5.0
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (1.0, "as much"),
+        (0.93, "as much"),
+        (1.08, "as much"),
+        (0.5, "half of it"),
+        (0.342, "a third of it"),
+        (0.25, "a quarter of it"),
+        (0.2, "a fifth of it"),
+        (0.7, "70 % of it"),
+        (0.0123, "1.23 % of it"),
+        (2.4, "2.40 times as much"),
+        (1500.0, "1\u2009500 times as much"),
+    ],
+)
+def test_a_ratio_is_said_in_words(ratio: float, words: str) -> None:
+    assert in_words(ratio) == words
+
+
+def test_lost_results_count_for_nothing(small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    send(*ends, NOW, state="lost", error="its worker died", error_where="control")
+    found = asked(*ends)
+    there, _ = of_class(found)
+    assert (there.ok, there.failed, there.state) == (0, 0, "untested")
+    assert found.failures[0].is_lost
+    assert len(found.listing.results) == 1

@@ -1,0 +1,568 @@
+"""The link page without a script: numbers, words, lists, explanations, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+
+import plotly.graph_objects as go
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix import between
+from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
+from tests.matrix import world
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def page(client: Client, text: str = "", path: str = LINK) -> str:
+    response = client.get(f"{path}{text}")
+    assert response.status_code == 200, response
+    return response.content.decode()
+
+
+def inside(html: str, start: str, end: str) -> str:
+    return html.partition(start)[2].partition(end)[0]
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+
+
+def section(html: str, name: str) -> str:
+    return inside(html, f'aria-labelledby="{name}"', "</section>")
+
+
+def figure(html: str, name: str = "rates") -> dict:
+    return json.loads(
+        inside(html, f'<script id="{name}-data" type="application/json">', "</script>")
+    )
+
+
+def test_heading_and_sentence_say_the_link_the_window_and_the_filters(
+    client: Client, small_world: World
+) -> None:
+    html = words(page(client, "?window=24h&streams=4"))
+    assert "From RAL_DATADISK to Glasgow_DATADISK" in html
+    assert "The last 24 hours, all size classes, only with streams 4." in html
+    html = words(page(client, "?size=small&show=one"))
+    assert "The last 7 days, small files." in html
+
+
+def test_each_direction_has_its_numbers_and_a_comparison(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for number in range(5):
+        transfer(*ends, 36.0, ago=8 * DAY + number * HOUR)
+    for rate in (10.0, 14.0):
+        transfer(*ends, rate)
+    transfer(*ends, None)
+    transfer(*reversed(ends), 1.2)
+    there, back = (
+        page(client).split('id="directions"')[1].split("</table>")[0].split("</tbody>")[:2]
+    )
+    assert "From RAL_DATADISK to Glasgow_DATADISK" in words(there)
+    large = words(there.split('<th scope="row">large</th>')[1].split("</tr>")[0])
+    assert "measured 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 2 1 67 % 30 min ago 36.0 (5)" in large
+    assert "a third of it 10.0 times as much" in large
+    assert "From Glasgow_DATADISK to RAL_DATADISK" in words(back)
+    large = words(back.split('<th scope="row">large</th>')[1].split("</tr>")[0])
+    assert "measured 1.20 (1) 1.20" in large
+    assert "10.0 % of it" in large or "10 % of it" in large
+
+
+def test_what_is_missing_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
+    html = page(client)
+    assert '<span title="failed: tests ran and none succeeded">–</span>' in html
+    assert "nan" not in words(html).lower().replace("finance", "")
+    assert "None" not in words(html.replace("None in this window", ""))
+
+
+def test_points_medians_bands_and_failures_are_in_a_figure_that_plotly_takes(
+    client: Client, small_world: World
+) -> None:
+    many(small_world.ral, small_world.glasgow, 90, NOW)
+    many(small_world.glasgow, small_world.ral, 30, NOW - HOUR)
+    for text, names in (("", 1), ("?reverse=1", 2)):
+        drawn = figure(page(client, text))
+        go.Figure(drawn)
+        points = [one for one in drawn["data"] if one.get("mode") == "markers"]
+        assert len({one["name"] for one in points if "failed" not in one["name"]}) == names
+        count = sum(len(one["x"]) for one in points)
+        assert count == 90 if names == 1 else 120
+
+
+def test_a_point_is_where_and_what_its_transfer_was(client: Client, small_world: World) -> None:
+    fast = transfer(small_world.ral, small_world.glasgow, 200.0, ago=3 * HOUR)
+    wrong = transfer(small_world.ral, small_world.glasgow, None, ago=2 * HOUR)
+    slow = transfer(small_world.glasgow, small_world.ral, 3.0, ago=HOUR)
+    data = {one["name"]: one for one in figure(page(client, "?reverse=1"))["data"] if one["x"]}
+    there = data["there, RAL_DATADISK → Glasgow_DATADISK"]
+    assert there["x"] == [(NOW - 3 * HOUR).timestamp() * 1000]
+    assert (there["y"], there["customdata"]) == ([200.0], [fast.id.hex])
+    failed = data["failed"]
+    assert (failed["x"], failed["customdata"]) == (
+        [(NOW - 2 * HOUR).timestamp() * 1000],
+        [wrong.id.hex],
+    )
+    assert failed["yaxis"] != there["yaxis"]
+    back = data["back, Glasgow_DATADISK → RAL_DATADISK"]
+    assert (back["y"], back["customdata"]) == ([3.0], [slow.id.hex])
+    assert back["marker"]["symbol"] != there["marker"]["symbol"]
+
+
+def test_medians_are_drawn_over_their_buckets_and_not_across_gaps(
+    client: Client, small_world: World
+) -> None:
+    for hours, rate in ((1, 10.0), (1, 20.0), (2, 30.0), (4, 40.0)):
+        transfer(small_world.ral, small_world.glasgow, rate, ago=hours * HOUR)
+    data = figure(page(client, "?window=6h"))["data"]
+    (median,) = [one for one in data if one["name"] == "median per 1h"]
+    assert median["y"] == [40.0, 40.0, None, 30.0, 30.0, 15.0, 15.0, None]
+    start, end = median["x"][:2]
+    assert end - start == 3_600_000
+
+
+def test_a_band_needs_five_transfers_in_its_bucket(client: Client, small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for number in range(4):
+        transfer(*ends, 10.0 + number, ago=(10 + number) * MINUTE)
+
+    def band() -> dict:
+        (found,) = [
+            one for one in figure(page(client))["data"] if one["name"] == "5th to 95th percentile"
+        ]
+        return found
+
+    assert band()["x"] == []
+    transfer(*ends, 14.0, ago=20 * MINUTE)
+    assert band()["y"] == [13.8, 13.8, 10.2, 10.2, None]
+
+
+def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(small_world.ral, small_world.glasgow, 60, NOW)
+    assert "All 60 results are drawn." in page(client)
+    monkeypatch.setattr("matrix.pages.link_pictures.MOST_POINTS", 20)
+    html = page(client)
+    assert "The newest 20 of 60 results are drawn as points; medians and bands are of all." in html
+    points = [one for one in figure(html)["data"] if one.get("mode") == "markers"]
+    assert sum(len(one["x"]) for one in points) == 20
+    assert (
+        min(min(one["x"]) for one in points if one["x"]) == (NOW - 19 * MINUTE).timestamp() * 1000
+    )
+
+
+def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 10.0)
+    Downtime.objects.create(
+        site=small_world.ral.site, starts_at=NOW - 2 * HOUR, ends_at=NOW - HOUR, reason="new disks"
+    )
+    Downtime.objects.create(
+        endpoint=small_world.desy, starts_at=NOW - 2 * HOUR, ends_at=NOW, reason="elsewhere"
+    )
+    Annotation.objects.create(
+        site=small_world.glasgow.site, text="new switch", starts_at=NOW - HOUR
+    )
+    html = page(client)
+    drawn = figure(html)
+    assert len(drawn["layout"]["shapes"]) == 2
+    said = [text for one in drawn["data"] for text in one.get("hovertext", [])]
+    assert said == ["downtime: RAL: new disks", "note: new switch"]
+    assert "RAL: new disks from 2026-11-20 10:00 to 2026-11-20 11:00 UTC" in words(html)
+    assert "new switch" in section(html.replace('aria-label="Notes"', 'aria-labelledby="n"'), "n")
+    assert "elsewhere" not in words(html).replace("Elsewhere", "")
+
+
+def test_without_a_script_tables_have_what_the_pictures_show(
+    client: Client, small_world: World
+) -> None:
+    for rate in (10.0, 20.0):
+        transfer(small_world.ral, small_world.glasgow, rate)
+    transfer(small_world.ral, small_world.glasgow, None)
+    table = words(section(page(client, "?window=6h"), "over-time").split("<tbody>")[1])
+    assert "2026-11-20 11:00 large RAL_DATADISK → Glasgow_DATADISK 2 1 15.0 15.0 10.5 19.5" in table
+    bins = words(section(page(client), "distribution-heading").split("<tbody>")[1])
+    assert "large RAL_DATADISK → Glasgow_DATADISK 10.0 12.6 1" in bins
+
+
+def test_failures_are_grouped_and_the_newest_is_linked(client: Client, small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for number in range(3):
+        newest = send(*ends, NOW - (3 - number) * HOUR, error=f"503 from node{number}.example.org")
+    send(*ends, NOW, error="checksum differs", error_where="transfer")
+    html = section(page(client), "failures-heading")
+    assert "destination 503 from node2.example.org 3 2026-11-20 09:00 2026-11-20 11:00" in words(
+        html
+    )
+    assert f'<a href="/transfers/{newest}/">' in html
+    assert "transfer checksum differs 1" in words(html)
+
+
+def test_results_go_on_page_by_page(
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(between, "RESULTS_PER_PAGE", 4)
+    many(small_world.ral, small_world.glasgow, 10, NOW)
+    seen, text = [], "?window=24h"
+    while text:
+        html = section(page(client, text), "results")
+        seen += re.findall(r'<th scope="row"><a href="/transfers/([^/]+)/"', html)
+        further = re.search(r'href="[^"]*(\?[^"]*)">Earlier results', html)
+        text = further[1].replace("&amp;", "&") if further else ""
+    assert len(seen) == len(set(seen)) == 10
+    assert "No earlier ones in this window." in html
+    assert f'<a href="{LINK}?window=24h">Newest results</a>' in html
+
+
+def test_results_have_their_numbers_and_lead_to_their_transfer(
+    client: Client, small_world: World
+) -> None:
+    made = world.profile(**PLAIN | {"streams": 4, "ip_version": 6})
+    one = send(
+        small_world.ral, small_world.glasgow, NOW, profile_id=made.id, worker="w1", seconds=8.0
+    )
+    html = section(page(client), "results")
+    assert "2026-11-20 12:00:30 large 250 2.00 GB 8.00 done http-tpc, 4 streams, IPv6 w1" in words(
+        html
+    )
+    assert f'href="/transfers/{one}/"' in html
+
+
+def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    send(*ends, NOW, error=f"wrong {MARKUP}", worker=f"w {MARKUP}"[:120])
+    transfer(*ends, 5.0)
+    Downtime.objects.create(
+        site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW, reason=f"disk {MARKUP}"
+    )
+    Annotation.objects.create(
+        site=small_world.ral.site, text=f"note {MARKUP}", starts_at=NOW - HOUR
+    )
+    html = page(client)
+    assert "<script>alert" not in html
+    assert "<b>bold" not in html
+    assert html.count("&lt;script&gt;alert(1)") >= 5
+    said = [text for one in figure(html)["data"] for text in one.get("hovertext", [])]
+    # Plotly reads some HTML.
+    assert said
+    assert not any("<" in text for text in said)
+
+
+def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    transfer(*ends, 10.0, made=world.profile(**PLAIN))
+    html = page(client)
+    assert "ways of measuring are mixed" not in html
+    transfer(*ends, 90.0, made=world.profile(**PLAIN | {"streams": 4, "ip_version": 6}))
+    transfer(*ends, 5.0, made=world.profile(**PLAIN | {"origin": "production"}))
+    html = page(client)
+    assert "Results of 3 ways of measuring are mixed here." in html
+    hrefs = re.findall(r'<a href="([^"]*)" aria-label="only these:', section(html, "methods"))
+    medians = []
+    for href in hrefs:
+        alone = page(client, href.replace("&amp;", "&").removeprefix(LINK))
+        medians.append(
+            words(alone.split('<th scope="row">large</th>')[1]).split("(")[0].split()[-1]
+        )
+        assert "are mixed here" not in alone
+    assert sorted(medians) == ["10.0", "5.00", "90.0"]
+
+
+def test_the_schedule_says_how_often_when_and_why_it_waits(
+    client: Client, small_world: World
+) -> None:
+    mine = Schedule.objects.filter(source=small_world.ral, destination=small_world.glasgow)
+    mine.update(next_due=NOW + 12 * MINUTE, every_seconds=5400)
+    html = section(page(client), "planned")
+    assert "everything large every 90 min in 12 min –" in words(html)
+    mine.update(next_due=NOW - 3 * HOUR, skipped_because="budget", skipped_since=NOW - HOUR)
+    html = section(page(client), "planned")
+    assert "overdue since 3 h budget" in words(html)
+    assert 'title="since 2026-11-20 11:00:30 UTC"' in html
+    Mesh.objects.update(name="other")
+    assert "other large" in words(section(page(client), "planned"))
+
+
+def test_what_is_queued_or_running_is_said_for_both_directions(
+    client: Client, small_world: World
+) -> None:
+    large = SizeClass.objects.get(name="large")
+    common = {"size_class": large, "bytes": 2 * 10**9, "requested_at": NOW - HOUR, "sent_at": NOW}
+    ends = {"source": small_world.ral, "destination": small_world.glasgow}
+    Probe.objects.create(
+        **common,
+        **ends,
+        state="running",
+        started_at=NOW,
+        deadline=NOW + HOUR,
+        progress_bytes=5 * 10**8,
+    )
+    Probe.objects.create(**common, source=small_world.glasgow, destination=small_world.ral)
+    html = words(section(page(client), "planned"))
+    assert (
+        "large, from RAL_DATADISK to Glasgow_DATADISK : running since 2026-11-20 12:00:30 UTC, "
+        "500 MB of 2.00 GB (25 %)" in html
+    )
+    assert "from Glasgow_DATADISK to RAL_DATADISK : queued since 2026-11-20 11:00:30 UTC" in html
+
+
+def test_the_rate_inside_the_newest_transfer_is_drawn(client: Client, small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    send(*ends, NOW - HOUR, samples=[[5.0, 5e8], [10.0, 2e9]])
+    send(*ends, NOW)
+    html = page(client)
+    assert "2026-11-20 11:00:30 UTC</a>, 200 MB/s as a whole." in html
+    drawn = figure(html, "inside")
+    go.Figure(drawn)
+    assert drawn["data"][0]["y"] == [100.0, 100.0, 300.0, 300.0]
+
+
+def notice(html: str) -> str:
+    return words(inside(html, 'id="notice"', "</p>"))
+
+
+def test_a_link_that_nobody_tests_says_so(client: Client, small_world: World) -> None:
+    Schedule.objects.all().delete()
+    html = page(client)
+    assert "This link is not tested." in notice(html)
+    assert 'href="/admin/sonar/mesh/"' in html
+    assert "No enabled mesh tests this direction." in html
+
+
+def test_a_link_without_a_result_yet_says_when_its_test_is_due(
+    client: Client, small_world: World
+) -> None:
+    Schedule.objects.update(next_due=NOW + 12 * MINUTE)
+    said = notice(page(client))
+    assert (
+        "There is no result yet. The next test is due in 12 min (2026-11-20 12:12:30 UTC)." in said
+    )
+    Schedule.objects.update(skipped_because="downtime", skipped_since=NOW - HOUR)
+    assert "it waits since 2026-11-20 11:00:30 UTC because of downtime." in notice(page(client))
+
+
+@pytest.mark.parametrize(
+    ("ago", "leads_to"),
+    [
+        (3 * HOUR, "?window=6h"),
+        (3 * DAY, ""),
+        (60 * DAY, "?window=90d"),
+        (100 * DAY, "?from=2026-08-12T00:00:00Z&amp;to=2026-08-13T00:00:00Z"),
+    ],
+)
+def test_a_window_without_results_leads_to_one_that_has_some(
+    client: Client, small_world: World, ago: timedelta, leads_to: str
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=ago)
+    html = page(client, "?window=1h")
+    assert "No results in this window. The last result of this link was" in notice(html)
+    assert f'href="{LINK}{leads_to}"' in html.split('id="notice"')[1].split("</p>")[0]
+    assert 'id="notice"' not in page(client, leads_to.replace("&amp;", "&"))
+
+
+def test_a_link_that_only_fails_says_so_and_leads_to_the_failures(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
+    html = page(client)
+    assert "Nothing has come through in this window. The one test of this link failed" in notice(
+        html
+    )
+    assert 'href="#failures"' in html
+    assert 'id="failures"' in html
+    drawn = figure(html)
+    assert drawn["layout"]["annotations"][0]["text"] == "no transfer came through"
+
+
+def test_filters_that_nothing_passes_can_be_dropped(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    html = page(client, "?window=24h&streams=9")
+    assert "No result of this link passes these filters." in notice(html)
+    assert f'<a href="{LINK}?window=24h">Show all ways of measuring</a>' in html
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/links/RAL_DATADISK/Nowhere/", "No endpoint is registered with the name “Nowhere”."),
+        ("/links/A/B/", "No endpoint is registered with the name “A” and “B”."),
+        ("/links/RAL_DATADISK/RAL_DATADISK/", "A link has two different ends"),
+        ("/links/RAL_DATADISK/%3Cscript%3Ealert(1)/", "“&lt;script&gt;alert(1)”"),
+    ],
+)
+def test_an_unknown_end_is_a_404_that_names_it(
+    client: Client, small_world: World, path: str, said: str
+) -> None:
+    response = client.get(path)
+    assert response.status_code == 404
+    assert said in response.content.decode()
+    assert "Search for a site, endpoint or link" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("reverse=yes", "reverse “yes” is not known: use 1, or leave it out."),
+        ("show=all", "show “all” is not known: use one, or leave it out."),
+        ("before=yesterday", "before is not a place in the list of results"),
+        ("window=2h", "window “2h” is not known"),
+        ("colour=red", "There is no parameter “colour”"),
+    ],
+)
+def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
+    client: Client, small_world: World, text: str, said: str
+) -> None:
+    response = client.get(f"{LINK}?{text}")
+    assert response.status_code == 400
+    assert said in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "shortest"),
+    [
+        ("?window=7d&stat=max&rows=site&reverse=", ""),
+        ("?site=RAL&mover=http-tpc", "?mover=http-tpc"),
+        ("?reverse=1&window=24h", "?window=24h&reverse=1"),
+    ],
+)
+def test_one_view_has_one_url(
+    client: Client, small_world: World, asked: str, shortest: str
+) -> None:
+    response = client.get(LINK + asked)
+    assert (response.status_code, response["Location"]) == (302, LINK + shortest)
+    assert client.get(LINK + shortest).status_code == 200
+
+
+def test_controls_keep_all_but_what_they_change(client: Client, small_world: World) -> None:
+    html = page(client, "?window=24h&streams=4&show=one&reverse=1")
+    for href in (
+        "?window=24h&amp;streams=4&amp;show=one",
+        "?size=small&amp;window=24h&amp;streams=4&amp;show=one&amp;reverse=1",
+        "?window=24h&amp;streams=4&amp;reverse=1",
+        "?window=1h&amp;streams=4&amp;show=one&amp;reverse=1",
+        "?window=24h&amp;show=one&amp;reverse=1",
+    ):
+        assert f'href="{LINK}{href}"' in html, href
+    assert '<input type="hidden" name="reverse" value="1">' in html
+
+
+def test_one_class_alone_leaves_the_others_out_everywhere(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    transfer(*ends, 10.0)
+    transfer(*ends, 3.0, size="small")
+    transfer(*ends, None, size="medium")
+    html = page(client, "?size=small&show=one")
+    body = words(html.split('id="live"')[1])
+    assert "medium" not in body
+    assert "large" not in body.replace("larger", "")
+    assert "/api/v1/transfers/?size=small&amp;source_endpoint=RAL_DATADISK" in html
+    every = page(client, "?size=small")
+    order = re.findall(r'<th scope="row">(small|medium|large)</th>', every)
+    assert order[:3] == ["small", "medium", "large"]
+    assert "/api/v1/transfers/?source_endpoint=RAL_DATADISK" in every
+
+
+def test_the_share_links_answer(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 10.0)
+    for text in ("", "?show=one", "?size=small&window=24h&streams=!4&show=one"):
+        html = page(client, text)
+        calls = re.findall(r'href="(/api/v1/[^"]*)"', html)
+        assert len(calls) >= 2
+        for call in calls:
+            assert client.get(call.replace("&amp;", "&")).status_code == 200, call
+
+
+def test_it_leads_to_the_reverse_link_both_sites_and_the_matrix(
+    client: Client, small_world: World
+) -> None:
+    html = page(client, "?window=24h&streams=4")
+    nav = html.split('aria-label="Elsewhere"')[1].split("</nav>")[0]
+    hrefs = [href.replace("&amp;", "&") for href in re.findall(r'href="([^"]*)"', nav)]
+    assert hrefs[:3] == [
+        "/links/Glasgow_DATADISK/RAL_DATADISK/?window=24h&streams=4",
+        "/sites/RAL/?window=24h&streams=4",
+        "/sites/Glasgow/?window=24h&streams=4",
+    ]
+    assert hrefs[3].startswith("/?window=24h&source_endpoint=Glasgow_DATADISK&source_endpoint=RAL")
+    assert client.get(hrefs[3]).status_code == 200
+
+
+def test_simulated_rates_are_called_so(client: Client, small_world: World) -> None:
+    assert "Simulated" not in page(client)
+    Endpoint.objects.filter(name="Glasgow_DATADISK").update(simulated=True)
+    assert "Simulated" in page(client)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_data(
+    client: Client, small_world: World
+) -> None:
+    page(client)
+    for count in (10, 1000):
+        many(small_world.ral, small_world.glasgow, count, NOW)
+        many(small_world.glasgow, small_world.ral, count, NOW)
+        for number in range(count // 10):
+            Downtime.objects.create(
+                site=small_world.ral.site,
+                starts_at=NOW - (number + 2) * HOUR,
+                ends_at=NOW - (number + 1) * HOUR,
+                reason="disk",
+            )
+        page(client)  # places are read anew after a change of the registry
+        with CaptureQueriesContext(connection) as captured:
+            page(client, "?reverse=1")
+        assert len(captured) == 15, [one["sql"] for one in captured.captured_queries]
+        Transfer.objects.all().delete()
+
+
+def test_a_note_can_be_written_by_who_may(client: Client, small_world: World) -> None:
+    assert "Add a note" not in page(client)
+    user = User.objects.create_user("shifter")
+    user.user_permissions.add(Permission.objects.get(codename="add_annotation"))
+    client.force_login(user)
+    html = page(client)
+    assert "Add a note" in html
+    assert '<input type="hidden" name="source" value="RAL_DATADISK">' in html
+
+
+def test_without_public_read_the_page_leads_to_the_login(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    assert client.get(LINK)["Location"] == f"/login/?next={LINK}"
+
+
+def test_the_page_names_no_other_host(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    html = page(client)
+    hosts = {"http://www.w3.org/2000/svg"}
+    assert {
+        one for one in re.findall(r"https?://[\w./-]+", html) if "testserver" not in one
+    } <= hosts

@@ -1,0 +1,232 @@
+"""What the reader is told before the cells, and when."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import QueryDict
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from matrix.notices import Notice
+from matrix.pages.matrix import MatrixPage
+from sonar.models import Endpoint, Probe, Schedule, SizeClass
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def told(text: str = "") -> dict[str, Notice]:
+    """Return the notices of a matrix page, by kind and in their order."""
+    page = MatrixPage.read(QueryDict(text))
+    return {one.kind: one for one in page.context(NOW, page.version(NOW))["notices"]}
+
+
+def probe(made: World, ago: timedelta, *, running: bool = False, size: str = "large") -> Probe:
+    times: dict[str, Any] = {"started_at": NOW, "deadline": NOW + HOUR} if running else {}
+    return Probe.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        size_class=SizeClass.objects.get(name=size),
+        bytes=1,
+        requested_at=NOW - ago,
+        sent_at=NOW,
+        state="running" if running else "queued",
+        **times,
+    )
+
+
+def test_nothing_is_said_of_a_matrix_that_is_well(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    assert told() == {}
+
+
+def test_no_endpoints_no_mesh_and_no_match_are_told_apart(small_world: World) -> None:
+    assert list(told("cloud=FR")) == ["nothing-matches"]
+    assert told("stat=max&cloud=FR")["nothing-matches"].links == (
+        ("Show the matrix without filters", "/?stat=max"),
+    )
+    Schedule.objects.all().delete()
+    assert list(told("size=small")) == ["no-mesh"]
+    assert "An administrator can add a mesh" in told("size=small")["no-mesh"].links[0][0]
+    Endpoint.objects.update(retired_at=NOW)
+    assert list(told("size=small")) == ["no-endpoints"]
+
+
+def test_the_view_without_the_filters_is_drawn_as_before(small_world: World) -> None:
+    links = told("cloud=FR&order=tier&only=failed")["nothing-matches"].links
+    assert links[0][1] == "/?order=tier&only=failed"
+
+
+def test_a_focus_on_nothing_says_so_and_offers_the_view_without_it(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    notice = told("only=failed&only=stale&above=5&order=tier&stat=max")["unfocused"]
+    assert notice.sentence == "None of the 16 cells is failed or stale, and at least 5 MB/s."
+    assert notice.links == (("Show all cells", "/?stat=max&order=tier"),)
+
+
+def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(
+    small_world: World,
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    notice = told("only=measured&order=tier")["focused"]
+    assert notice.quiet
+    assert notice.title == "Only cells in focus are drawn."
+    assert notice.sentence == "Means are of all measured cells of a row or column."
+    assert notice.links == (("Show all cells", "/?order=tier"),)
+
+
+def test_a_window_without_results_says_what_is_on_its_way(small_world: World) -> None:
+    probe(small_world, MINUTE)
+    probe(small_world, MINUTE, size="small")
+    notice = told("window=1h")["no-results"]
+    assert "There has never been a result with large files." in notice.sentence
+    assert "0 tests of this size are running, 1 queued." in notice.sentence
+    assert notice.links == (("Show the last 90 days", "/?window=90d"),)
+
+
+def test_a_window_in_which_everything_failed_says_so(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
+    transfer(small_world.ral, small_world.glasgow, None)
+    transfer(small_world.glasgow, small_world.ral, None)
+    notice = told("window=24h")["all-failed"]
+    assert notice.title == "Every test in this window failed."
+    assert "3 tests ran in 2 cells and none succeeded." in notice.sentence
+    assert notice.links[0][1] == "/table/?window=24h&ordering=-large.failed"
+    assert client.get(notice.links[0][1]).status_code == 200
+    transfer(small_world.ral, small_world.desy, 1.0)
+    assert told("window=24h") == {}
+
+
+def test_tests_that_nobody_takes_are_said_after_twice_the_time_to_send_them_again(
+    small_world: World, settings: Any
+) -> None:
+    settings.SONAR_RESEND_SECONDS = 120
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    waiting = probe(small_world, 4 * MINUTE)
+    assert told() == {}
+    Probe.objects.filter(id=waiting.id).update(requested_at=NOW - 5 * MINUTE)
+    notice = told()["no-workers"]
+    assert "1 test is queued since 2026-11-20 11:55:30 UTC and none is running." in notice.sentence
+    assert "start a worker" in notice.sentence
+    probe(small_world, 5 * MINUTE, running=True, size="small")
+    assert told() == {}
+
+
+def test_tests_that_nobody_queues_are_said(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    Schedule.objects.update(next_due=NOW - 4 * MINUTE)
+    assert told() == {}
+    Schedule.objects.update(next_due=NOW - 30 * MINUTE)
+    notice = told()["no-planner"]
+    assert "Tests are due since 2026-11-20 11:30:30 UTC (30 min ago)" in notice.sentence
+    probe(small_world, MINUTE)
+    assert told() == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_said"),
+    [("", True), ("cap", True), ("downtime", False), ("quiet hours", False), ("budget", False)],
+)
+def test_a_reason_to_wait_is_none_of_the_planners_but_a_cap_while_nothing_runs_is(
+    small_world: World, reason: str, is_said: bool
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    since = NOW - HOUR if reason else None
+    Schedule.objects.update(next_due=NOW - HOUR, skipped_because=reason, skipped_since=since)
+    assert ("no-planner" in told()) == is_said
+
+
+def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world: World) -> None:
+    Schedule.objects.update(every_seconds=1200)
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=HOUR)
+    notice = told()["stopped"]
+    assert notice.title == "Data stopped coming at 2026-11-20 11:00:30 UTC."
+    assert "The newest result here is 1 h old, and a mesh promises one every 20 min." in (
+        notice.sentence
+    )
+    transfer(small_world.ral, small_world.desy, 1.0, ago=10 * MINUTE)
+    assert told() == {}
+
+
+def test_a_window_that_is_over_has_not_stopped(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR)
+    assert list(told()) == ["stopped"]
+    assert told("from=2026-11-20T00:00:00Z&to=2026-11-20T11:00:00Z") == {}
+
+
+def test_the_most_serious_comes_first(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, None, ago=5 * HOUR)
+    transfer(small_world.ral, small_world.desy, 1.0, ago=5 * HOUR)
+    Schedule.objects.update(next_due=NOW - 5 * HOUR)
+    made = world.profile(streams=8)
+    transfer(small_world.ral, small_world.glasgow, None, ago=5 * HOUR, made=made)
+    assert list(told("only=untested&above=1")) == ["no-planner", "stopped", "unfocused", "pooled"]
+
+
+def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
+    small_world: World,
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=8, ip_version=6))
+    notice = told("order=tier")["pooled"]
+    assert notice.quiet
+    assert notice.title == "Results that differ in streams are pooled."
+    assert notice.links == (
+        ("streams 1", "/?streams=1&order=tier"),
+        ("streams 8", "/?streams=8&order=tier"),
+    )
+    assert told("streams=8") == {}
+    assert told("streams=!8") == {}
+    assert "pooled" in told("origin=test")
+
+
+def test_what_is_unknown_does_not_differ(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(ip_version=6))
+    transfer(small_world.ral, small_world.glasgow, None, made=world.profile(ip_version=None))
+    assert told() == {}
+    transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(ip_version=4))
+    titles = [text for text, _ in told()["pooled"].links]
+    assert titles == ["IP version 4", "IP version 6"]
+
+
+def test_at_most_so_many_tests_that_are_due_are_looked_at(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    Schedule.objects.update(next_due=NOW - HOUR, skipped_because="budget", skipped_since=NOW)
+    last = Schedule.objects.latest("id")
+    Schedule.objects.filter(id=last.id).update(
+        next_due=NOW - 10 * MINUTE, skipped_because="", skipped_since=None
+    )
+    assert "no-planner" in told()
+    monkeypatch.setattr("matrix.notices.OLDEST_DUE", 3)
+    assert told() == {}
+
+
+def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    told()
+    counts = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            told()
+        asked = [one["sql"] for one in captured.captured_queries]
+        about = ("sonar_probe", "sonar_schedule", "sonar_profile")
+        counts.append(sum(any(f'FROM "{table}"' in sql for table in about) for sql in asked))
+        for streams in range(2, 7):
+            world.profile(streams=streams)
+            probe(small_world, HOUR)
+        Schedule.objects.update(next_due=NOW - HOUR)
+    assert counts == [3, 3]

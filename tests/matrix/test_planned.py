@@ -1,0 +1,111 @@
+"""What is planned for a site: equal to what one works out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from matrix.planned import IN, OUT, Plan, plan_for
+from sonar.models import Endpoint, Mesh, Probe, Schedule, SizeClass
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = pytest.mark.django_db
+GB = 10**9
+
+
+def plan(*endpoints: Endpoint) -> Plan:
+    return plan_for([one.id for one in endpoints])
+
+
+def test_tests_and_bytes_of_a_day_are_worked_out_from_the_intervals(small_world: World) -> None:
+    # Each of RAL's three links is tested hourly with 2 GB, and now one daily with 20 MB, too.
+    Schedule.objects.create(
+        mesh=Mesh.objects.create(name="daily"),
+        source=small_world.ral,
+        destination=small_world.glasgow,
+        size_class=SizeClass.objects.get(name="small"),
+        every_seconds=86_400,
+        next_due=NOW,
+    )
+    found = plan(small_world.ral)
+    out, into = found.of_way(OUT), found.of_way(IN)
+    assert (out.links, out.tests_per_day) == (4, 3 * 24 + 1)
+    assert out.bytes_per_day == pytest.approx(3 * 24 * 2 * GB + 0.02 * GB)
+    assert (into.links, into.bytes_per_day) == (3, pytest.approx(3 * 24 * 2 * GB))
+    assert into.rate_mb_s == pytest.approx(144_000 / 86_400)
+    lines = [(mesh, size, out.links, into.links) for mesh, size, out, into in found.lines()]
+    assert lines == [("daily", "small", 1, 0), ("everything", "large", 3, 3)]
+
+
+def test_a_link_within_the_site_is_planned_out_of_one_endpoint_and_into_the_other(
+    small_world: World,
+) -> None:
+    found = plan(small_world.desy, small_world.scratch)
+    assert found.of_way(OUT).links == found.of_way(IN).links == 6
+    one = found.of_endpoint(small_world.desy.id)
+    assert (one.links, one.bytes_per_day) == (6, pytest.approx(6 * 24 * 2 * GB))
+
+
+def test_other_sites_links_are_not_planned_for_it(small_world: World) -> None:
+    Schedule.objects.exclude(source=small_world.ral).exclude(destination=small_world.ral).delete()
+    assert plan(small_world.glasgow).of_way(OUT).links == 1
+    Schedule.objects.all().delete()
+    assert plan(small_world.glasgow).lines() == []
+
+
+def test_how_many_run_at_once_follows_from_rates_and_sizes(small_world: World) -> None:
+    found = plan(small_world.ral)
+    # 72 tests a day that take 200 s each.
+    assert found.at_once("source", {"large": 10.0}) == pytest.approx(72 * 200 / 86_400)
+    assert math.isnan(found.at_once("source", {"large": math.nan}))
+
+
+def test_what_waits_is_counted_by_reason(small_world: World) -> None:
+    Schedule.objects.filter(source=small_world.ral, destination=small_world.glasgow).update(
+        skipped_because="budget", skipped_since=NOW - HOUR
+    )
+    Schedule.objects.filter(destination=small_world.ral).update(
+        skipped_because="cap", skipped_since=NOW - 2 * HOUR
+    )
+    assert plan(small_world.ral).waiting() == [
+        ("cap", 3, NOW - 2 * HOUR),
+        ("budget", 1, NOW - HOUR),
+    ]
+    assert plan(small_world.ral).of_way(IN).links == 3
+
+
+def test_probes_are_counted_once_and_by_end(small_world: World) -> None:
+    for source, destination, state in (
+        (small_world.ral, small_world.glasgow, "queued"),
+        (small_world.desy, small_world.scratch, "running"),
+        (small_world.scratch, small_world.ral, "running"),
+    ):
+        running = {"started_at": NOW, "deadline": NOW + HOUR} if state == "running" else {}
+        Probe.objects.create(
+            source=source,
+            destination=destination,
+            size_class=SizeClass.objects.get(name="large"),
+            bytes=1,
+            requested_at=NOW,
+            sent_at=NOW,
+            state=state,
+            **running,
+        )
+    found = plan(small_world.desy, small_world.scratch)
+    assert (found.probes("running"), found.probes("queued")) == (2, 0)
+    assert found.running(small_world.scratch.id, IN) == 1
+    assert found.running(small_world.scratch.id, OUT) == 1
+    assert found.running(small_world.desy.id, IN) == 0
+
+
+def test_a_plan_is_read_with_two_queries(small_world: World) -> None:
+    for number in range(3):
+        mesh = Mesh.objects.create(name=f"mesh-{number}")
+        world.schedule(mesh, (small_world.ral, small_world.desy))
+    with CaptureQueriesContext(connection) as captured:
+        plan(*small_world.endpoints)
+    assert len(captured) == 2

@@ -1,0 +1,221 @@
+"""The page of all sites."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from matrix import grid
+from matrix.query import MatrixQuery
+from sonar import sealing
+from sonar.models import Endpoint, Site
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def page(client: Client, text: str = "") -> str:
+    response = client.get(f"/sites/{text}")
+    assert response.status_code == 200, response
+    return response.content.decode()
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
+
+
+def rows(client: Client, text: str = "") -> list[list[str]]:
+    body = page(client, text).split("<tbody>")[1].split("</tbody>")[0]
+    cells = (re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in body.split("<tr>")[1:])
+    return [[words(cell) for cell in row] for row in cells]
+
+
+def order(client: Client, text: str = "") -> list[str]:
+    return [row[0] for row in rows(client, text)]
+
+
+@pytest.fixture
+def measured(small_world: World) -> World:
+    transfer(small_world.ral, small_world.glasgow, 10.0, ago=HOUR)
+    transfer(small_world.glasgow, small_world.ral, 4.0)
+    transfer(small_world.glasgow, small_world.desy, None)
+    Site.objects.filter(name="RAL").update(wan_gbit_s=0.4)
+    return small_world
+
+
+def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> None:
+    assert rows(client) == [
+        ["DESY", "DE", "2", "DE", "2", "–", "–", "–", "0 %", "30 min ago"],
+        ["Glasgow", "UK", "2", "GB", "1", "–", "4.00", "10.0", "67 %", "30 min ago"],
+        ["RAL", "UK", "1", "GB", "1", "0.4", "10.0", "4.00", "100 %", "30 min ago"],
+    ]
+    assert "Showing 3 sites." in words(page(client))
+
+
+def test_the_means_are_the_averages_of_the_matrix_of_sites(client: Client, db: None) -> None:
+    world.make_published()
+    answered = grid.build(MatrixQuery(rows="site", columns="site"), NOW)
+    shown = {row[0]: row[6:8] for row in rows(client)}
+    for group, mean in zip(answered.sources, answered.averages.row.tolist(), strict=True):
+        if mean == mean:
+            assert shown[group.name][0] == f"{mean:.3g}".ljust(4, "0")[:4]
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        ("", ["DESY", "Glasgow", "RAL"]),
+        ("?ordering=-name", ["RAL", "Glasgow", "DESY"]),
+        ("?ordering=-source", ["RAL", "Glasgow", "DESY"]),
+        ("?ordering=source", ["Glasgow", "RAL", "DESY"]),
+        ("?ordering=-destination", ["Glasgow", "RAL", "DESY"]),
+        ("?ordering=success", ["DESY", "Glasgow", "RAL"]),
+        ("?ordering=-endpoints", ["DESY", "Glasgow", "RAL"]),
+        ("?ordering=tier", ["RAL", "DESY", "Glasgow"]),
+        ("?ordering=wan", ["RAL", "DESY", "Glasgow"]),
+    ],
+)
+def test_any_column_sorts_and_sites_without_a_value_come_last(
+    client: Client, measured: World, sort: str, names: list[str]
+) -> None:
+    assert order(client, sort) == names
+
+
+def test_a_head_sorts_the_other_way_the_second_time(client: Client, measured: World) -> None:
+    html = page(client, "?window=24h&search=a&ordering=-source")
+    assert 'aria-sort="descending"' in html
+    assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=source"' in html
+    assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=-destination"' in html
+    assert 'href="/sites/?window=24h&amp;search=a"' in html  # by name, as it is anyway
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("glas", ["Glasgow"]),
+        ("SCRATCHDISK", ["DESY"]),
+        ("T2 uk", ["Glasgow"]),
+        ("Tier 1", ["RAL"]),
+        ("gb", ["Glasgow", "RAL"]),
+    ],
+)
+def test_a_search_looks_at_all_that_is_known_of_a_site(
+    client: Client, measured: World, text: str, names: list[str]
+) -> None:
+    assert order(client, f"?search={text.replace(' ', '+')}") == names
+
+
+def test_a_search_says_what_it_left_out_or_that_there_is_nothing(
+    client: Client, measured: World
+) -> None:
+    assert "Showing 1 site (filtered from 3)." in words(page(client, "?search=glas"))
+    html = page(client, "?window=24h&search=<i>nowhere")
+    assert "No site has “&lt;i&gt;nowhere” in its name" in html
+    assert 'href="/sites/?window=24h"' in html
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ("?cloud=UK", ["Glasgow", "RAL"]),
+        ("?cloud=!UK", ["DESY"]),
+        ("?cloud=UK&tier=2", ["Glasgow"]),
+        ("?label=SCRATCHDISK", ["DESY"]),
+        ("?site=DESY&site=RAL", ["DESY", "RAL"]),
+        ("?endpoint=RAL_DATADISK", ["RAL"]),
+        ("?streams=4", ["DESY", "Glasgow", "RAL"]),
+    ],
+)
+def test_filters_choose_sites(
+    client: Client, measured: World, filters: str, names: list[str]
+) -> None:
+    assert order(client, filters) == names
+    assert 'class="chip"' in page(client, filters)
+
+
+def test_filters_choose_the_links_that_count(client: Client, measured: World) -> None:
+    assert [row[6] for row in rows(client, "?source_site=RAL")] == ["–", "–", "10.0"]
+    assert "No site passes these filters." in page(client, "?country=FR")
+
+
+def test_a_site_whose_endpoints_are_retired_is_listed_as_history(
+    client: Client, measured: World
+) -> None:
+    Endpoint.objects.filter(name="Glasgow_DATADISK").update(retired_at=NOW)
+    Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(retired_at=NOW, simulated=True)
+    assert [row[:5] for row in rows(client)] == [
+        ["DESY simulated", "DE", "2", "DE", "1"],
+        ["Glasgow retired", "UK", "2", "GB", "0"],
+        ["RAL", "UK", "1", "GB", "1"],
+    ]
+    assert rows(client)[1][6] == "4.00"
+    assert "DESY_DATADISK, DESY_SCRATCHDISK (retired)" in page(client)
+    assert "Simulated." in page(client)
+
+
+def test_a_site_leads_to_its_page_with_the_same_window(client: Client, measured: World) -> None:
+    html = page(client, "?size=small&window=24h&cloud=UK&streams=4&ordering=-source")
+    assert 'href="/sites/RAL/?size=small&amp;window=24h&amp;streams=4"' in html
+    assert 'href="/api/v1/sites/?size=small&amp;window=24h&amp;cloud=UK&amp;streams=4' in html
+
+
+def test_no_sites_yet_says_what_to_do(client: Client, db: None) -> None:
+    html = page(client)
+    assert "No sites are registered yet." in html
+    assert 'href="/admin/sonar/site/add/"' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("?ordering=colour", "ordering “colour” is not known: use name, cloud"),
+        ("?search=" + "x" * 201, "search must be at most 200 printable characters"),
+        ("?rows=site", "There is no parameter “rows”"),
+        ("?window=2h", "window “2h” is not known"),
+    ],
+)
+def test_a_bad_parameter_is_a_400_that_says_why(
+    client: Client, db: None, text: str, sentence: str
+) -> None:
+    response = client.get(f"/sites/{text}")
+    assert response.status_code == 400
+    assert sentence in response.content.decode()
+
+
+def test_the_number_of_queries_is_the_same_for_little_and_for_much(
+    client: Client, small_world: World
+) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            page(client)
+        return len(captured)
+
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    queries()
+    assert queries() == 9
+    for number in range(30):
+        site = Site.objects.create(name=f"site-{number}")
+        transfer(small_world.ral, world.endpoint(f"place-{number}", site), 5.0, ago=number * HOUR)
+    queries()
+    assert queries() == 9
+    sealing.seal(NOW)
+    queries()
+    assert queries() == 9
+
+
+def test_an_unchanged_page_is_a_304(client: Client, measured: World) -> None:
+    etag = client.get("/sites/")["ETag"]
+    assert client.get("/sites/", headers={"if-none-match": etag}).status_code == 304
+    Site.objects.filter(name="RAL").update(cloud="GB")
+    assert client.get("/sites/", headers={"if-none-match": etag}).status_code == 200

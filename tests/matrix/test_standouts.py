@@ -1,0 +1,136 @@
+"""What stands out in a matrix, and in which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from matrix.grid import Grid
+from matrix.query import MatrixQuery
+from matrix.standouts import MOST, Finder, StandOut
+from tests.matrix.grids import grid_of, group, square
+
+
+def found(grid: Grid) -> dict[str, StandOut]:
+    finder = Finder(grid, lambda row, column: f"/{row}/{column}", {"failed": "/?only=failed"})
+    return {one.kind: one for one in finder.all()}
+
+
+def said(one: StandOut) -> list[tuple[str, str]]:
+    return [(item.text, item.why) for item in one.items]
+
+
+def asking(stat: str, values: list[list[float | None]], **arrays: list[list[int]]) -> Grid:
+    places = [group("a"), group("b")]
+    return grid_of(values, places, places, query=MatrixQuery(stat=stat), **arrays)
+
+
+def test_each_kind_is_found_with_its_reason() -> None:
+    stands_out = found(square())
+    assert list(stands_out) == ["worst", "failed", "stale"]
+    assert said(stands_out["worst"]) == [
+        ("from B to c", "5.00 MB/s, mean of 3"),
+    ]
+    assert said(stands_out["failed"]) == [("from B to a", "0 ok, 0 failed")]
+    assert said(stands_out["stale"]) == [("from a to c", "last just now")]
+    assert stands_out["worst"].items[0].url == "/1/2"
+    assert [one.more for one in stands_out.values()] == ["", "/?only=failed", ""]
+    assert stands_out["worst"].items[0].title == "last result 2026-11-20 12:00:30 UTC"
+
+
+def test_failing_cells_come_by_failures_and_stale_ones_by_age() -> None:
+    places = [group("a"), group("b")]
+    failing = grid_of([[None] * 2] * 2, places, places, ["-f", "f-"], failed=[[0, 3], [12, 0]])
+    assert said(found(failing)["failed"]) == [
+        ("from b to a", "0 ok, 12 failed"),
+        ("from a to b", "0 ok, 3 failed"),
+    ]
+    stale = grid_of(
+        [[None, 1], [1, None]], places, places, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
+    )
+    assert said(found(stale)["stale"]) == [
+        ("from b to a", "last 3 d ago"),
+        ("from a to b", "last 2 h ago"),
+    ]
+
+
+def test_of_two_directions_the_slow_one_is_named_with_both_rates() -> None:
+    grid = asking("mean", [[None, 1.1], [12.0, None]])
+    assert said(found(grid)["asymmetric"]) == [
+        ("from a to b", "1.10 MB/s, but 12.0 MB/s back: 10.9 times slower")
+    ]
+
+
+@pytest.mark.parametrize("back", [1.4, None])
+def test_directions_that_differ_little_or_cannot_be_compared_are_not_asymmetric(
+    back: float | None,
+) -> None:
+    assert "asymmetric" not in found(asking("mean", [[None, 1.0], [back, None]]))
+
+
+def test_stale_rates_are_not_compared() -> None:
+    places = [group("a"), group("b")]
+    grid = grid_of([[None, 1], [100, None]], places, places, ["-m", "s-"])
+    assert "asymmetric" not in found(grid)
+
+
+def test_directions_are_compared_by_name_where_rows_and_columns_differ() -> None:
+    rows, columns = [group("b"), group("a")], [group("a"), group("b"), group("c")]
+    grid = grid_of([[2.0, None, 9.0], [None, 20.0, 9.0]], rows, columns)
+    assert said(found(grid)["asymmetric"]) == [
+        ("from b to a", "2.00 MB/s, but 20.0 MB/s back: 10.0 times slower")
+    ]
+
+
+def test_groups_of_different_kinds_have_no_other_direction() -> None:
+    query = MatrixQuery(rows="site", columns="cloud")
+    places = [group("a"), group("b")]
+    assert "asymmetric" not in found(grid_of([[1, 2], [30, 1]], places, places, query=query))
+
+
+@pytest.mark.parametrize(
+    ("stat", "values", "expected"),
+    [
+        ("median", [[None, 3.0], [2.5, None]], [("from b to a", "2.50 MB/s, median of 3")] * 1),
+        (
+            "success",
+            [[None, 75.0], [100.0, None]],
+            [("from a to b", "75.0 % succeeded, 3 ok, 0 failed")],
+        ),
+        ("last", [[None, 60.0], [None, None]], [("from a to b", "last 1 h ago")]),
+        ("count", [[None, 3.0], [2.0, None]], None),
+        ("std", [[None, 3.0], [2.0, None]], None),
+    ],
+)
+def test_the_worst_of_each_statistic_makes_sense(
+    stat: str, values: list[list[float | None]], expected: list[tuple[str, str]] | None
+) -> None:
+    worst = found(asking(stat, values, age=[[0, 3600], [60, 0]])).get("worst")
+    assert (worst and said(worst)[:1]) == expected
+
+
+def test_the_oldest_comes_first_where_ages_are_asked() -> None:
+    worst = found(asking("last", [[None, 60.0], [900.0, None]], age=[[0, 60], [900, 0]]))["worst"]
+    assert worst.title == "oldest"
+    assert [item.source for item in worst.items] == ["b"]
+
+
+@pytest.mark.parametrize(("values", "count"), [([5.0, 9.0], 1), ([5.0, None], 1), ([1.0, 1.0], 1)])
+def test_the_better_half_is_never_among_the_worst(values: list[float], count: int) -> None:
+    assert found(asking("mean", [[None, values[0]], [values[1], None]]))["worst"].count == count
+
+
+def test_at_most_ten_are_named() -> None:
+    places = [group(f"p{number:02d}") for number in range(12)]
+    values = [[float(1 + row * 12 + column) for column in range(12)] for row in range(12)]
+    worst = found(grid_of(values, places, places))["worst"]
+    assert [item.why.split()[0] for item in worst.items] == [
+        *("1.00", "2.00", "3.00", "4.00", "5.00", "6.00", "7.00", "8.00", "9.00", "10.0")
+    ]
+    assert len(worst.items) == worst.count == MOST
+    failing = found(grid_of(values, places, places, ["f" * 12] * 12))["failed"]
+    assert (len(failing.items), failing.count) == (MOST, 144)
+
+
+def test_nothing_stands_out_of_nothing() -> None:
+    assert found(grid_of([], [], [])) == {}
+    assert found(asking("mean", [[None, None], [None, None]])) == {}

@@ -1,0 +1,419 @@
+"""The table page without a script: its numbers, search, filters, order, pages and words."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from matrix import links, table_notices
+from matrix.query import MatrixQuery
+from sonar import sealing
+from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
+from tests.matrix import many_links, world
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+THIN = "\u2009"
+MARKUP = "</script><script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def page(client: Client, text: str = "") -> str:
+    response = client.get(f"/table/{text}", follow=True)
+    assert response.status_code == 200, response
+    return response.content.decode()
+
+
+def words(html: str) -> str:
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))).strip()
+
+
+def rows(html: str) -> list[list[str]]:
+    """Return the words of the cells of each row of the table."""
+    body = html.split("<tbody>")[1].partition("</tbody>")[0]
+    return [
+        [words(cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL)]
+        for row in body.split("<tr>")[1:]
+    ]
+
+
+def links_of(html: str) -> list[tuple[str, str]]:
+    """Return the source and the destination of each row."""
+    return [(row[1].split()[0], row[4].split()[1]) for row in rows(html)]
+
+
+def test_a_row_has_the_link_and_its_numbers_by_size_class(
+    client: Client, small_world: World
+) -> None:
+    for rate in (4.0, 5.0, 6.0, None):
+        transfer(small_world.ral, small_world.glasgow, rate)
+    transfer(small_world.ral, small_world.glasgow, 1.5, size="small")
+    html = page(client, "?source.has=RAL&destination.has=Glasgow")
+    assert rows(html) == [
+        [
+            *("5", "RAL_DATADISK to Glasgow_DATADISK", "UK", "1", "→ Glasgow_DATADISK", "UK", "2"),
+            *("1.50", "20.0 MB", "1"),
+            *("–", "–", "–"),
+            *("5.00 ± 1.00", "2.00 GB", "3 (1 failed)"),
+        ]
+    ]
+
+
+def test_the_heads_say_direction_size_class_and_unit(client: Client, small_world: World) -> None:
+    head = words(page(client).split("<thead")[1].split('<tr class="entries">')[0])
+    groups = re.findall(r'<th scope="colgroup" colspan="(\d)">(.*?)</th>', page(client))
+    assert groups == [
+        ("3", "from (source)"),
+        ("3", "to (destination)"),
+        ("3", "small files"),
+        ("3", "medium files"),
+        ("3", "large files"),
+    ]
+    assert "large files MB/s" in head
+
+
+def test_the_page_shows_what_the_link_table_has(client: Client, small_world: World) -> None:
+    for number, (source, destination) in enumerate(
+        [(small_world.ral, small_world.desy), (small_world.desy, small_world.ral)] * 2
+    ):
+        transfer(source, destination, 3.0 + number, size=("small", "large")[number // 2])
+    table = links.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
+    html = page(client, "?ordering=-large.mean_mb_s")
+    ends = table.column("source").tolist(), table.column("destination").tolist()
+    assert links_of(html) == list(zip(*ends, strict=True))
+    shown = [row[13].partition(" ")[0] for row in rows(html)]
+    rates = table.column("large.mean_mb_s").tolist()
+    assert shown == [f"{rate:.2f}" if rate == rate else "–" for rate in rates]
+
+
+def test_a_missing_number_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
+    html = page(client)
+    body = html.split("<tbody>")[1]
+    assert "not tested with small files, and no result in this window" in body
+    assert 'title="no result in this window"' in body
+    assert 'title="the only result failed; last result 30 min ago, 2026-11-20 11:30:30 UTC"' in body
+    assert not re.search(r">\s*(nan|None)\b", body)
+
+
+def test_what_is_older_than_its_mesh_promises_is_called_stale(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=1.9 * HOUR)
+    transfer(small_world.ral, small_world.desy, 7.0, ago=2.1 * HOUR)
+    shown = {row[4]: row[13] for row in rows(page(client, "?large.ok.min=1"))}
+    assert shown == {"→ Glasgow_DATADISK": "5.00", "→ DESY_DATADISK": "7.00 stale"}
+
+
+def test_a_failed_link_is_called_so_in_words(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
+    (row,) = rows(page(client, "?large.failed.min=1"))
+    assert row[13:] == ["– failed", "–", "0 (1 failed)"]
+
+
+def test_both_ends_lead_to_the_page_of_the_link_with_window_and_profile(
+    client: Client, small_world: World
+) -> None:
+    html = page(client, "?window=24h&source_site=RAL&streams=1")
+    assert 'href="/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h&amp;streams=1"' in html
+    assert "RAL_DATADISK → Glasgow_DATADISK, site RAL" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", "Showing 1 to 12 of 12 links"),
+        ("?search=glasgow+de", "Showing 1 to 4 of 4 links (filtered from 12)"),
+        ("?search=t1&source_site=RAL", "Showing 1 to 3 of 3 links"),
+        ("?destination.cloud.has=de&source.tier.is=1", "Showing 1 to 2 of 2 links (filtered from"),
+        ("?source.has=ral&destination.has=glas", "Showing 1 to 1 of 1 link (filtered from 12)"),
+        ("?priority.min=6", "Showing no link (filtered from 12)"),
+        ("?per_page=25&page=9", "Showing 1 to 12 of 12 links"),
+    ],
+)
+def test_it_says_which_of_how_many_links_are_shown(
+    client: Client, small_world: World, text: str, count: int
+) -> None:
+    html = page(client, text)
+    assert count in words(html)
+    assert len(rows(html)) == int(re.search(r"of (\d+)|$", count)[1] or 0)
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+    """The table has 1,560 links."""
+    table = many_links.table(40)
+    monkeypatch.setattr(links, "build", lambda *asked: table)
+
+
+def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) -> None:
+    seen = []
+    for number in range(1, 8):
+        shown = links_of(page(client, f"?{f'page={number}&' if number > 1 else ''}per_page=250"))
+        assert len(shown) == (250 if number < 7 else 60)
+        seen += shown
+    assert len(set(seen)) == 1560
+    assert seen == sorted(seen, key=lambda link: tuple(end.casefold() for end in link))
+
+
+def test_a_page_behind_the_last_is_the_last(client: Client, many: None) -> None:
+    html = page(client, "?page=99")
+    assert f"Showing 1{THIN}551 to 1{THIN}560 of 1{THIN}560 links" in html
+    assert '<span class="page-link" aria-current="page">32</span>' in html
+
+
+def test_pages_are_turned_with_everything_else_kept(client: Client, many: None) -> None:
+    html = page(client, "?window=24h&search=site&ordering=-large.ok&page=3&per_page=100")
+    base = "/table/?window=24h&amp;search=site&amp;ordering=-large.ok"
+    assert f'href="{base}&amp;page=2&amp;per_page=100" rel="prev"' in html
+    assert f'href="{base}&amp;page=4&amp;per_page=100" rel="next"' in html
+    assert f'href="{base}&amp;per_page=100" aria-label="page 1"' in html
+    assert 'name="search" value="site"' in html
+
+
+def test_heads_sort_and_say_how_it_is_sorted(client: Client, small_world: World) -> None:
+    html = page(client, "?ordering=-large.mean_mb_s&search=ral")
+    sorted_by = re.findall(r'<th [^>]*aria-sort="(\w+)"><a href="(.*?)"', html)
+    assert sorted_by == [("descending", "/table/?search=ral&amp;ordering=large.mean_mb_s")]
+    assert len(re.findall(r'class="sorted"', html)) == 1
+    # Names from A on, numbers from the greatest on.
+    assert 'href="/table/?search=ral"' in html
+    assert 'href="/table/?search=ral&amp;ordering=-small.failed"' in html
+    assert 'aria-sort="ascending"><a href="/table/?ordering=-source"' in page(client)
+
+
+def test_the_form_carries_everything_that_has_no_field_in_it(
+    client: Client, small_world: World
+) -> None:
+    text = "?window=24h&cloud=UK&ordering=-priority&source.country.has=GB&large.age.max=6h"
+    form = page(client, f"{text}&large.ok.min=1&per_page=100").split('<form id="listing"')[1]
+    hidden = re.findall(r'type="hidden" name="(.*?)" value="(.*?)"', form)
+    assert hidden == [
+        ("window", "24h"),
+        ("cloud", "UK"),
+        ("ordering", "-priority"),
+        ("source.country.has", "GB"),
+        ("large.age.max", "6h"),
+    ]
+    assert 'name="large.ok.min" value="1"' in form
+    assert "<option selected>100</option>" in form
+
+
+def test_what_is_set_can_be_dropped_one_by_one(client: Client, small_world: World) -> None:
+    html = page(client, "?cloud=UK&search=ral&source.tier.is=1&large.ok.max=3")
+    chips = [
+        (unescape(url), words(text).removesuffix(" ×"))
+        for url, text in re.findall(r'class="chip" href="(.*?)".*?>(.*?)</a>', html)
+    ]
+    assert chips == [
+        ("/table/?search=ral&source.tier.is=1&large.ok.max=3", "only from or to cloud UK"),
+        ("/table/?cloud=UK&source.tier.is=1&large.ok.max=3", "search “ral”"),
+        ("/table/?cloud=UK&search=ral&large.ok.max=3", "from tier 1"),
+        ("/table/?cloud=UK&search=ral&source.tier.is=1", "large ok at most 3"),
+    ]
+
+
+def test_another_window_keeps_the_listing_but_not_its_page(
+    client: Client, small_world: World
+) -> None:
+    html = page(client, "?search=ral&per_page=25&page=2")
+    assert 'href="/table/?window=24h&amp;search=ral&amp;per_page=25"' in html
+
+
+@pytest.mark.parametrize(
+    ("asked", "shorter"),
+    [
+        ("/table/?search=&source.has=&ordering=source&per_page=50", "/table/"),
+        ("/table/?page=1&window=7d&large.ok.min=2", "/table/?large.ok.min=2"),
+        ("/table/?min_mb_s=5", "/table/?large.mean_mb_s.min=5"),
+        (
+            "/table/?ordering=priority&search=a&window=1h",
+            "/table/?window=1h&search=a&ordering=priority",
+        ),
+    ],
+)
+def test_one_view_has_one_url(client: Client, small_world: World, asked: str, shorter: str) -> None:
+    response = client.get(asked)
+    assert (response.status_code, response["Location"]) == (302, shorter)
+    assert client.get(shorter).status_code == 200
+
+
+def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(client: Client, db: None) -> None:
+    response = client.get("/table/?per_page=7&large.ok.min=<b>")
+    html = response.content.decode()
+    assert response.status_code == 400
+    assert "per_page “7” is not known: use 25, 50, 100, 250 or 1000." in html
+    assert "large.ok.min “&lt;b&gt;” is not a number" in html
+
+
+def test_no_endpoints_yet_says_what_to_do(client: Client, db: None) -> None:
+    html = page(client)
+    assert "No endpoints are registered yet." in html
+    assert 'href="/admin/sonar/site/add/"' in html
+    assert "<table" not in html
+
+
+def test_endpoints_without_a_mesh_say_so(client: Client, small_world: World) -> None:
+    Schedule.objects.all().delete()
+    Mesh.objects.create(name="newer")  # schedules follow the registry
+    html = page(client)
+    assert "No mesh tests any link. 4 endpoints are registered" in words(html)
+    assert 'href="/admin/sonar/mesh/"' in html
+
+
+def test_filters_that_nothing_passes_can_be_dropped(client: Client, small_world: World) -> None:
+    html = page(client, "?window=24h&cloud=FR&search=ral")
+    assert "No link matches these filters." in html
+    assert '<a href="/table/?window=24h&amp;search=ral">Drop the filters</a>' in html
+
+
+def test_a_search_that_finds_nothing_can_be_dropped(client: Client, small_world: World) -> None:
+    html = page(client, "?cloud=UK&search=nothing&large.ok.min=3&ordering=priority")
+    assert "No link matches the search and the conditions on columns." in html
+    assert '<a href="/table/?cloud=UK&amp;ordering=priority">Drop the search' in html
+    assert '<a href="/table/?ordering=priority">Drop the filters, too</a>' in html
+    assert 'id="search"' in html
+
+
+def test_a_window_without_results_says_when_the_last_was(
+    client: Client, small_world: World
+) -> None:
+    assert "There has never been a result." in page(client)
+    assert "Every test in this window failed." not in page(client)
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=3 * HOUR)
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=4 * HOUR, size="small")
+    html = page(client, "?window=1h")
+    assert "No results in this window. The last was 3 h ago, at 2026-11-20 09:00:30 UTC." in words(
+        html
+    )
+    assert 'href="/table/?window=90d">Look at the last 90 days' in html
+    assert "No results" not in page(client, "?window=6h")
+
+
+def test_simulated_and_retired_endpoints_are_marked(client: Client, small_world: World) -> None:
+    assert "Simulated" not in page(client)
+    transfer(small_world.desy, small_world.glasgow, 1.0)
+    Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
+    Endpoint.objects.filter(name="DESY_DATADISK").update(retired_at=NOW)
+    html = page(client)
+    assert "Simulated" in html
+    shown = {row[1] for row in rows(html)}
+    assert "RAL_DATADISK to Glasgow_DATADISK simulated" in shown
+    assert "DESY_DATADISK to Glasgow_DATADISK retired" in shown
+    assert "→ RAL_DATADISK simulated" in {row[4] for row in rows(html)}
+
+
+def test_one_by_one_nothing_is_marked_simulated_where_everything_is(
+    client: Client, small_world: World
+) -> None:
+    Endpoint.objects.update(simulated=True)
+    html = page(client)
+    assert "Simulated" in html
+    assert "simulated</small>" not in html
+
+
+def test_free_text_shows_as_text(client: Client, small_world: World) -> None:
+    Site.objects.filter(name="RAL").update(cloud=MARKUP)
+    Endpoint.objects.filter(name="RAL_DATADISK").update(label=MARKUP)
+    for text in ("", f"?search={MARKUP}", f"?cloud={MARKUP}", f"?source.cloud.has={MARKUP}"):
+        html = page(client, text)
+        assert "<script>alert" not in html
+        assert MARKUP in words(html) or MARKUP in unescape(html)
+    assert len(rows(page(client, f"?source.cloud.has={MARKUP}"))) == 3
+
+
+def test_data_of_the_same_view_is_linked(client: Client, small_world: World) -> None:
+    html = page(client, "?window=24h&cloud=UK&stat=max&search=ral&ordering=-large.ok&per_page=25")
+    asked = "/api/v1/links/?window=24h&amp;cloud=UK&amp;search=ral&amp;ordering=-large.ok"
+    assert f'href="{asked}"' in html
+    assert f'href="{asked}&amp;format=csv"' in html
+    assert 'href="/api/v1/links/?format=csv"' in page(client)
+
+
+def test_an_unchanged_page_is_a_304(client: Client, small_world: World) -> None:
+    etag = client.get("/table/")["ETag"]
+    assert client.get("/table/", headers={"if-none-match": etag}).status_code == 304
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    assert client.get("/table/", headers={"if-none-match": etag}).status_code == 200
+
+
+def test_the_number_of_queries_does_not_grow_with_the_data(
+    client: Client, small_world: World
+) -> None:
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            page(client, "?search=disk&ordering=-large.mean_mb_s")
+        return len(captured)
+
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    # The page's classes and the form's; classes and a fingerprint of each; what is queued, what
+    # is overdue, and the ways of measuring; versions and classes, places and three plans; for
+    # each class what is dirty and its segments; raw rows of one.
+    assert statements() == 2 + 4 + 3 + 2 + 4 + 3 * 2 + 1
+    assert statements() == 2 + 4 + 3
+    sites = [Site.objects.create(name=f"SITE-{number}") for number in range(30)]
+    places = [world.endpoint(f"{site.name}_DATADISK", site) for site in sites]
+    for place in places:
+        transfer(small_world.ral, place, 5.0)
+        transfer(small_world.ral, place, 5.0, ago=30 * HOUR)
+    assert statements() == 2 + 4 + 3 + 2 + 4 + 3 * 2 + 1
+    sealing.seal(NOW)
+    # The columns of the segments, once, and raw rows of this hour.
+    assert statements() == 2 + 4 + 3 + 2 + 3 * 2 + 2
+    assert statements() == 2 + 4 + 3
+
+
+def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(
+    client: Client, small_world: World
+) -> None:
+    table = links.build(MatrixQuery(), NOW)
+    with CaptureQueriesContext(connection) as captured:
+        assert table_notices.about_results(table, NOW, "/") is not None
+    assert len(captured) == 3
+    with CaptureQueriesContext(connection) as captured:
+        assert table_notices.about_results(many_links.table(3), NOW, "/") is None
+    assert len(captured) == 0
+
+
+def test_failures_alone_are_said(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
+    html = words(page(client))
+    assert "Every test in this window failed. 1 test ran and none succeeded." in html
+
+
+def test_tests_that_nobody_takes_are_said(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    assert "No worker takes tests." not in page(client)
+    Probe.objects.create(
+        source=small_world.ral,
+        destination=small_world.desy,
+        size_class=SizeClass.objects.get(name="small"),
+        bytes=1,
+        requested_at=NOW - HOUR,
+        sent_at=NOW - HOUR,
+    )
+    html = page(client)
+    assert "No worker takes tests." in html
+    assert len(rows(html)) == 12
+
+
+def test_results_that_were_measured_in_several_ways_are_not_mixed_unsaid(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    assert "are pooled" not in page(client)
+    transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=4))
+    html = page(client, "?search=ral")
+    assert "Results that differ in streams are pooled." in html
+    assert 'href="/table/?streams=4&amp;search=ral"' in html
+    assert "are pooled" not in page(client, "?streams=4")

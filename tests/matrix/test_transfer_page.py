@@ -1,0 +1,284 @@
+"""The page of one transfer, and of a test that has not ended yet."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from uuid import uuid4
+
+import plotly.graph_objects as go
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix.plots.inside import stretches
+from sonar.models import Mesh, Probe, SizeClass
+from tests.matrix import world
+from tests.matrix.sent import MARKUP, PLAIN, many, send
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def page(client: Client, one: object) -> str:
+    response = client.get(f"/transfers/{one}/")
+    assert response.status_code == 200, response
+    return response.content.decode()
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+
+
+def facts(html: str) -> dict[str, str]:
+    pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html, re.DOTALL)
+    return {name: words(text).strip() for name, text in pairs}
+
+
+def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
+    client: Client, small_world: World
+) -> None:
+    mesh = Mesh.objects.create(name="production")
+    made = world.profile(
+        **PLAIN | {"mesh": mesh, "mode": "pull", "tcp_buffer_bytes": 4_000_000, "ip_version": 6},
+        activity="atlas",
+    )
+    one = send(
+        small_world.ral,
+        small_world.glasgow,
+        NOW - HOUR,
+        profile_id=made.id,
+        seconds=8.0,
+        first_byte_seconds=2.0,
+        remote_connections=["tcp:[::1]:1094", "tcp:[::1]:1095"],
+        worker="worker-1",
+    )
+    html = page(client, one)
+    assert "Transfer from RAL_DATADISK to Glasgow_DATADISK" in words(html)
+    assert facts(html) == {
+        "id": str(one),
+        "link": "from RAL_DATADISK to Glasgow_DATADISK",
+        "source": "RAL_DATADISK of site RAL",
+        "destination": "Glasgow_DATADISK of site Glasgow",
+        "state": "Done",
+        "size class": "large",
+        "size": "2.00 GB (2 000 000 000 bytes)",
+        "started": "2026-11-20 11:00:30 UTC",
+        "ended": "2026-11-20 11:00:38 UTC",
+        "took": "8.00 s",
+        "rate": "250 MB/s",
+        "time to first byte": "2.00 s",
+        "overhead": "25 % of its time before the first byte",
+        "mover": "http-tpc",
+        "mode": "pull: the destination fetches",
+        "streams": "1",
+        "TCP buffer": "4.00 MB",
+        "IP version": "6",
+        "remote connections": "2",
+        "origin": "test",
+        "mesh": "production",
+        "VO or activity": "atlas",
+        "worker": "worker-1",
+    }
+    assert 'href="/links/RAL_DATADISK/Glasgow_DATADISK/"' in html
+    assert 'href="/sites/RAL/"' in html
+    assert f'href="/api/v1/transfers/{one}/"' in html
+
+
+def test_addresses_of_storage_servers_are_for_staff_alone(
+    client: Client, small_world: World
+) -> None:
+    addresses = ["tcp:[::1]:1094", "tcp:[::1]:1095"]
+    one = send(small_world.ral, small_world.glasgow, NOW - HOUR, remote_connections=addresses)
+    client.force_login(User.objects.create_user("shifter"))
+    assert facts(page(client, one))["remote connections"] == "2"
+    client.force_login(User.objects.create_user("root", is_staff=True))
+    assert facts(page(client, one))["remote connections"] == f"2: {', '.join(addresses)}"
+
+
+def test_what_is_not_known_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
+    html = page(client, transfer(small_world.ral, small_world.glasgow, 10.0).id)
+    known = facts(html)
+    for name in ("time to first byte", "overhead", "mode", "TCP buffer", "IP version", "mesh"):
+        assert known[name] == "–", name
+    assert '<span title="the mover does not say">–</span>' in html
+    assert "None" not in html
+    assert "nan" not in words(html)
+
+
+def test_it_is_compared_with_its_link_in_the_days_around_it(
+    client: Client, small_world: World
+) -> None:
+    ral, glasgow = small_world.ral, small_world.glasgow
+    for rate, ago in ((30.0, DAY), (40.0, 3 * DAY), (1000.0, 5 * DAY)):
+        transfer(ral, glasgow, rate, ago=ago)
+    transfer(glasgow, ral, 1000.0)
+    transfer(ral, glasgow, 1000.0, size="small")
+    transfer(ral, glasgow, None)
+    one = transfer(ral, glasgow, 10.0)
+    assert (
+        "10.0 MB/s . The median of its link is 30.0 MB/s (3 large transfers in the 7 days around "
+        "it): this is a third of it." in words(page(client, one.id))
+    )
+    alone = transfer(glasgow, small_world.desy, 5.0)
+    assert "No other large transfer of this link came through" in words(page(client, alone.id))
+
+
+def test_a_failed_one_begins_with_its_whole_error_as_text(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    error = f"first line\n{MARKUP}\n" + "x" * 3000
+    html = page(client, send(*ends, NOW, error=error, error_is_permanent=True, worker=MARKUP))
+    assert "Failed at: destination" in words(html)
+    assert "<script>alert" not in html
+    assert "first line\n&lt;/script&gt;&lt;script&gt;" in html
+    assert "x" * 3000 in html
+    assert "Permanent: it fails again until something is changed." in html
+    assert facts(html)["rate"] == "–"
+    assert '<span title="failed: it has no rate">–</span>' in html
+    html = page(client, send(*ends, NOW, error="timeout"))
+    assert "Not permanent as far as the mover could tell" in html
+
+
+def test_a_lost_one_says_that_this_is_not_the_links_fault(
+    client: Client, small_world: World
+) -> None:
+    lost = {"state": "lost", "error": "its worker died", "error_where": "control"}
+    html = page(client, send(small_world.ral, small_world.glasgow, NOW, **lost))
+    assert "Lost at: control" in words(html)
+    assert "this says nothing about the link" in html
+    assert facts(html)["state"] == "lost: its worker died"
+
+
+def test_its_rate_from_within_is_a_picture_and_a_table(client: Client, small_world: World) -> None:
+    one = send(
+        small_world.ral, small_world.glasgow, NOW, samples=[[2.0, 2e8], [4.0, 1e9], [10.0, 2e9]]
+    )
+    html = page(client, one)
+    payload = html.split('<script id="inside-data" type="application/json">')[1]
+    drawn = json.loads(payload.split("</script>")[0])
+    go.Figure(drawn)
+    rate, moved = drawn["data"]
+    assert rate["x"] == [0.0, 2.0, 2.0, 4.0, 4.0, 10.0]
+    assert rate["y"] == pytest.approx([100, 100, 400, 400, 166.6667, 166.6667])
+    assert moved["y"] == [0, 200, 1000, 2000]
+    table = words(html.split("3 progress samples as a table")[1].split("</table>")[0])
+    assert "2.00 200 MB 100 4.00 1.00 GB 400 10.0 2.00 GB 167" in table
+    assert "No progress samples" in page(client, send(small_world.ral, small_world.glasgow, NOW))
+
+
+@pytest.mark.parametrize(
+    ("samples", "rates"),
+    [
+        ([], []),
+        ([[0, 0]], []),
+        ([[0, 0], [1.0, 5e6], [1.0, 9e6], [0.5, 1e6], [2.0, 15e6]], [5.0, 10.0]),
+        ([[1.0, 5e6], [2.0, 5e6]], [5.0, 0.0]),
+    ],
+)
+def test_samples_without_a_time_between_them_say_nothing(
+    samples: list[list[float]], rates: list[float]
+) -> None:
+    assert [one.rate for one in stretches(samples)] == rates
+
+
+def probe(small_world: World, **fields: object) -> Probe:
+    return Probe.objects.create(
+        source=small_world.ral,
+        destination=small_world.glasgow,
+        size_class=SizeClass.objects.get(name="large"),
+        bytes=2 * 10**9,
+        mover="http-tpc",
+        requested_at=NOW - HOUR,
+        sent_at=NOW,
+        **fields,
+    )
+
+
+def test_a_queued_test_says_that_it_waits_and_refreshes_itself(
+    client: Client, small_world: World
+) -> None:
+    html = page(client, probe(small_world).id)
+    assert "This test has not ended. It is queued and waits for a worker" in words(html)
+    assert facts(html)["started"] == "–"
+    assert 'hx-trigger="every 5s, refresh"' in html
+
+
+def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -> None:
+    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
+    one = probe(small_world, **running, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
+    html = page(client, one.id)
+    assert "It is running: 500 MB of 2.00 GB (25 %)." in words(html)
+    assert 'value="25"' in html
+    assert "<script>alert" not in html
+
+
+def test_when_it_ends_the_result_stands_there_and_it_no_longer_asks_every_few_seconds(
+    client: Client, small_world: World
+) -> None:
+    one = probe(small_world).id
+    page(client, one)
+    Probe.objects.all().delete()
+    send(small_world.ral, small_world.glasgow, NOW, id=one)
+    html = page(client, one)
+    assert facts(html)["rate"] == "200 MB/s"
+    assert "every 5s" not in html
+
+
+def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(
+    client: Client, db: None, settings: Settings
+) -> None:
+    settings.SONAR_KEEP_DAYS = 123
+    one = uuid4()
+    response = client.get(f"/transfers/{one}/")
+    assert response.status_code == 404
+    assert (
+        f"No transfer has the id {one}. Results are kept for 123 days" in response.content.decode()
+    )
+    assert client.get("/transfers/1/").status_code == 404
+
+
+def test_it_has_no_parameters(client: Client, small_world: World) -> None:
+    one = transfer(small_world.ral, small_world.glasgow, 10.0)
+    response = client.get(f"/transfers/{one.id}/?window=7d")
+    assert response.status_code == 400
+    assert "This page has no parameters" in response.content.decode()
+
+
+def test_the_number_of_queries_does_not_grow_with_the_data(
+    client: Client, small_world: World
+) -> None:
+    one = transfer(small_world.ral, small_world.glasgow, 10.0)
+    page(client, one.id)
+    for count in (2, 1000):
+        many(small_world.ral, small_world.glasgow, count, NOW)
+        with CaptureQueriesContext(connection) as captured:
+            page(client, one.id)
+        assert len(captured) == 4, [one["sql"] for one in captured.captured_queries]
+
+
+def test_simulated_rates_are_called_so(client: Client, small_world: World) -> None:
+    small_world.ral.simulated = True
+    small_world.ral.save()
+    assert "Simulated" in page(client, transfer(small_world.ral, small_world.glasgow, 1.0).id)
+
+
+def test_without_public_read_the_page_leads_to_the_login(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    one = transfer(small_world.ral, small_world.glasgow, 1.0)
+    path = f"/transfers/{one.id}/"
+    assert client.get(path)["Location"] == f"/login/?next={path}"
