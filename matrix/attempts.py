@@ -14,8 +14,8 @@ from django.db.models.functions import Left
 
 from matrix.filters import LINK_FILTERS, Filter, alternatives
 from matrix.places import Place
-from matrix.profiles import PROFILE_FIELDS, condition
-from sonar.models import Profile, Transfer
+from matrix.profiles import made_so
+from sonar.models import Transfer
 from sonar.units import MB
 from sonar.windows import Window, parse_time
 
@@ -54,8 +54,7 @@ class Wanted:
             rows = rows.filter(state__in=self.states)
         if self.size_class:
             rows = rows.filter(size_class=self.size_class)
-        if made := condition(self.filters, PROFILE_FIELDS):
-            rows = rows.filter(profile__in=Profile.objects.filter(made).values("id"))
+        rows = made_so(rows, self.filters)
         return rows.filter(error__icontains=self.error) if self.error else rows
 
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from matrix.buckets import Span
 from matrix.filters import Filter
 from matrix.places import Place
-from matrix.profiles import PROFILE_FIELDS, condition
+from matrix.profiles import made_so
 from matrix.statistics import Flags, Integers
 from sonar import binary, segments
-from sonar.models import Profile, Transfer
+from sonar.models import Transfer
 from sonar.windows import Window
 
 # What a window is compared with: the four weeks before it.
@@ -82,9 +82,7 @@ def read(ends: Sequence[Place], window: Window, filters: Sequence[Filter]) -> Re
         started_at__lt=window.end,
         state__in=[Transfer.State.DONE, Transfer.State.FAILED],
     )
-    if made := condition(filters, PROFILE_FIELDS):
-        transfers = transfers.filter(profile__in=Profile.objects.filter(made).values("id"))
-    judged = transfers.annotate(ok=Q(state=Transfer.State.DONE))
+    judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
     return of_rows(binary.columns(judged, FIELDS))
 
 

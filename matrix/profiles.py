@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from matrix.filters import Filter, alternatives
 from matrix.statistics import Flags
-from sonar.models import Profile
+from sonar.models import Profile, Transfer
 
 PROFILE_FIELDS = {
     "mover": "mover",
@@ -33,6 +33,16 @@ def passing(filters: Iterable[Filter]) -> Flags | None:
     table = np.zeros(IDS, dtype=bool)
     table[list(Profile.objects.filter(made).values_list("id", flat=True))] = True
     return table
+
+
+def made_so(transfers: QuerySet[Transfer], filters: Iterable[Filter]) -> QuerySet[Transfer]:
+    """Leave those results that were made as the filters on profiles say."""
+    made = condition(filters, PROFILE_FIELDS)
+    return (
+        transfers.filter(profile__in=Profile.objects.filter(made).values("id"))
+        if made
+        else transfers
+    )
 
 
 def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:

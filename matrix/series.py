@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from matrix.buckets import DAY_MS, HOUR_MS, Span, floor
 from matrix.filters import Filter
-from matrix.profiles import PROFILE_FIELDS, condition
+from matrix.profiles import made_so
 from matrix.quantiles import quantiles
 from matrix.statistics import Flags, Floats, Integers, ratio
 from sonar import binary, segments
-from sonar.models import Profile, SizeClass, Transfer
+from sonar.models import SizeClass, Transfer
 from sonar.units import MB
 from sonar.windows import Window
 
@@ -171,9 +171,7 @@ def read_rows(
         started_at__lt=window.end,
         state__in=[Transfer.State.DONE, Transfer.State.FAILED],
     )
-    if made := condition(filters, PROFILE_FIELDS):
-        transfers = transfers.filter(profile__in=Profile.objects.filter(made).values("id"))
-    judged = transfers.annotate(ok=Q(state=Transfer.State.DONE))
+    judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
     return binary.columns(judged.order_by("started_at"), FIELDS)
 
 
