@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from matrix import planned
 from matrix.api.cell_text import rounded
-from matrix.failures import Failures
 from matrix.pages.site import errors_of
-from matrix.patterns import findings
-from matrix.planned import IN, OUT, Load, Plan
 from matrix.query import MatrixQuery
-from matrix.sites import Cell, Report
-from matrix.standings import ENDS, Standing
+from matrix.site import planned
+from matrix.site.failures import Failures
+from matrix.site.patterns import findings
+from matrix.site.planned import IN, OUT, Load, Plan
+from matrix.site.sites import Cell, Report
+from matrix.site.standings import ENDS, Standing
 from sonar.models import Site
 from sonar.windows import Window, format_time
 

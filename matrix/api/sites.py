@@ -11,15 +11,15 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from matrix import site_list, sites
 from matrix.api.cell_text import dumps
 from matrix.api.formats import ErrorsInJson, asked_format
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.pages import site as site_page
 from matrix.pages import sites as sites_page
-from matrix.site_list import Listed
-from matrix.sites import Report
-from matrix.standings import ENDS
+from matrix.site import overview, sites
+from matrix.site.overview import Listed
+from matrix.site.sites import Report
+from matrix.site.standings import ENDS
 
 
 class SitesView(APIView):
@@ -28,8 +28,8 @@ class SitesView(APIView):
     def get(self, request: Request) -> HttpResponseBase:
         query, search, ordering = sites_page.asked(request.query_params, also=("format",))
         wanted = asked_format(request)
-        answered, listed = site_list.build(query, timezone.now())
-        found = site_list.ordered(site_list.searched(listed, search), ordering)
+        answered, listed = overview.build(query, timezone.now())
+        found = overview.ordered(overview.searched(listed, search), ordering)
         rows = [of_listed(one) for one in found]
         if wanted == "csv":
             return csv([flat(row) for row in rows], "sonar-sites.csv", LISTED)

@@ -10,14 +10,15 @@ from urllib.parse import quote
 
 from django.http import Http404, QueryDict
 
-from matrix import between, records
+from matrix import records
 from matrix.attempts import Cursor
-from matrix.between import Between, Question
 from matrix.cells import STATE_WORDS
 from matrix.controls import Choice, bounds_of, window_choices
-from matrix.directions import Direction
 from matrix.filters import Filter, alternatives, words_of
 from matrix.forms import DEFAULT_SIZE, BadQueryError
+from matrix.link import between
+from matrix.link.between import Between, Question
+from matrix.link.directions import Direction
 from matrix.pages.addresses import about_link, link_url, matrix_url, site_url
 from matrix.pages.attempt import Attempt, every_words, progress_words, until_words
 from matrix.pages.link_notice import notice_for, planned_for

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.between import MOST_POINTS, Between, OfClass
-from matrix.both_ways import Results
+from matrix.link.between import MOST_POINTS, Between, OfClass
+from matrix.link.both_ways import Results
 from matrix.plots import distribution
 from matrix.plots.distribution import Shape
 from matrix.plots.link import Json, Line, Panel, Span, figure, name_of

@@ -11,21 +11,22 @@ from typing import Any, Self
 from django.db.models import Q
 from django.http import Http404, QueryDict
 
-from matrix import notes, planned, sites
+from matrix import notes
 from matrix.controls import Choice, bounds_of, size_choices, window_choices
-from matrix.failures import grouped
 from matrix.filters import PROFILE_FILTERS, Filter
 from matrix.forms import BadQueryError, unknown
 from matrix.pages.addresses import matrix_url, table_url
 from matrix.pages.page import QueryPage
 from matrix.pages.share import Share
-from matrix.partners import partners_of
-from matrix.patterns import findings
-from matrix.planned import IN, OUT, WAYS, Load, Plan
 from matrix.query import MatrixQuery
-from matrix.site_ends import end_of
-from matrix.sites import Report
-from matrix.standings import ENDS, capacity
+from matrix.site import planned, sites
+from matrix.site.ends import end_of
+from matrix.site.failures import grouped
+from matrix.site.partners import partners_of
+from matrix.site.patterns import findings
+from matrix.site.planned import IN, OUT, WAYS, Load, Plan
+from matrix.site.sites import Report
+from matrix.site.standings import ENDS, capacity
 from sonar.models import Downtime, Endpoint, Site
 
 PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix import grid, site_list
+from matrix import grid
 from matrix.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.filters import LINK_FILTERS, PROFILE_FILTERS, either
 from matrix.forms import BadQueryError, unknown
@@ -18,7 +18,8 @@ from matrix.pages.addresses import matrix_url, site_url
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.query import MatrixQuery
-from matrix.site_list import KEYS
+from matrix.site import overview
+from matrix.site.overview import KEYS
 
 OWN = ("search", "ordering")
 PARAMETERS = ("size", "window", "from", "to", *LINK_FILTERS, *PROFILE_FILTERS, *OWN)
@@ -78,8 +79,8 @@ class SitesPage(QueryPage):
         return grid.version(self.query, now)
 
     def context(self, now: datetime, version: str) -> dict[str, Any]:
-        answered, listed = site_list.build(self.query, now)
-        found = site_list.ordered(site_list.searched(listed, self.search), self.ordering)
+        answered, listed = overview.build(self.query, now)
+        found = overview.ordered(overview.searched(listed, self.search), self.ordering)
         return {
             "query": self.query,
             "window_words": self.query.window_words(),

@@ -11,9 +11,10 @@ import numpy as np
 from django.conf import settings
 from django.http import Http404, QueryDict
 
-from matrix import attempts, both_ways, records
-from matrix.directions import compared
+from matrix import attempts, records
 from matrix.forms import BadQueryError
+from matrix.link import both_ways
+from matrix.link.directions import compared
 from matrix.pages.addresses import link_url, site_url
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.page import Page

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.both_ways import Results
+from matrix.link.both_ways import Results
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
 from matrix.series import BUCKETS, Series

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from matrix.plots.labels import cut
-from matrix.sites import Cell
+from matrix.site.sites import Cell
 from sonar.units import format_count, three_digits
 
 Json = dict[str, Any]

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import sites
 from matrix.query import MatrixQuery
+from matrix.site import sites
 from sonar.models import Site, Transfer
 from tests.matrix.world import HOUR, NOW, World, transfer
 

@@ -11,10 +11,11 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 
-from matrix import between, grid, records
-from matrix.between import Between, Question
+from matrix import grid, records
 from matrix.cells import STATES
-from matrix.directions import Direction, in_words
+from matrix.link import between
+from matrix.link.between import Between, Question
+from matrix.link.directions import Direction, in_words
 from matrix.query import MatrixQuery
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world

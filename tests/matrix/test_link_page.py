@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import between
+from matrix.link import between
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
 from tests.matrix import world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send

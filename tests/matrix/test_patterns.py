@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from matrix import sites
-from matrix.patterns import Finding, findings
 from matrix.query import MatrixQuery
+from matrix.site import sites
+from matrix.site.patterns import Finding, findings
 from sonar.models import Endpoint, Site
 from tests.matrix import world
 from tests.matrix.world import NOW, transfer

@@ -9,7 +9,7 @@ import pytest
 from plotly import graph_objects
 
 from matrix.plots.site import figure, height_rem, rates_between, ticks_between
-from matrix.sites import Cell
+from matrix.site.sites import Cell
 
 NAN = math.nan
 

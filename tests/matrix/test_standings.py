@@ -9,11 +9,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix import grid, sites
+from matrix import grid
 from matrix.filters import Filter
 from matrix.query import MatrixQuery
-from matrix.sites import Report
-from matrix.standings import ENDS, capacity
+from matrix.site import sites
+from matrix.site.sites import Report
+from matrix.site.standings import ENDS, capacity
 from sonar import sealing
 from sonar.models import Site
 from tests.matrix import world

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from matrix import statistics
-from matrix.both_ways import Results
 from matrix.cells import STATES, Frame
+from matrix.link.both_ways import Results
 from matrix.places import Links, Place
 from matrix.runs import Run
 from matrix.statistics import Floats, Reduced

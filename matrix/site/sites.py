@@ -16,8 +16,8 @@ from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.records import Versions
 from matrix.runs import Run
+from matrix.site.standings import Side, Standing, standing_of
 from matrix.snapshot import snapshot
-from matrix.standings import Side, Standing, standing_of
 from matrix.statistics import Flags
 from sonar.models import SizeClass
 from sonar.windows import Window

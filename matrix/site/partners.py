@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matrix.filters import PROFILE_FILTERS, Filter
 from matrix.pages.addresses import link_url, matrix_url
 from matrix.query import MatrixQuery
-from matrix.sites import Cell, Report
+from matrix.site.sites import Cell, Report
 
 
 @dataclass(frozen=True)

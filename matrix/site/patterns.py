@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.sites import Report
-from matrix.standings import ENDS, Side
+from matrix.site.sites import Report
+from matrix.site.standings import ENDS, Side
 from matrix.statistics import Flags
 from sonar.units import format_count
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from matrix.pages.addresses import link_url
 from matrix.plots import site as picture
-from matrix.sites import Cell, Report
-from matrix.standings import ENDS, Standing
+from matrix.site.sites import Cell, Report
+from matrix.site.standings import ENDS, Standing
 from sonar.models import Site
 
 # So many links that fail are listed; the CSV has all.

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from matrix import attempts, both_ways, directions, notes, series, upcoming
+from matrix import attempts, notes, series
 from matrix.attempts import Cursor, Failures, Listing, Wanted
-from matrix.both_ways import Results
-from matrix.directions import Direction, Moment
 from matrix.filters import Filter
-from matrix.methods import Measured, methods
+from matrix.link import both_ways, directions, upcoming
+from matrix.link.both_ways import Results
+from matrix.link.directions import Direction, Moment
+from matrix.link.methods import Measured, methods
 from matrix.places import Links, Place
 from matrix.query import MatrixQuery
 from matrix.series import Cut, Series

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.both_ways import Results
 from matrix.filters import Filter
+from matrix.link.both_ways import Results
 from sonar.models import Profile
 from sonar.units import MB
 

@@ -12,9 +12,9 @@ from matrix.filters import ATTRIBUTES, Filter, alternatives
 from matrix.grid import Grid
 from matrix.places import Place
 from matrix.query import MatrixQuery
-from matrix.sites import of_sites
+from matrix.site.sites import of_sites
+from matrix.site.standings import ENDS, Side, Standing, standings
 from matrix.snapshot import snapshot
-from matrix.standings import ENDS, Side, Standing, standings
 from sonar.models import Site
 
 

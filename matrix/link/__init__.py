@@ -1,0 +1,1 @@
+"""One link: both of its directions, what is planned and running, and what is usual there."""

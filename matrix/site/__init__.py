@@ -1,0 +1,1 @@
+"""Sites: each as source and as destination, among its peers, and what is planned for it."""
