@@ -28,7 +28,9 @@ SETTLE_MS = 800
 # Smaller than a real screen: pictures in a page of text.
 DESK = Reader("desk", 1200, 800)
 DARK_DESK = Reader("desk, dark", 1200, 800, dark=True)
-SCRIPTLESS_DESK = Reader("desk, without JavaScript", 1200, 800, script=False)
+# Tables are wider.
+WIDE_DESK = Reader("wide desk", 1440, 700)
+SCRIPTLESS_DESK = Reader("wide desk, without JavaScript", 1440, 700, script=False)
 WALL = Reader("wall", 1600, 900)
 CLASSES = ("small", "medium", "large")
 
@@ -121,12 +123,12 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("matrix-only-failing", "/?only=failed"),
         Shot("matrix-by-cloud", "/?rows=cloud&columns=tier"),
         Shot("wall", "/?rows=cloud&columns=cloud&wall=1", WALL),
-        Shot("table", "/table/"),
+        Shot("table", "/table/", WIDE_DESK),
         Shot("link", f"{fast.path()}{hour}&reverse=1", tall=1300),
         Shot("link-failing", f"{failing.path()}{hour}", DARK_DESK, tall=1300),
         Shot("transfer", sonar.newest(slow, "done"), tall=1000),
         Shot("transfer-failed", sonar.newest(failing, "failed"), DARK_DESK),
-        Shot("sites", "/sites/"),
+        Shot("sites", "/sites/", WIDE_DESK),
         Shot("site", f"/sites/{site}/", tall=1300),
         Shot("site-narrow", f"/sites/{site}/", NARROW),
         Shot("without-javascript", "/table/?search=glasgow", SCRIPTLESS_DESK),

@@ -216,7 +216,8 @@ def lists(page: LinkPage, found: Between) -> dict[str, Any]:
             (one, page.asking(page.query.replace(filters=one.method.filters())).url())
             for one in found.methods
         ],
-        "methods_count": len({one.method for one in found.methods}),
+        # Nobody knows the IP version of what failed: that alone mixes no rates.
+        "methods_count": len({one.method for one in found.methods if one.ok}),
         "planned": [
             (one, every_words(one.every_seconds), until_words(one.next_due, found.now))
             for one in planned_for(found)

@@ -277,6 +277,7 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
 ) -> None:
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 10.0, made=world.profile(**PLAIN))
+    transfer(*ends, None, made=world.profile(**PLAIN | {"ip_version": None, "streams": 9}))
     html = page(client)
     assert "ways of measuring are mixed" not in html
     transfer(*ends, 90.0, made=world.profile(**PLAIN | {"streams": 4, "ip_version": 6}))
@@ -291,7 +292,7 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
             words(alone.split('<th scope="row">large</th>')[1]).split("(")[0].split()[-1]
         )
         assert "are mixed here" not in alone
-    assert sorted(medians) == ["10.0", "5.00", "90.0"]
+    assert sorted(medians) == ["10.0", "5.00", "90.0", "–"]
 
 
 def test_the_schedule_says_how_often_when_and_why_it_waits(
