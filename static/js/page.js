@@ -85,10 +85,18 @@ document.addEventListener("htmx:before:swap", (event) => {
 document.addEventListener("htmx:after:swap", (event) => {
   const request = event.detail.ctx;
   if (isSearch(request) || request.response?.status >= 400) return;
+  if (!isRefresh(request)) settleForms();
   trouble.hidden = true;
   lateSince = null;
   sayUpdated(`updated ${clock()} UTC`, false);
 });
+
+// A morph leaves in the fields what the reader chose; what the page shows now counts, except for
+// what is just being typed.
+function settleForms() {
+  const typing = document.activeElement?.matches("input:not([type=checkbox])") ? document.activeElement : null;
+  for (const form of document.querySelectorAll("#page .controls form")) if (!form.contains(typing)) form.reset();
+}
 
 function say(request, what) {
   trouble.hidden = false;

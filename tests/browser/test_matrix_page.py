@@ -179,6 +179,23 @@ def test_a_transposed_matrix_has_its_destinations_as_rows(
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
 
 
+def test_fields_show_what_counts_after_a_chip_is_dropped_or_a_filter_added(
+    visit: Visit, small_world: world.World
+) -> None:
+    page = visit.go()
+    page.get_by_text("more filters").click()
+    failed = page.get_by_label("failed (1)")
+    failed.check()
+    page.wait_for_url("**/?only=failed")
+    page.get_by_role("link", name="show failed").click()
+    page.wait_for_url(visit.base + "/")
+    expect(failed).not_to_be_checked()
+    page.get_by_label("value").fill("RAL")
+    page.get_by_role("button", name="Add the filter").click()
+    page.wait_for_url("**/?site=RAL")
+    expect(page.get_by_label("value")).to_have_value("")
+
+
 def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_open(
     visit: Visit, small_world: world.World
 ) -> None:
