@@ -47,12 +47,18 @@ class Context:
     """What the cells of all rows are written with.
 
     ``moment`` is what ages are counted from; ``marks`` says whether simulated endpoints are
-    marked one by one, as where others stand beside them.
+    marked one by one, as where others stand beside them; ``ending`` is what all names end
+    with, which their column says once.
     """
 
     query: MatrixQuery
     moment: datetime
     marks: bool
+    ending: str = ""
+
+    @property
+    def all_end(self) -> str:
+        return f", all {self.ending[1:]}" if self.ending else ""
 
 
 class Cell(NamedTuple):
@@ -126,7 +132,7 @@ class EndColumn(LinkColumn):
         name = end if attribute == "endpoint" else f"{end}.{attribute}"
         super().__init__(context, attribute, f"{attribute} of the {end}", name)
         self.end, self.attribute = end, attribute
-        self.group = "from (source)" if end == "source" else "to (destination)"
+        self.group = f"{'from' if end == 'source' else 'to'} ({end}{context.all_end})"
         if attribute == "endpoint":
             self.place = "frozen" if end == "source" else "opens"
         how, words = ("is", "") if attribute == "tier" else ("has", " contains")
@@ -139,7 +145,8 @@ class EndColumn(LinkColumn):
             return Cell(str(value)) if value != "" else Cell(DASH, f"no {self.attribute} is known")
         title = f"{row.source.name} → {row.destination.name}, site {place.site}"
         url = link_url(row.source.name, row.destination.name, self.context.query)
-        return Cell(place.name, title, "endpoint", url, tuple(self.marks(place)))
+        name = place.name.removesuffix(self.context.ending)
+        return Cell(name, title, "endpoint", url, tuple(self.marks(place)))
 
     def marks(self, place: Place) -> Iterator[str]:
         if place.simulated and self.context.marks:

@@ -21,6 +21,7 @@ from matrix.notices import Notice, pooled
 from matrix.pages.link_columns import Context, Filter, LinkColumn, LinkData, LinksTable, Sort
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
+from matrix.plots.labels import shared_ending
 from matrix.query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.units import format_count
@@ -119,8 +120,9 @@ class TablePage(QueryPage):
         return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
 
     def writing(self, table: LinkTable, now: datetime) -> Context:
-        mixed = len({place.simulated for place in table.ends()}) > 1
-        return Context(self.query, min(now, table.window.end), mixed)
+        ends = table.ends()
+        mixed = len({place.simulated for place in ends}) > 1
+        return Context(self.query, min(now, table.window.end), mixed, shared_ending(ends))
 
     def chips(self) -> Iterator[Choice]:
         for one in self.query.filters:

@@ -163,7 +163,16 @@ def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) 
         assert len(shown) == (250 if number < 7 else 60)
         seen += shown
     assert len(set(seen)) == 1560
-    assert seen == sorted(seen, key=lambda link: tuple(end.casefold() for end in link))
+    whole = [tuple(f"{end}_DATADISK".casefold() for end in link) for link in seen]
+    assert whole == sorted(whole)
+
+
+def test_what_all_names_end_with_is_said_once(client: Client, many: None) -> None:
+    html = page(client, "?per_page=25")
+    assert "from (source, all DATADISK)" in html
+    assert "to (destination, all DATADISK)" in html
+    assert {end for link in links_of(html) for end in link} <= {f"SITE-{n}" for n in range(40)}
+    assert 'title="SITE-0_DATADISK → SITE-10_DATADISK, site SITE-0"' in html
 
 
 def test_a_page_behind_the_last_is_the_last(client: Client, many: None) -> None:
