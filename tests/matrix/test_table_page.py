@@ -172,7 +172,7 @@ def test_what_all_names_end_with_is_said_once(client: Client, many: None) -> Non
     assert "from (source, all DATADISK)" in html
     assert "to (destination, all DATADISK)" in html
     assert {end for link in links_of(html) for end in link} <= {f"SITE-{n}" for n in range(1, 41)}
-    assert 'title="SITE-0_DATADISK → SITE-10_DATADISK, site SITE-0"' in html
+    assert 'title="SITE-10_DATADISK → SITE-11_DATADISK, site SITE-10"' in html
 
 
 def test_a_page_behind_the_last_is_the_last(client: Client, many: None) -> None:
