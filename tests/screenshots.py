@@ -126,11 +126,13 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("table", "/table/", WIDE_DESK),
         Shot("link", f"{fast.path()}{hour}&reverse=1", tall=1300),
         Shot("link-failing", f"{failing.path()}{hour}", DARK_DESK, tall=1300),
+        Shot("link-failures", f"{failing.path()}{hour}#failures"),
         Shot("transfer", sonar.newest(slow, "done"), tall=1000),
         Shot("transfer-failed", sonar.newest(failing, "failed"), DARK_DESK),
         Shot("sites", "/sites/", WIDE_DESK),
         Shot("site", f"/sites/{site}/", tall=1300),
         Shot("site-narrow", f"/sites/{site}/", NARROW),
+        Shot("search", "/search/?q=ral+glasgow"),
         Shot("without-javascript", "/table/?search=glasgow", SCRIPTLESS_DESK),
     ]
 
