@@ -24,6 +24,8 @@ Json = dict[str, Any]
 FEWEST_IN_BAND = 5
 LONGEST_NAME = 16
 MANY = 1500
+# Ticks of a panel stand at least this part of its height apart.
+LEAST_APART = 0.12
 # Parts of the height: of a strip with marks, and between two panels.
 STRIP, GAP = 0.05, 0.03
 # By direction, so that they differ without colour, too: there, and back.
@@ -149,7 +151,7 @@ def rate_axis(panel: Panel, domain: list[float]) -> Json:
     if not done.size:
         return axis | {"range": [0, 1], "tickvals": [], "ticktext": []}
     low, high = float(done.min()) / 1.25, float(done.max()) * 1.25
-    ticks = decades(low, high)
+    ticks = apart(decades(low, high), low, high)
     return axis | {
         "type": "log",
         "range": [float(np.log10(low)), float(np.log10(high))],
@@ -157,6 +159,16 @@ def rate_axis(panel: Panel, domain: list[float]) -> Json:
         "tickvals": ticks,
         "ticktext": [f"{tick:g}" for tick in ticks],
     }
+
+
+def apart(ticks: Sequence[float], low: float, high: float) -> list[float]:
+    """Leave out ticks without room beside rounder ones: those of 1, 2 and 5 come first."""
+    least = LEAST_APART * np.log10(high / low)
+    kept: list[float] = []
+    for tick in sorted(ticks, key=lambda one: (f"{one:e}"[0] not in "125", one)):
+        if all(abs(np.log10(tick / other)) >= least for other in kept):
+            kept.append(tick)
+    return sorted(kept)
 
 
 def nothing_came(panel: Panel, axis: str) -> list[Json]:

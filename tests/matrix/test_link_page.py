@@ -6,6 +6,7 @@ import json
 import re
 from datetime import timedelta
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -16,6 +17,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.link import between
+from matrix.plots.link import apart
+from matrix.plots.scales import decades
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
 from tests.matrix import world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
@@ -108,6 +111,14 @@ def test_points_medians_bands_and_failures_are_in_a_figure_that_plotly_takes(
         assert len({one["name"] for one in points if "failed" not in one["name"]}) == names
         count = sum(len(one["x"]) for one in points)
         assert count == 90 if names == 1 else 120
+
+
+@pytest.mark.parametrize("bounds", [(0.55, 1.6), (3.6, 13.0), (8.0, 35.0), (0.01, 1000.0)])
+def test_ticks_of_a_panel_leave_room_for_each_other(bounds: tuple[float, float]) -> None:
+    ticks = apart(decades(*bounds), *bounds)
+    steps = np.diff(np.log10(ticks)) / np.log10(bounds[1] / bounds[0])
+    assert steps.min() >= 0.12
+    assert any(bounds[0] <= tick <= bounds[1] and f"{tick:g}".strip("0.") == "1" for tick in ticks)
 
 
 def test_a_point_is_where_and_what_its_transfer_was(client: Client, small_world: World) -> None:
