@@ -25,6 +25,7 @@ from tests.browser.readers import (
     SCRIPTLESS_NARROW,
 )
 from tests.browser.scene import MARKUP, Scene
+from tests.needs import needs
 
 FAILING = ("RAL_DATADISK", "DESY_DATADISK")
 JUMP = "Jump to a site, endpoint or link"
@@ -238,6 +239,7 @@ def figures(page: Page) -> list[str]:
 def test_for_a_report_the_copied_line_for_the_terminal_works(
     path: str, visit: Visit, scene: Scene
 ) -> None:
+    needs("curl")
     page = visit.open(path)
     page.get_by_role("button", name="Copy API call").click()
     line = page.evaluate("navigator.clipboard.readText()")
