@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import get_ident
 from urllib.parse import urlsplit
 
 import pytest
+from django.core.signals import request_finished, request_started
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -15,6 +19,7 @@ from tests.browser.readers import CHROMIUM, LAPTOP, Reader
 from tests.matrix import world
 from tests.needs import needs
 
+LONGEST_ANSWER_SECONDS = 5
 # Chromium's own words on an answer that is an error.
 REFUSED = "Failed to load resource: the server responded with a status of {status}"
 
@@ -64,6 +69,33 @@ class Visit:
         self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
 
 
+@contextmanager
+def answering() -> Iterator[set[int]]:
+    """Give the threads of the server that are answering a request: they last as long as that."""
+    under_way: set[int] = set()
+
+    def begun(**_: object) -> None:
+        under_way.add(get_ident())
+
+    def done(**_: object) -> None:
+        under_way.discard(get_ident())
+
+    request_started.connect(begun)
+    request_finished.connect(done)
+    try:
+        yield under_way
+    finally:
+        request_started.disconnect(begun)
+        request_finished.disconnect(done)
+
+
+def wait_until_answered(under_way: set[int]) -> None:
+    """Let the server end what nobody waits for any more: the database is emptied after a test."""
+    deadline = time.monotonic() + LONGEST_ANSWER_SECONDS
+    while under_way and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 Visiting = Callable[[Reader], Visit]
 
 
@@ -78,9 +110,11 @@ def visiting(browser: Browser, live_server: LiveServer) -> Iterator[Visiting]:
         visits.append(visit)
         return visit
 
-    yield visit
-    for visit in visits:
-        visit.page.context.close()
+    with answering() as under_way:
+        yield visit
+        for visit in visits:
+            visit.page.context.close()
+        wait_until_answered(under_way)
     assert [visit.errors for visit in visits] == [[] for _ in visits]
     assert set().union(*(visit.hosts for visit in visits)) <= {urlsplit(live_server.url).netloc, ""}
 
