@@ -1,4 +1,4 @@
-"""Notes of people on sites and links: read for a window, and written by a form."""
+"""Notes of people on sites and links: read for a window, by who may, and written by a form."""
 
 from __future__ import annotations
 
@@ -6,30 +6,51 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from sonar import roles
 from sonar.models import Annotation, Endpoint, Site
+from sonar.roles import Anyone
 from sonar.windows import Window
 
 # The newest; more would push what is measured off the page.
 MOST = 20
+WRITE = "sonar.add_annotation"
 
 
-def on_site(site: str, window: Window) -> list[Annotation]:
-    """Return the notes on a site that hold at some time of the window. One SQL query."""
-    return _during(Q(site__name=site), window)
+def visible_to(reader: Anyone) -> Q:
+    """Return which notes somebody may see: public ones, and those of the sites of a site admin."""
+    if reader.has_perm("sonar.view_annotation"):
+        return Q()
+    public, own = Q(public=True), roles.sites_of(reader)
+    if not own:
+        return public
+    return public | Q(site__in=own) | Q(source__site__in=own) | Q(destination__site__in=own)
 
 
-def on_link(source: str, destination: str, window: Window) -> list[Annotation]:
+def on_site(site: Site, window: Window, reader: Anyone) -> list[Annotation]:
+    """Return the notes on a site that a reader may see and that hold at some time of the window.
+
+    One SQL query, besides those for what the reader may do.
+    """
+    return _during(Q(site=site), window, reader)
+
+
+def on_link(source: str, destination: str, window: Window, reader: Anyone) -> list[Annotation]:
     """Return the notes on a link, given by the names of its ends, and on the sites of both."""
-    sites = Site.objects.filter(endpoints__name__in=[source, destination])
     link = Q(source__name=source, destination__name=destination)
-    return _during(link | Q(site__in=sites), window)
+    return _during(link | Q(site__in=sites_of(source, destination)), window, reader)
 
 
-def _during(subject: Q, window: Window) -> list[Annotation]:
-    begun = Annotation.objects.filter(subject, starts_at__lt=window.end)
+def sites_of(source: str, destination: str) -> QuerySet[Endpoint, int]:
+    """Return the ids of the sites of both ends, as a query that runs only if it is needed."""
+    ends = Endpoint.objects.filter(name__in=[source, destination])
+    return ends.order_by().values_list("site", flat=True)
+
+
+def _during(subject: Q, window: Window, reader: Anyone) -> list[Annotation]:
+    begun = Annotation.objects.filter(subject, visible_to(reader), starts_at__lt=window.end)
     holding = begun.filter(Q(ends_at__isnull=True) | Q(ends_at__gt=window.start))
     return list(holding.select_related("site", "source", "destination", "author")[:MOST])
 
@@ -46,12 +67,17 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Annotation
-        fields = ["site", "source", "destination", "text", "starts_at", "ends_at"]
+        fields = ["site", "source", "destination", "text", "starts_at", "ends_at", "public"]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         cleaned["starts_at"] = cleaned.get("starts_at") or timezone.now()
         return cleaned
+
+    def sites(self) -> list[int]:
+        """Return the ids of the sites that a note without errors concerns."""
+        ends = (self.cleaned_data["source"], self.cleaned_data["destination"])
+        return [self.cleaned_data["site"].id] if not all(ends) else [end.site_id for end in ends]
 
     def sentences(self) -> dict[str, list[str]]:
         """Return what is wrong, by field."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import cast
 
-from django.contrib.auth.decorators import login_required, permission_required
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from matrix.api.access import may_read
-from matrix.notes import NoteForm
+from matrix.notes import WRITE, NoteForm
+from sonar import roles
 from sonar.models import Site
 
 MY_SITE = "sonar_site"
@@ -29,13 +31,17 @@ def back(request: HttpRequest) -> HttpResponseRedirect:
 
 @require_POST
 @login_required
-@permission_required("sonar.add_annotation", raise_exception=True)
 def add_note(request: HttpRequest) -> HttpResponse:
-    """Keep a note on a site or a link: for accounts with the permission add_annotation."""
+    """Keep a note on a site or a link; a site admin writes on its own sites and their links."""
+    author = cast(User, request.user)
+    if not roles.may(author, WRITE, roles.sites_of(author)):
+        raise PermissionDenied
     form = NoteForm(request.POST)
     if not form.is_valid():
         return render(request, "400.html", {"errors": form.sentences()}, status=400)
-    form.written_by(cast(User, request.user))
+    if not roles.may(author, WRITE, form.sites()):
+        raise PermissionDenied
+    form.written_by(author)
     return back(request)
 
 
@@ -45,7 +51,7 @@ def choose_my_site(request: HttpRequest) -> HttpResponse:
     if not may_read(request):
         return redirect_to_login("/")
     name = request.POST.get("site", "")
-    if name and not Site.objects.filter(name=name).exists():
+    if name and ("\0" in name or not Site.objects.filter(name=name).exists()):
         sentence = f"site “{name}” is not known: use the name of a registered site."
         return render(request, "400.html", {"errors": {"site": [sentence]}}, status=400)
     response = back(request)

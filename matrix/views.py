@@ -22,6 +22,7 @@ from matrix.find import find
 from matrix.forms import BadQueryError
 from matrix.pages.page import Page
 from matrix.pages.search import SearchPage
+from sonar import roles
 
 
 def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
@@ -71,8 +72,8 @@ def answer(request: HttpRequest, page: Page) -> HttpResponseBase:
 
 
 def reader(request: HttpRequest) -> str:
-    """Say for whom a page was made: account and site stand in its line of navigation."""
-    whom = f"{request.user.pk}-{my_site(request)}"
+    """Say for whom a page was made: by account, what it may see and do, and its own site."""
+    whom = f"{request.user.pk}-{roles.rights_of(request.user)}-{my_site(request)}"
     return hashlib.sha256(whom.encode()).hexdigest()[:8]
 
 
@@ -87,4 +88,4 @@ def rendered(request: HttpRequest, page: Page, now: datetime, version: str) -> H
         "my_site": my_site(request),
         "needs_token": not settings.SONAR_PUBLIC_READ,
     }
-    return render(request, page.template, own | page.context(now, version))
+    return render(request, page.template, own | page.context(now, version, request.user))

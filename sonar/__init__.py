@@ -1,1 +1,3 @@
 """Sonar sends test transfers between grid storage endpoints and records their rates."""
+
+__version__ = "0.5"

@@ -6,12 +6,13 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sonar import sizes
+from sonar import roles, sizes
 from sonar.models import (
     Annotation,
     Downtime,
@@ -47,11 +48,33 @@ class OnlyLookedAt(NeverDeleted):
         return False
 
 
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
+    """Accounts, each with its role; only administrators have the permissions for them."""
+
+    list_display = ["username", "role", "email", "is_active", "last_login"]
+    readonly_fields = ["role"]
+    fieldsets = [(None, {"fields": ["role"]}), *(UserAdmin.fieldsets or ())]
+
+    @admin.display(description="role")
+    def role(self, user: User) -> str:
+        return roles.described(user)
+
+
 @admin.register(Site)
 class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["name", "cloud", "tier", "country", "wan_gbit_s"]
     list_filter = ["cloud", "tier"]
     search_fields = ["name"]
+    filter_horizontal = ["admins"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        """Leave it to administrators who is an admin of a site: that is a role."""
+        administrator = roles.role_of(request.user) is roles.Role.ADMINISTRATOR
+        return [] if administrator else ["admins"]
 
 
 @admin.register(Endpoint)
@@ -77,7 +100,7 @@ class DowntimeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(Annotation)
 class AnnotationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    list_display = ["subject", "text", "starts_at", "ends_at", "author"]
+    list_display = ["subject", "text", "starts_at", "ends_at", "public", "author"]
     list_select_related = ["site", "source", "destination", "author"]
     autocomplete_fields = ["site", "source", "destination"]
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class SonarConfig(AppConfig):
     name = "sonar"
     verbose_name = "Sonar"
+
+    def ready(self) -> None:
+        from sonar import roles
+
+        post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.roles")

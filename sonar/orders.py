@@ -49,7 +49,8 @@ def token_of(endpoint: Endpoint) -> str:
     except OSError as error:
         raise MoverError(
             Where.CONTROL,
-            f"the credential {endpoint.credential!r} of {endpoint.name} cannot be read "
-            f"from SONAR_CREDENTIALS_DIR: {error.strerror}",
+            # Anyone may read this: the name of the file stands with the endpoint, for operators.
+            f"the credential of {endpoint.name} cannot be read from SONAR_CREDENTIALS_DIR: "
+            f"{error.strerror}",
             permanent=True,
         ) from error

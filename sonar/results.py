@@ -186,7 +186,7 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
     started_at = probe.started_at or now
     facts = {
         "seconds": max((now - started_at).total_seconds(), 0.0),
-        "error": f"its worker {probe.worker} did not report an end before the deadline",
+        "error": "its worker did not report an end before the deadline",
         "error_where": "control",
     }
     return _end(probe, Transfer.State.LOST, facts)

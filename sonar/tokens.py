@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from sonar import roles
 from sonar.models import Token
 from sonar.models.registry import NAME, NAME_SENTENCE
+from sonar.roles import Role
 
 LONGEST_DAYS = 3650
 
@@ -29,11 +32,14 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
     wanted = sorted(set(scopes))
     _check(user, name, wanted, days)
     Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
-    if Token.objects.filter(user=user, name=name).exists():
-        raise TokenError(f"{user} has a token {name!r} already: revoke it or choose another name")
-    made, text = Token.objects.create(
-        user=user, name=name, scopes=wanted, expiry=timedelta(days=days)
-    )
+    try:
+        with transaction.atomic():
+            made, text = Token.objects.create(
+                user=user, name=name, scopes=wanted, expiry=timedelta(days=days)
+            )
+    except IntegrityError:
+        taken = f"{user} has a token {name!r} already: revoke it or choose another name"
+        raise TokenError(taken) from None
     return made, text
 
 
@@ -48,12 +54,25 @@ def _check(user: User, name: str, scopes: list[str], days: int) -> None:
         raise TokenError(f"{name!r} is not a name for a token: {NAME_SENTENCE}")
     if not user.is_active:
         raise TokenError(f"{user} is not active: its tokens would be refused")
+    usable = roles.scopes_for(user)
+    if useless := [scope for scope in scopes if scope not in usable]:
+        raise TokenError(
+            f"{user} has no right to {' or '.join(useless)}, so that its token could not either: "
+            f"it can have {', '.join(usable)} (see manage.py role)"
+        )
 
 
-def revoke(key: str) -> Token:
+def in_reach_of(user: User) -> QuerySet[Token]:
+    """Return the tokens that an account may see and revoke: its own, or for administrators all."""
+    every: QuerySet[Token] = Token.objects.select_related("user")
+    return every if roles.role_of(user) is Role.ADMINISTRATOR else every.filter(user=user)
+
+
+def revoke(key: str, among: QuerySet[Token] | None = None) -> Token:
     """Delete the token with this key, at once; raise TokenError if there is none."""
+    within = Token.objects.select_related("user") if among is None else among
     try:
-        token: Token = Token.objects.select_related("user").get(token_key=key)
+        token: Token = within.get(token_key=key.replace("\0", ""))
     except Token.DoesNotExist:
         raise TokenError("there is no token with this key: see manage.py token list") from None
     token.delete()

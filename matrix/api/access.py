@@ -1,13 +1,19 @@
-"""Who may use the API."""
+"""Who may use the API: roles (sonar.roles), cut down by the scopes of a token where one is sent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
+from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
+
+from sonar import roles
+from sonar.roles import Anyone
 
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView
@@ -20,14 +26,33 @@ def scopes_of(request: Request | HttpRequest) -> list[str] | None:
 
 
 def may_read(request: Request | HttpRequest) -> bool:
-    if settings.SONAR_PUBLIC_READ:
-        return True
+    return bool(settings.SONAR_PUBLIC_READ or reader_of(request).is_authenticated)
+
+
+def reader_of(request: Request | HttpRequest) -> Anyone:
+    """Return who reads: nobody in particular if the token that was sent may not read."""
     scopes = scopes_of(request)
-    return (
-        bool(request.user and request.user.is_authenticated)
-        if scopes is None
-        else ("read" in scopes)
-    )
+    return request.user if scopes is None or "read" in scopes else AnonymousUser()
+
+
+def sees(request: Request | HttpRequest, permission: str, sites: Iterable[int] = ()) -> bool:
+    """Say whether the reader has a right to what only some may see, of one of these sites."""
+    return roles.may(reader_of(request), permission, sites)
+
+
+def allow(request: Request, permission: str, sites: Iterable[int] = ()) -> None:
+    """Let a call write, by its role everywhere or for one of these sites; else raise a 403."""
+    if not roles.may(request.user, permission, sites):
+        raise refused(request, f"Your role does not allow this{for_these(sites)}.")
+
+
+def for_these(sites: Iterable[int]) -> str:
+    return " for that site" if list(sites) else ""
+
+
+def refused(request: Request, sentence: str) -> PermissionDenied | NotAuthenticated:
+    """Return the error for who may not: a 401 that asks for a token, or a 403."""
+    return PermissionDenied(sentence) if request.user.is_authenticated else NotAuthenticated()
 
 
 class MayRead(BasePermission):
@@ -45,14 +70,32 @@ class MayRead(BasePermission):
 
 
 class MayIngest(BasePermission):
-    """Storing results needs a token with scope ingest, or a session with sonar.add_transfer."""
+    """Storing results needs the permission add_transfer and, by a token, its scope ingest."""
 
-    message = "Storing results needs a token with scope ingest, or the permission add_transfer."
+    message = "Storing results needs the permission add_transfer, and a token the scope ingest."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method not in view.allowed_methods:
             return True
         scopes = scopes_of(request)
-        if scopes is not None:
-            return "ingest" in scopes
-        return bool(request.user and request.user.has_perm("sonar.add_transfer"))
+        return (scopes is None or "ingest" in scopes) and request.user.has_perm(
+            "sonar.add_transfer"
+        )
+
+
+class MayOperate(BasePermission):
+    """Reads as MayRead says. Writing needs an account and, by a token, its scope operate.
+
+    What the account may write, its role says: the view asks `allow` for it, as only the view
+    knows which sites are concerned.
+    """
+
+    message = "Writing needs an account with rights, and a token the scope operate."
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if request.method in SAFE_METHODS:
+            return may_read(request)
+        if request.method not in view.allowed_methods:
+            return True
+        scopes = scopes_of(request)
+        return (scopes is None or "operate" in scopes) and bool(request.user.is_authenticated)

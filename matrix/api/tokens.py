@@ -8,12 +8,21 @@ from django.contrib.auth.models import User
 from knox.auth import TokenAuthentication as KnoxAuthentication
 from knox.settings import knox_settings
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
 
 from sonar.models import Token
 
 
 class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has no types
     """Knox's, which fails with an error of the server on bytes that no token consists of."""
+
+    def authenticate(self, request: Request) -> tuple[User, Token] | None:
+        """Refuse a token under another word: a script would read as nobody, and never notice."""
+        word, _, rest = request.headers.get("Authorization", "").partition(" ")
+        if word.lower() != "token" and rest.lstrip().startswith(knox_settings.TOKEN_PREFIX):
+            raise AuthenticationFailed("Send a token as “Authorization: Token ...”.")
+        found: tuple[User, Token] | None = super().authenticate(request)
+        return found
 
     def authenticate_credentials(self, token: bytes) -> tuple[User, Token]:
         length = knox_settings.AUTH_TOKEN_CHARACTER_LENGTH

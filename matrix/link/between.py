@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from matrix import attempts, notes, series
+from matrix import attempts, series
 from matrix.attempts import Cursor, Failures, Listing, Wanted
 from matrix.filters import Filter
 from matrix.link import both_ways, directions, upcoming
@@ -19,7 +19,7 @@ from matrix.places import Links, Place
 from matrix.query import MatrixQuery
 from matrix.series import Cut, Series
 from matrix.snapshot import snapshot
-from sonar.models import Annotation, Downtime, Probe, Schedule, SizeClass, Transfer
+from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
 RESULTS_PER_PAGE = 50
@@ -82,7 +82,6 @@ class Between:
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
-    notes: list[Annotation]
     listing: Listing
     failures: list[Failures]
     last: datetime | None
@@ -108,7 +107,6 @@ def answer(question: Question, now: datetime) -> Between:
             schedules=planned,
             probes=upcoming.open_probes(question.ends),
             downtimes=downtimes,
-            notes=notes.on_link(question.source.name, question.destination.name, window),
             listing=attempts.listing(rows, RESULTS_PER_PAGE, question.after),
             failures=attempts.failures(rows),
             last=read_last(question),

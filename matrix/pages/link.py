@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from django.http import Http404, QueryDict
 
-from matrix import records
+from matrix import notes, records
 from matrix.attempts import Cursor
 from matrix.cells import STATE_WORDS
 from matrix.controls import Choice, bounds_of, window_choices
@@ -28,7 +28,9 @@ from matrix.pages.share import Share
 from matrix.places import Place
 from matrix.plots import inside as inside_plot
 from matrix.query import MatrixQuery
+from sonar import roles
 from sonar.models import SizeClass, Transfer
+from sonar.roles import Anyone
 
 OWN = ("reverse", "show", "before")
 
@@ -70,9 +72,10 @@ class LinkPage(QueryPage):
         """Ask anew: the list of results begins with its first page again."""
         return dataclasses.replace(self, query=query, before=None)
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         question = Question(self.source, self.destination, self.query, self.only, self.before)
         found = between.answer(question, now)
+        known = notes.on_link(self.source.name, self.destination.name, found.window, reader)
         return {
             "found": found,
             "heading": f"From {self.source.name} to {self.destination.name}",
@@ -86,7 +89,11 @@ class LinkPage(QueryPage):
             "directions": directions_of(found),
             "share": Share.of(self.results_url()),
             "series_urls": self.series_urls(found),
-            "drawn": drawn(found, reverse=self.reverse),
+            "drawn": drawn(found, known, reverse=self.reverse),
+            "notes": known,
+            "may_note": roles.may(
+                reader, notes.WRITE, notes.sites_of(self.source.name, self.destination.name)
+            ),
             **lists(self, found),
         }
 

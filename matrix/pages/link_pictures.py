@@ -15,6 +15,7 @@ from matrix.plots.distribution import Shape
 from matrix.plots.link import Json, Line, Panel, Span, figure, name_of
 from matrix.series import Cut, Series, cut_to_fill
 from matrix.statistics import Floats
+from sonar.models import Annotation
 from sonar.units import MB
 
 
@@ -86,15 +87,18 @@ class Bin:
     count: int
 
 
-def drawn(found: Between, *, reverse: bool) -> Drawn:
-    """Draw the classes that have a result, with the reverse direction if it is asked for."""
+def drawn(found: Between, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
+    """Draw the classes that have a result, with the reverse direction if it is asked for.
+
+    Notes, those that the reader may see, are spans of the picture as downtimes are.
+    """
     cut = cut_of(found, reverse=reverse)
     shown = {one.size: ways_of(one, found, cut)[: 1 + reverse] for one in found.classes}
     measured = {size: some for size, some in shown.items() if any(len(one.results) for one in some)}
     ways = [one for some in measured.values() for one in some]
     since = since_when([one.results for one in ways])
     return Drawn(
-        rates=rates_of(found, measured, since) if measured else None,
+        rates=rates_of(found, measured, since, spans_of(found, notes)) if measured else None,
         distribution=distribution_of(measured),
         points=sum(int((one.results.started >= since).sum()) for one in ways),
         results=sum(len(one.results) for one in ways),
@@ -130,27 +134,26 @@ def since_when(several: Sequence[Results]) -> int:
     return int(started[-MOST_POINTS])
 
 
-def rates_of(found: Between, measured: dict[str, list[Way]], since: int) -> Json:
+def rates_of(found: Between, measured: dict[str, list[Way]], since: int, spans: list[Span]) -> Json:
     panels = [
         Panel(size, [Line(one.name, one.series, newest(one.results, since)) for one in some])
         for size, some in measured.items()
     ]
-    return figure(panels, found.window, spans_of(found))
+    return figure(panels, found.window, spans)
 
 
 def newest(results: Results, since: int) -> Results:
     return results.taken(slice(int(np.searchsorted(results.started, since)), None))
 
 
-def spans_of(found: Between) -> list[Span]:
+def spans_of(found: Between, notes: Sequence[Annotation]) -> list[Span]:
     downtimes = [
         Span("downtime", one.starts_at, one.ends_at, f"{one.site or one.endpoint}: {one.reason}")
         for one in found.downtimes
         if one.starts_at < found.window.end
     ]
     return downtimes + [
-        Span("note", one.starts_at, one.ends_at or found.window.end, one.text)
-        for one in found.notes
+        Span("note", one.starts_at, one.ends_at or found.window.end, one.text) for one in notes
     ]
 
 

@@ -25,6 +25,7 @@ from matrix.plots.palettes import palette_for
 from matrix.query import MatrixQuery
 from matrix.standouts import Finder
 from matrix.tables import summary_for, table_for
+from sonar.roles import Anyone
 
 OWN = (*display.PARAMETERS, *filter_form.PARAMETERS)
 
@@ -55,7 +56,7 @@ class MatrixPage(QueryPage):
     def version(self, now: datetime) -> str:
         return grid.version(self.query, now)
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version)
         arranged = arrange(answered, self.display)
         openings = Openings(answered, self.display)

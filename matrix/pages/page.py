@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from matrix.query import MatrixQuery
+from sonar.roles import Anyone
 
 Params = dict[str, list[str]]
 
@@ -42,8 +43,11 @@ class Page:
         """Return what changes whenever the page may, for its ETag; nothing for no ETag."""
         return ""
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
-        """Return what the template shows; the number of SQL queries does not grow with data."""
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+        """Return what the template shows to a reader.
+
+        The number of SQL queries does not grow with data.
+        """
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from matrix.find import LONGEST, find
 from matrix.forms import BadQueryError, unknown
 from matrix.pages.page import Page, Params
+from sonar.roles import Anyone
 
 
 @dataclass(frozen=True)
@@ -35,5 +36,5 @@ class SearchPage(Page):
     def params(self) -> Params:
         return {"q": [self.text]} if self.text else {}
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         return {"text": self.text, "findings": find(self.text)}

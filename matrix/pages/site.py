@@ -27,7 +27,9 @@ from matrix.site.patterns import findings
 from matrix.site.planned import IN, OUT, WAYS, Load, Plan
 from matrix.site.sites import Report
 from matrix.site.standings import ENDS, capacity
+from sonar import roles
 from sonar.models import Downtime, Endpoint, Site
+from sonar.roles import Anyone
 
 PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)
 # Declared downtimes that begin within this time are said.
@@ -63,7 +65,7 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return f"/sites/{self.site.name}/"
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         report = sites.build(self.site.name, self.query, now)
         plan = planned.plan_for([place.id for place in report.endpoints])
         return {
@@ -76,7 +78,8 @@ class SitePage(QueryPage):
             "bounds": bounds_of(self, report.window),
             "chips": chips(self),
             "only_it": only_it(self.site, self.query),
-            "notes": notes.on_site(self.site.name, report.window),
+            "notes": notes.on_site(self.site, report.window, reader),
+            "may_note": roles.may(reader, notes.WRITE, [self.site.id]),
             "downtimes": downtimes(self.site, now),
             "endpoints": endpoint_lines(self, plan),
             "plan": plan,

@@ -20,6 +20,7 @@ from matrix.pages.share import Share
 from matrix.query import MatrixQuery
 from matrix.site import overview
 from matrix.site.overview import KEYS
+from sonar.roles import Anyone
 
 OWN = ("search", "ordering")
 PARAMETERS = ("size", "window", "from", "to", *LINK_FILTERS, *PROFILE_FILTERS, *OWN)
@@ -78,7 +79,7 @@ class SitesPage(QueryPage):
     def version(self, now: datetime) -> str:
         return grid.version(self.query, now)
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         answered, listed = overview.build(self.query, now)
         found = overview.ordered(overview.searched(listed, self.search), self.ordering)
         return {

@@ -24,6 +24,7 @@ from matrix.pages.share import Share
 from matrix.plots.labels import shared_ending
 from matrix.query import MatrixQuery
 from sonar.models import SizeClass
+from sonar.roles import Anyone
 from sonar.units import format_count
 
 
@@ -89,7 +90,7 @@ class TablePage(QueryPage):
         """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         table = links.build(self.query, now, version)
         rows = self.listing.rows(table, now)
         shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))

@@ -22,6 +22,7 @@ from matrix.pages.share import Share
 from matrix.plots import inside
 from matrix.query import MatrixQuery
 from sonar.models import Probe, Transfer
+from sonar.roles import Anyone
 from sonar.units import MB
 from sonar.windows import Window
 
@@ -55,7 +56,7 @@ class TransferPage(Page):
     def path(self) -> str:
         return f"/transfers/{self.known.id}/"
 
-    def context(self, now: datetime, version: str) -> dict[str, Any]:
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         known = self.known
         source, destination = known.source, known.destination
         own = {

@@ -5,6 +5,7 @@ from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Leftover, Probe
 from sonar.models.registry import Downtime, Endpoint, Site, SizeClass
 from sonar.models.segment import DirtyMark, Segment
+from sonar.models.sign import SignOfLife
 from sonar.models.token import Token
 from sonar.models.transfer import Profile, Transfer
 from sonar.models.version import Version
@@ -21,6 +22,7 @@ __all__ = [
     "Profile",
     "Schedule",
     "Segment",
+    "SignOfLife",
     "Site",
     "SizeClass",
     "Token",

@@ -22,6 +22,10 @@ class Annotation(models.Model):
     text = models.CharField(max_length=500)
     starts_at = models.DateTimeField(help_text="UTC.")
     ends_at = models.DateTimeField(null=True, blank=True, help_text="UTC; empty: until removed.")
+    public = models.BooleanField(
+        default=False,
+        help_text="Shown to everyone who may read; else to operators and the admins of its sites.",
+    )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
@@ -16,6 +20,7 @@ BASE_URL_SENTENCE = (
     "A base URL is scheme://host[:port]/path with one of the schemes http, https, dav, davs, "
     "root, xroot, gsiftp, ftp or fake, and holds no user, password or query."
 )
+HOST_SENTENCE = "A base URL has a host and, if any, a port from 1 to 65535."
 # Names stand in URLs, file names and log lines.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
@@ -68,6 +73,12 @@ class Site(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0.001)],
+    )
+    admins = models.ManyToManyField(
+        settings.AUTH_USER_MODEL,
+        blank=True,
+        related_name="administered_sites",
+        help_text="Accounts that may order tests, and write downtimes and notes, for this site.",
     )
 
     class Meta:
@@ -156,6 +167,22 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Want a URL that movers can take apart: the pattern lets `ftp://[` pass, and port 99999.
+
+        The sentence does not repeat the URL, as there may be a password in it.
+        """
+        if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
+            raise ValidationError({"base_url": HOST_SENTENCE})
+
+
+def has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an IPv6 address, or a port, that cannot be
+        return False
 
 
 class Downtime(models.Model):

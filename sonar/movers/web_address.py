@@ -20,6 +20,10 @@ MAX_MESSAGE = 300
 SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)[\s:=]+\S+"), r"\1 ***"),
     (re.compile(r"(?i)\b(authz|access_token|macaroon|token)=[^\s&\"]+"), r"\1=***"),
+    (re.compile(r"(?i)([\"'](?:\w*token|authz|macaroon)[\"']\s*:\s*[\"'])[^\"']+"), r"\1***"),
+    # Somebody else's, as a server may echo them: JSON Web Tokens, macaroons.
+    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+(\.[\w-]+)?"), "***"),
+    (re.compile(r"\bMD[A-Za-z0-9_=-]{60,}"), "***"),
     (re.compile(r"(\w+://)[^/@\s]+@"), r"\1"),
     (re.compile(r"(\w+://[^\s?\"]+)\?[^\s\"]*"), r"\1"),
 )

@@ -131,7 +131,7 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const label = button.dataset.label ?? button.textContent;
   button.dataset.label = label;
-  button.textContent = (await copied(button.dataset.copy)) ? "Copied" : "Copy it from the address bar";
+  button.textContent = (await copied(button.dataset.copy)) ? "Copied" : (button.dataset.failed ?? "Copy it from the address bar");
   setTimeout(() => (button.textContent = label), 2000);
 });
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -20,6 +19,8 @@ from matrix.link import between
 from matrix.plots.link import apart
 from matrix.plots.scales import decades
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.roles import Role
+from tests.accounts import account
 from tests.matrix import world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
@@ -194,8 +195,9 @@ def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(
         endpoint=small_world.desy, starts_at=NOW - 2 * HOUR, ends_at=NOW, reason="elsewhere"
     )
     Annotation.objects.create(
-        site=small_world.glasgow.site, text="new switch", starts_at=NOW - HOUR
+        site=small_world.glasgow.site, text="new switch", starts_at=NOW - HOUR, public=True
     )
+    Annotation.objects.create(site=small_world.ral.site, text="secret", starts_at=NOW - HOUR)
     html = page(client)
     drawn = figure(html)
     assert len(drawn["layout"]["shapes"]) == 2
@@ -204,6 +206,7 @@ def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(
     assert "RAL: new disks from 2026-11-20 10:00 to 2026-11-20 11:00 UTC" in words(html)
     assert "new switch" in section(html.replace('aria-label="Notes"', 'aria-labelledby="n"'), "n")
     assert "elsewhere" not in words(html).replace("Elsewhere", "")
+    assert "secret" not in html
 
 
 def test_without_a_script_tables_have_what_the_pictures_show(
@@ -250,6 +253,7 @@ def test_results_go_on_page_by_page(
 def test_results_have_their_numbers_and_lead_to_their_transfer(
     client: Client, small_world: World
 ) -> None:
+    client.force_login(account(Role.OPERATOR))
     made = world.profile(**PLAIN | {"streams": 4, "ip_version": 6})
     one = send(
         small_world.ral, small_world.glasgow, NOW, profile_id=made.id, worker="w1", seconds=8.0
@@ -259,6 +263,9 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
         html
     )
     assert f'href="/transfers/{one}/"' in html
+    everybodys = section(page(Client()), "results")
+    assert "w1" not in words(everybodys)
+    assert "worker" not in words(everybodys)
 
 
 def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
@@ -273,6 +280,7 @@ def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
     Annotation.objects.create(
         site=small_world.ral.site, text=f"note {MARKUP}", starts_at=NOW - HOUR
     )
+    client.force_login(account(Role.OPERATOR))
     html = page(client)
     assert "<script>alert" not in html
     assert "<b>bold" not in html
@@ -554,11 +562,12 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
         Transfer.objects.all().delete()
 
 
-def test_a_note_can_be_written_by_who_may(client: Client, small_world: World) -> None:
+@pytest.mark.parametrize("of", ["ral", "glasgow"])
+def test_a_note_can_be_written_by_who_may(client: Client, small_world: World, of: str) -> None:
     assert "Add a note" not in page(client)
-    user = User.objects.create_user("shifter")
-    user.user_permissions.add(Permission.objects.get(codename="add_annotation"))
-    client.force_login(user)
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
+    assert "Add a note" not in page(client)
+    client.force_login(account(Role.SITE_ADMIN, getattr(small_world, of).site))
     html = page(client)
     assert "Add a note" in html
     assert '<input type="hidden" name="source" value="RAL_DATADISK">' in html

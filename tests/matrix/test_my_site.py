@@ -82,3 +82,8 @@ def test_without_public_read_names_of_sites_are_not_given_away(
         response = choose(client, name)
         assert response["Location"].startswith("/login/")
         assert "sonar_site" not in response.cookies
+
+
+@pytest.mark.parametrize("site", ["\0", "RAL\0"])
+def test_a_null_byte_is_a_name_of_no_site(client: Client, small_world: World, site: str) -> None:
+    assert choose(client, site).status_code == 400

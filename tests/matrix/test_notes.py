@@ -9,22 +9,39 @@ from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from matrix import notes
+from sonar import roles
 from sonar.models import Annotation
+from sonar.roles import Role
 from sonar.windows import Window
+from tests.accounts import account, logged_in
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = pytest.mark.django_db
 DAY = Window(NOW - timedelta(days=1), NOW)
 
 
+SITE = "/sites/RAL/?window=24h"
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/?window=24h"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
 @pytest.fixture
-def writer(client: Client) -> User:
-    user = User.objects.create_user("admin-of-ral")
-    user.user_permissions.add(Permission.objects.get(codename="add_annotation"))
+def writer(client: Client, small_world: World) -> User:
+    user = account(Role.SITE_ADMIN, small_world.ral.site, name="admin-of-ral")
     client.force_login(user)
     return user
+
+
+@pytest.fixture
+def operator(db: None) -> User:
+    return account(Role.OPERATOR)
 
 
 def note(
@@ -59,9 +76,9 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(
     ends = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
     times = {"starts_at": "2026-11-20T10:00", "ends_at": "2026-11-20T11:00"}
     client.post("/notes/", ends | times | {"text": "routed over the backup"})
-    (kept,) = notes.on_link("RAL_DATADISK", "DESY_DATADISK", DAY)
+    (kept,) = notes.on_link("RAL_DATADISK", "DESY_DATADISK", DAY, writer)
     assert (kept.text, kept.ends_at) == ("routed over the backup", NOW.replace(hour=11, second=0))
-    assert notes.on_link("DESY_DATADISK", "RAL_DATADISK", DAY) == []
+    assert notes.on_link("DESY_DATADISK", "RAL_DATADISK", DAY, writer) == []
 
 
 @pytest.mark.parametrize(
@@ -95,13 +112,126 @@ def test_a_bad_note_is_a_400_and_nothing_is_kept(
     assert not Annotation.objects.exists()
 
 
-def test_only_accounts_with_the_permission_write_notes(client: Client, small_world: World) -> None:
+def test_readers_write_no_notes(client: Client, small_world: World) -> None:
     sent = {"site": "RAL", "text": "x"}
     assert client.post("/notes/", sent)["Location"].startswith("/login/")
-    client.force_login(User.objects.create_user("shifter"))
-    assert client.post("/notes/", sent).status_code == 403
+    client.force_login(account())
+    for body in (sent, {"site": "Atlantis"}):
+        assert client.post("/notes/", body).status_code == 403
     assert client.get("/notes/").status_code == 405
     assert not Annotation.objects.exists()
+
+
+BETWEEN = {"source": "Glasgow_DATADISK", "destination": "DESY_DATADISK"}
+
+
+@pytest.mark.parametrize(
+    ("of", "status"),
+    [
+        ({"site": "RAL"}, 302),
+        ({"site": "DESY"}, 403),
+        ({"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}, 302),
+        ({"source": "DESY_DATADISK", "destination": "RAL_DATADISK"}, 302),
+        (BETWEEN, 403),
+    ],
+)
+def test_a_site_admin_writes_on_its_own_sites_and_their_links(
+    client: Client, writer: User, of: dict[str, str], status: int
+) -> None:
+    assert client.post("/notes/", of | {"text": "x"}).status_code == status
+    assert Annotation.objects.exists() == (status == 302)
+
+
+def test_an_operator_and_who_has_the_permission_write_on_any(
+    client: Client, small_world: World, operator: User
+) -> None:
+    given = account(name="given")
+    given.user_permissions.add(Permission.objects.get(codename="add_annotation"))
+    for user in (operator, given):
+        client.force_login(user)
+        assert client.post("/notes/", BETWEEN | {"text": "x"}).status_code == 302
+    assert Annotation.objects.count() == 2
+
+
+def everybody(made: World) -> dict[str, Client]:
+    return {
+        "anyone": Client(),
+        "reader": logged_in(account()),
+        "admin of RAL": logged_in(account(Role.SITE_ADMIN, made.ral.site)),
+        "admin of DESY": logged_in(account(Role.SITE_ADMIN, made.desy.site, name="desy")),
+        "admin of Glasgow": logged_in(account(Role.SITE_ADMIN, made.glasgow.site, name="gla")),
+        "operator": logged_in(account(Role.OPERATOR)),
+        "administrator": logged_in(account(Role.ADMINISTRATOR)),
+    }
+
+
+def who_sees(path: str, clients: dict[str, Client], text: str) -> set[str]:
+    return {who for who, client in clients.items() if text in client.get(path).content.decode()}
+
+
+def test_a_note_is_for_the_admins_of_its_site_and_operators_until_it_is_public(
+    small_world: World,
+) -> None:
+    clients = everybody(small_world)
+    note("of-the-site", site=small_world.ral.site)
+    own = {"admin of RAL", "operator", "administrator"}
+    assert who_sees(SITE, clients, "of-the-site") == own
+    assert who_sees(LINK, clients, "of-the-site") == own
+    Annotation.objects.update(public=True)
+    assert who_sees(SITE, clients, "of-the-site") == set(clients)
+
+
+def test_a_note_on_a_link_is_for_the_admins_of_both_ends(small_world: World) -> None:
+    clients = everybody(small_world)
+    note("of-the-link", source=small_world.ral, destination=small_world.desy)
+    both = {"admin of RAL", "admin of DESY", "operator", "administrator"}
+    assert who_sees(LINK, clients, "of-the-link") == both
+    Annotation.objects.update(public=True)
+    assert who_sees(LINK, clients, "of-the-link") == set(clients)
+
+
+def test_a_note_is_not_public_unless_its_author_says_so(client: Client, writer: User) -> None:
+    client.post("/notes/", {"site": "RAL", "text": "x"})
+    assert not Annotation.objects.get().public
+    assert "not public" in client.get(SITE).content.decode()
+    Annotation.objects.all().delete()
+    client.post("/notes/", {"site": "RAL", "text": "x", "public": "on"})
+    assert Annotation.objects.get().public
+    assert "not public" not in client.get(SITE).content.decode()
+
+
+def test_names_of_accounts_are_for_accounts(client: Client, writer: User) -> None:
+    client.post("/notes/", {"site": "RAL", "text": "known to all", "public": "on"})
+    assert "by admin-of-ral" in client.get(SITE).content.decode()
+    html = Client().get(SITE).content.decode()
+    assert "known to all" in html
+    assert "admin-of-ral" not in html
+
+
+def test_a_page_that_was_made_for_one_right_is_not_taken_for_another(
+    client: Client, small_world: World
+) -> None:
+    user = account()
+    client.force_login(user)
+
+    def changed() -> bool:
+        """Say whether the browser is given the page anew."""
+        response = client.get("/sites/?window=24h", headers={"if-none-match": known[-1]})
+        known.append(response["ETag"])
+        return response.status_code == 200
+
+    known = [client.get("/sites/?window=24h")["ETag"]]
+    assert not changed()
+    roles.give(user, Role.SITE_ADMIN, [small_world.ral.site])
+    assert changed()
+    roles.give(user, Role.SITE_ADMIN, [small_world.desy.site])
+    assert changed()
+    roles.give(user, Role.OPERATOR)
+    assert changed()
+    assert not changed()
+    user.user_permissions.add(Permission.objects.get(codename="delete_mesh"))
+    assert changed()
+    assert len(set(known)) == 5
 
 
 @pytest.mark.parametrize(
@@ -114,23 +244,28 @@ def test_a_form_never_leads_to_another_host(
     assert response["Location"] == "/"
 
 
-def test_the_notes_of_a_window_are_those_that_hold_at_some_time_of_it(small_world: World) -> None:
+def test_the_notes_of_a_window_are_those_that_hold_at_some_time_of_it(
+    small_world: World, operator: User
+) -> None:
     site = small_world.ral.site
     note("open", site=site)
     note("over before", begun=40 * HOUR, ends=25 * HOUR, site=site)
     note("into it", begun=40 * HOUR, ends=23 * HOUR, site=site)
     note("later", begun=-HOUR, site=site)
     note("elsewhere", site=small_world.desy.site)
-    assert texts(notes.on_site("RAL", DAY)) == ["open", "into it"]
+    assert texts(notes.on_site(site, DAY, operator)) == ["open", "into it"]
 
 
-def test_a_link_has_the_notes_of_both_sites_and_its_own_in_one_query(small_world: World) -> None:
+def test_a_link_has_the_notes_of_both_sites_and_its_own_in_one_query(
+    small_world: World, operator: User
+) -> None:
+    assert notes.on_link("RAL_DATADISK", "DESY_DATADISK", DAY, operator) == []
     note("of the source's site", site=small_world.ral.site)
     note("of the other's", site=small_world.desy.site)
     note("own", source=small_world.ral, destination=small_world.desy)
     note("of the way back", source=small_world.desy, destination=small_world.ral)
     with CaptureQueriesContext(connection) as captured:
-        found = notes.on_link("RAL_DATADISK", "DESY_DATADISK", DAY)
+        found = notes.on_link("RAL_DATADISK", "DESY_DATADISK", DAY, operator)
         assert {one.subject for one in found} == {
             "RAL",
             "DESY",

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.http import QueryDict
 from django.test import Client
@@ -30,7 +31,9 @@ def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(text: str = "") -> dict[str, Notice]:
     """Return the notices of a matrix page, by kind and in their order."""
     page = MatrixPage.read(QueryDict(text))
-    return {one.kind: one for one in page.context(NOW, page.version(NOW))["notices"]}
+    return {
+        one.kind: one for one in page.context(NOW, page.version(NOW), AnonymousUser())["notices"]
+    }
 
 
 def probe(made: World, ago: timedelta, *, running: bool = False, size: str = "large") -> Probe:

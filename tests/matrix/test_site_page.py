@@ -287,7 +287,9 @@ def test_simulated_results_are_called_so(client: Client, small_world: World) -> 
 
 
 def test_notes_on_the_site_are_shown(client: Client, small_world: World) -> None:
-    Annotation.objects.create(site=small_world.ral.site, text="New switch", starts_at=NOW - HOUR)
+    Annotation.objects.create(
+        site=small_world.ral.site, text="New switch", starts_at=NOW - HOUR, public=True
+    )
     assert "New switch" in page(client)
     assert "New switch" not in page(client, "/sites/DESY/")
 

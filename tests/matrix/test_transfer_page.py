@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import plotly.graph_objects as go
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,6 +17,8 @@ from pytest_django import Settings
 
 from matrix.plots.inside import stretches
 from sonar.models import Mesh, Probe, SizeClass
+from sonar.roles import Role
+from tests.accounts import account
 from tests.matrix import world
 from tests.matrix.sent import MARKUP, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
@@ -64,6 +65,7 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
         remote_connections=["tcp:[::1]:1094", "tcp:[::1]:1095"],
         worker="worker-1",
     )
+    client.force_login(account(Role.OPERATOR))
     html = page(client, one)
     assert "Transfer from RAL_DATADISK to Glasgow_DATADISK" in words(html)
     assert facts(html) == {
@@ -85,7 +87,7 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
         "streams": "1",
         "TCP buffer": "4.00 MB",
         "IP version": "6",
-        "remote connections": "2",
+        "remote connections": "2: tcp:[::1]:1094, tcp:[::1]:1095",
         "origin": "test",
         "mesh": "production",
         "VO or activity": "atlas",
@@ -96,15 +98,22 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
     assert f'href="/api/v1/transfers/{one}/"' in html
 
 
-def test_addresses_of_storage_servers_are_for_staff_alone(
-    client: Client, small_world: World
+@pytest.mark.parametrize("role", [None, Role.READER, Role.SITE_ADMIN])
+def test_addresses_of_storage_servers_and_workers_are_for_operators_alone(
+    client: Client, small_world: World, role: Role | None
 ) -> None:
     addresses = ["tcp:[::1]:1094", "tcp:[::1]:1095"]
-    one = send(small_world.ral, small_world.glasgow, NOW - HOUR, remote_connections=addresses)
-    client.force_login(User.objects.create_user("shifter"))
+    ends = small_world.ral, small_world.glasgow
+    one = send(*ends, NOW - HOUR, remote_connections=addresses, worker="worker-1")
+    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
+    queued = probe(small_world, **running, worker="worker-1")
+    if role:
+        sites = [small_world.ral.site] if role is Role.SITE_ADMIN else []
+        client.force_login(account(role, *sites))
     assert facts(page(client, one))["remote connections"] == "2"
-    client.force_login(User.objects.create_user("root", is_staff=True))
-    assert facts(page(client, one))["remote connections"] == f"2: {', '.join(addresses)}"
+    for known in (one, queued.id):
+        assert "worker" not in facts(page(client, known))
+        assert "worker-1" not in page(client, known)
 
 
 def test_what_is_not_known_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
@@ -140,6 +149,7 @@ def test_a_failed_one_begins_with_its_whole_error_as_text(
 ) -> None:
     ends = small_world.ral, small_world.glasgow
     error = f"first line\n{MARKUP}\n" + "x" * 3000
+    client.force_login(account(Role.OPERATOR))
     html = page(client, send(*ends, NOW, error=error, error_is_permanent=True, worker=MARKUP))
     assert "Failed at: destination" in words(html)
     assert "<script>alert" not in html
@@ -218,6 +228,7 @@ def test_a_queued_test_says_that_it_waits_and_refreshes_itself(
 
 def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -> None:
     running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
+    client.force_login(account(Role.OPERATOR))
     one = probe(small_world, **running, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
     html = page(client, one.id)
     assert "It is running: 500 MB of 2.00 GB (25 %)." in words(html)

@@ -104,6 +104,10 @@ def test_dav_is_http_and_user_information_is_dropped(url: str, spoken: str) -> N
         "bad token=SECRET given",
         "see https://se.example/f?authz=Bearer%20SECRET&x=1",
         "see https://user:SECRET@se.example/f",
+        '{"access_token": "SECRET", "x": 1}',
+        "{'token' : 'SECRET'}",
+        "refused eyJhbGciOiJSUzI1NiJ9.SECRET.SECRET for this path",
+        "macaroon MDAxY2xvY2F0aW9u" + "SECRET" * 10,
     ],
 )
 def test_a_credential_in_foreign_words_is_not_told(text: str) -> None:

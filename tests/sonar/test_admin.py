@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sonar.models import Endpoint, Mesh, SizeClass
+from sonar import roles
+from sonar.models import Endpoint, Mesh, Site, SizeClass
+from sonar.roles import Role
+from tests.accounts import account, logged_in
 from tests.sonar.world import three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -18,10 +23,12 @@ RESULTS = ["probe", "transfer", "leftover"]
 
 @pytest.fixture
 def admin() -> Client:
-    user = get_user_model().objects.create_superuser("admin", password="x")
-    client = Client()
-    client.force_login(user)
-    return client
+    return logged_in(account(Role.ADMINISTRATOR))
+
+
+@pytest.fixture
+def operator() -> Client:
+    return logged_in(account(Role.OPERATOR))
 
 
 @pytest.mark.parametrize("name", [*REGISTRY, *RESULTS])
@@ -89,3 +96,64 @@ def test_half_quiet_hours_are_an_error_in_the_form(admin):
     page = admin.post(reverse("admin:sonar_mesh_add"), form).content.decode()
     assert "Quiet hours need two different times, or none." in page
     assert not Mesh.objects.exists()
+
+
+def form_of(site: Site, **change: object) -> dict[str, object]:
+    return {"name": site.name, "cloud": "UK", "tier": 2} | change
+
+
+def test_the_page_of_an_account_says_its_role(admin):
+    glasgow, _, _ = three_endpoints()
+    shifter = account(Role.SITE_ADMIN, glasgow.site, name="shifter")
+    html = admin.get(reverse("admin:auth_user_change", args=[shifter.pk])).content.decode()
+    assert "a site admin of GLASGOW" in html
+    every = admin.get(reverse("admin:auth_user_changelist")).content.decode()
+    assert "a site admin of GLASGOW" in every
+    assert admin.get(reverse("admin:auth_user_add")).status_code == 200
+
+
+def test_only_administrators_make_site_admins(admin, operator):
+    glasgow, _, _ = three_endpoints()
+    shifter = account(name="shifter")
+    url = reverse("admin:sonar_site_change", args=[glasgow.site_id])
+    wish = form_of(glasgow.site, admins=[shifter.pk], cloud="DE")
+    assert operator.post(url, wish).status_code == 302
+    assert Site.objects.get(id=glasgow.site_id).cloud == "DE"
+    assert not glasgow.site.admins.exists()
+    admin.post(url, form_of(glasgow.site, admins=[shifter.pk]))
+    assert list(glasgow.site.admins.all()) == [shifter]
+    assert "shifter" in operator.get(url).content.decode()
+    operator.post(url, form_of(glasgow.site))
+    assert list(glasgow.site.admins.all()) == [shifter]
+
+
+def test_operators_edit_the_registry_as_far_as_their_permissions_go(operator):
+    three_endpoints()
+    index = operator.get(reverse("admin:index")).content.decode()
+    shown = set(re.findall(r"/admin/(\w+/\w+)/", index))
+    assert shown == {f"sonar/{name}" for name in (*REGISTRY, *RESULTS, "annotation")}
+    for name in ("site", "endpoint", "downtime", "mesh", "annotation"):
+        assert operator.get(reverse(f"admin:sonar_{name}_add")).status_code == 200, name
+    assert operator.get(reverse("admin:sonar_sizeclass_add")).status_code == 403
+    small = SizeClass.objects.get(name="small")
+    before = SizeClass.objects.values().get(id=small.id)
+    change_url = reverse("admin:sonar_sizeclass_change", args=[small.id])
+    assert operator.post(change_url, before | {"timeout_seconds": 5}).status_code == 403
+    for path in ("auth_user_changelist", "auth_group_changelist", "auth_user_add"):
+        assert operator.get(reverse(f"admin:{path}")).status_code == 403
+    other = account(name="other")
+    assert operator.get(reverse("admin:auth_user_change", args=[other.pk])).status_code == 403
+
+
+@pytest.mark.parametrize("role", [Role.READER, Role.SITE_ADMIN])
+def test_the_admin_is_closed_to_others(role: Role):
+    glasgow, _, _ = three_endpoints()
+    client = logged_in(account(role, *([glasgow.site] if role is Role.SITE_ADMIN else [])))
+    answer = client.get(reverse("admin:index"))
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/login/?next=/admin/")
+
+
+def test_an_operator_who_is_no_more_one_is_out_at_once(operator):
+    assert operator.get(reverse("admin:index")).status_code == 200
+    roles.give(User.objects.get(), Role.READER)
+    assert operator.get(reverse("admin:index")).status_code == 302

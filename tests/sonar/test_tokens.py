@@ -12,15 +12,18 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from knox.crypto import hash_token
 
-from sonar import tokens
+from sonar import roles, tokens
 from sonar.models import Token
+from sonar.roles import Role
+from tests.accounts import account
+from tests.sonar.world import three_endpoints
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def shifter() -> User:
-    return User.objects.create_user("shifter")
+    return account(Role.OPERATOR, name="shifter")
 
 
 def run(*arguments: str) -> tuple[str, str]:
@@ -116,6 +119,47 @@ def test_who_may_not_log_in_gets_no_token(shifter):
     shifter.save()
     with pytest.raises(CommandError, match="shifter is not active"):
         create()
+
+
+@pytest.mark.parametrize(
+    ("role", "usable"),
+    [
+        (Role.READER, ["read"]),
+        (Role.SITE_ADMIN, ["read", "operate"]),
+        (Role.OPERATOR, ["read", "ingest", "operate"]),
+        (Role.ADMINISTRATOR, ["read", "ingest", "operate"]),
+    ],
+)
+def test_no_token_has_a_scope_that_its_account_cannot_use(
+    shifter: User, role: Role, usable: list[str]
+) -> None:
+    sites = [three_endpoints()[0].site] if role is Role.SITE_ADMIN else []
+    roles.give(shifter, role, sites)
+    assert roles.scopes_for(shifter) == usable
+    for scope in Token.Scope.values:
+        if scope in usable:
+            tokens.create(shifter, scope, [scope], 1)
+        else:
+            with pytest.raises(tokens.TokenError, match=f"shifter has no right to {scope}, so"):
+                tokens.create(shifter, scope, ["read", scope], 1)
+    assert Token.objects.count() == len(usable)
+
+
+def test_what_may_only_store_results_gets_a_token_for_that(shifter: User) -> None:
+    roles.give(shifter, Role.READER)
+    with pytest.raises(CommandError, match=r"it can have read \(see manage.py role\)"):
+        create()
+    call_command("role", "shifter", "reader", "--ingest", stdout=StringIO())
+    create()
+    assert Token.objects.get().scopes == ["ingest"]
+
+
+def test_an_account_reaches_its_own_tokens_and_an_administrator_all(shifter: User) -> None:
+    mine, _ = tokens.create(shifter, "mine", ["read"], 1)
+    other, _ = tokens.create(account(name="other"), "other", ["read"], 1)
+    assert list(tokens.in_reach_of(shifter)) == [mine]
+    roles.give(shifter, Role.ADMINISTRATOR)
+    assert list(tokens.in_reach_of(shifter)) == [other, mine]
 
 
 def test_revoking_by_a_whole_token_does_not_repeat_it(shifter):

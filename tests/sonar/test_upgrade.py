@@ -1,4 +1,4 @@
-"""Results from before the store was partitioned are kept, and marked so that they are sealed."""
+"""What an older Sonar had is kept: results, notes that all could read, tokens that could store."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from sonar import partitions, sealing
-from sonar.models import DirtyMark, Segment, Transfer
+from sonar import partitions, roles, sealing, tokens
+from sonar.models import Annotation, DirtyMark, Segment, Transfer
+from tests.accounts import account
 from tests.conftest import MONTHS
 from tests.sonar import world
 
-BEFORE, NOW = [("sonar", "0002_triggers_and_size_classes")], [("sonar", "0005_lean_schedule")]
+BEFORE = [("sonar", "0002_triggers_and_size_classes")]
+BEFORE_ROLES, NOW = [("sonar", "0006_annotation")], [("sonar", "0007_roles_and_signs")]
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
 
@@ -52,3 +54,26 @@ def test_results_of_an_older_sonar_come_along_and_go_back():
     assert Transfer.objects.get().id == UUID(int=7)
     assert DirtyMark.objects.count() == 1
     partitions.ensure(MONTHS)
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_notes_stay_readable_and_tokens_go_on_storing_results():
+    ral = world.endpoint("RAL").site
+    pushing, reading = account(name="cron"), account(name="reader")
+    roles.let_ingest(pushing)
+    tokens.create(pushing, "push", ["ingest"], 90)
+    tokens.create(reading, "look", ["read"], 90)
+    pushing.user_permissions.clear()
+    migrate(BEFORE_ROLES)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO sonar_annotation (text, starts_at, created_at, site_id) "
+                "VALUES ('new switch', now(), now(), %s)",
+                [ral.id],
+            )
+    finally:
+        migrate(NOW)
+    assert Annotation.objects.get().public
+    assert roles.own_permissions(pushing) == ["add_transfer"]
+    assert roles.own_permissions(reading) == []

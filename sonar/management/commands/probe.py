@@ -53,7 +53,7 @@ class Command(BaseCommand):
         )
         try:
             ordered = scheduler.order_now(wish, timezone.now())
-        except scheduler.RefusedError as error:
+        except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
             raise CommandError(f"Not now: {error}") from error
         probe = probes.claim(ordered.id, timezone.now())
         if probe is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from sonar import tokens
+from sonar.management.columns import in_columns
 from sonar.models import Token
 from sonar.windows import format_time
 
@@ -61,8 +61,8 @@ class Command(BaseCommand):
             )
             for token in Token.objects.select_related("user")
         ]
-        lines = in_columns([("KEY", "USER", "NAME", "SCOPES", "EXPIRES"), *rows])
-        self.stdout.write("\n".join(lines) if rows else "No tokens.")
+        heads = ("KEY", "USER", "NAME", "SCOPES", "EXPIRES")
+        self.stdout.write(in_columns([heads, *rows]) if rows else "No tokens.")
 
     def revoke(self, key: str, **_: object) -> None:
         self.stdout.write(f"Revoked: {tokens.revoke(key)}.")
@@ -72,11 +72,3 @@ def described(token: Token) -> str:
     """Say what a token may do and until when, without the token."""
     scopes = " and ".join(token.scopes)
     return f"Token {token}, key {token.token_key}: may {scopes} until {format_time(token.expiry)}"
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]

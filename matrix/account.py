@@ -1,0 +1,119 @@
+"""The page of an account: what it may do, and its tokens, which are made and revoked there."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import cache_control
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST
+
+from matrix.views import my_site
+from sonar import roles, tokens
+from sonar.models import Token
+from sonar.roles import Role
+
+MAY = {
+    Role.READER: "You may read.",
+    Role.SITE_ADMIN: "You may order tests that have an end there, write downtimes and notes for "
+    "them, and change caps, budget, label and software of their endpoints.",
+    Role.OPERATOR: "You may edit the registry but for size classes, order tests, store results, "
+    "write downtimes and notes, and see what is internal.",
+    Role.ADMINISTRATOR: "You may do everything. This list has the tokens of all accounts.",
+}
+SCOPE_WORDS = {
+    "read": "whatever you may read",
+    "ingest": "store results from elsewhere",
+    "operate": "whatever else you may do",
+}
+USUAL_DAYS = 90
+
+
+class TokenForm(forms.Form):
+    """A wish for a token; what may not be, `tokens.create` says."""
+
+    name = forms.CharField(max_length=80)
+    scopes = forms.MultipleChoiceField()
+    days = forms.IntegerField(initial=USUAL_DAYS)
+
+    def __init__(self, account: User, *sent: Any) -> None:  # noqa: ANN401 - Django's form data
+        super().__init__(*sent)
+        self.account = account
+        choices = [(scope, SCOPE_WORDS[scope]) for scope in roles.scopes_for(account)]
+        cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = choices
+
+    def make(self) -> tuple[Token, str] | None:
+        """Return the token and its text, or None with what is wrong among the errors."""
+        if not self.is_valid():
+            return None
+        wish = self.cleaned_data
+        try:
+            return tokens.create(self.account, wish["name"], wish["scopes"], wish["days"])
+        except tokens.TokenError as error:
+            self.add_error(None, sentence(str(error)))
+            return None
+
+    def sentences(self) -> list[str]:
+        return [
+            str(one) if field == "__all__" else f"{field}: {one}"
+            for field, some in self.errors.items()
+            for one in some
+        ]
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+@cache_control(no_store=True, private=True)
+@sensitive_variables()
+def own_tokens(request: HttpRequest) -> HttpResponse:
+    """Show the tokens; a new one stands on the answer to its POST, and nowhere else ever."""
+    account = cast(User, request.user)
+    form = TokenForm(account, request.POST if request.method == "POST" else None)
+    made, text = (form.make() if form.is_bound else None) or (None, "")
+    shown = {
+        "form": form,
+        "made": made,
+        "text": text,
+        "curl": curl(request, made, text) if made else "",
+        "tokens": tokens.in_reach_of(account),
+        "everybodys": account.is_superuser,
+        "you_are": roles.described(account),
+        "you_may": MAY[roles.role_of(account) or Role.READER],
+        "longest_days": tokens.LONGEST_DAYS,
+        "now": timezone.now(),
+        "my_site": my_site(request),
+    }
+    return render(request, "tokens.html", shown, status=400 if form.errors else 200)
+
+
+@require_POST
+@login_required
+def revoke_token(request: HttpRequest) -> HttpResponse:
+    """Make a token useless: one of the account's own, or for administrators any."""
+    within = tokens.in_reach_of(cast(User, request.user))
+    try:
+        tokens.revoke(request.POST.get("key", ""), within)
+    except tokens.TokenError:
+        raise Http404("You have no token with this key: it may be revoked already.") from None
+    return redirect("tokens")
+
+
+def curl(request: HttpRequest, made: Token, text: str) -> str:
+    """Return a command that uses a token for something that its scopes allow."""
+    base = request.build_absolute_uri("/api/v1")
+    line = f"curl -H 'Authorization: Token {text}'"
+    if "read" in made.scopes or settings.SONAR_PUBLIC_READ:
+        return f"{line} '{base}/sites/?format=csv'"
+    call = "transfers" if "ingest" in made.scopes else "probes"
+    return f"{line} --json '@{call}.json' '{base}/{call}/'"

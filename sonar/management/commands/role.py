@@ -1,0 +1,87 @@
+"""Roles of accounts: give one, list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from sonar import roles
+from sonar.management.columns import in_columns
+from sonar.models import Site
+from sonar.roles import Role
+
+LIST = "list"
+
+
+class Command(BaseCommand):
+    help = (
+        "Give an account a role, and no other: `role USER ROLE`, for a site admin with the sites. "
+        "`role list` shows all accounts. Accounts are made in the admin."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", metavar="USER", help=f"whose role; {LIST} alone shows all")
+        parser.add_argument(
+            "role", metavar="ROLE", nargs="?", choices=list(Role), help=", ".join(Role)
+        )
+        parser.add_argument("sites", metavar="SITE", nargs="*", help="what a site admin is for")
+        parser.add_argument(
+            "--ingest", action="store_true", help="may store results besides (POST transfers/)"
+        )
+
+    def handle(
+        self,
+        *_: Any,  # noqa: ANN401 - Django's signature
+        user: str,
+        role: str | None,
+        sites: list[str],
+        ingest: bool,
+        **__: object,
+    ) -> None:
+        if role is None and user == LIST:
+            self.stdout.write(listed())
+            return
+        account = User.objects.filter(username=user).first()
+        if account is None:
+            raise CommandError(f"There is no user {user!r}: see the admin, or createsuperuser.")
+        if role is None:
+            raise CommandError(f"Say which role {user} gets: {', '.join(Role)}.")
+        try:
+            roles.give(account, Role(role), named(sites))
+        except roles.RoleError as error:
+            raise CommandError(f"{error}: nothing was changed.") from error
+        if ingest:
+            roles.let_ingest(account)
+        also = ", and may store results" if ingest else ""
+        self.stdout.write(f"{user} is {roles.described(account)}{also}.")
+
+
+def named(names: list[str]) -> list[Site]:
+    """Return the sites with these names; raise CommandError that says which are none."""
+    found = {site.name: site for site in Site.objects.filter(name__in=names)}
+    if unknown := [name for name in names if name not in found]:
+        raise CommandError(f"No site is registered with the name {' or '.join(unknown)}.")
+    return list(found.values())
+
+
+def listed() -> str:
+    accounts = User.objects.order_by("username")
+    rows = [row_of(account) for account in accounts]
+    return in_columns([("USER", "ROLE", "SITES", "ALSO"), *rows]) if rows else "No accounts."
+
+
+def row_of(account: User) -> tuple[str, str, str, str]:
+    role = roles.role_of(account)
+    return (
+        account.get_username(),
+        role or "not active",
+        ",".join(names_of(account.administered_sites.all())),
+        ",".join(roles.own_permissions(account)),
+    )
+
+
+def names_of(sites: Iterable[Site]) -> list[str]:
+    return sorted(site.name for site in sites)

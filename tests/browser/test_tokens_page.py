@@ -1,0 +1,110 @@
+"""A person makes, copies and revokes a token, with and without a script, at any width."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from sonar import roles, tokens
+from sonar.models import Site, Token
+from sonar.roles import Role
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.readers import (
+    COPYING,
+    DARK,
+    LAPTOP,
+    NARROW,
+    NARROW_DARK,
+    SCRIPTLESS,
+    SCRIPTLESS_NARROW,
+    Reader,
+)
+from tests.browser.scene import Scene
+from tests.browser.waiting import until
+
+PASSWORD = "correct-horse-battery"
+
+
+@pytest.fixture
+def shifter(scene: Scene) -> User:
+    user = User.objects.create_user("shifter", password=PASSWORD)
+    roles.give(user, Role.SITE_ADMIN, Site.objects.filter(name__in=["RAL", "Glasgow"]))
+    return user
+
+
+def log_in(visit: Visit) -> Page:
+    page = visit.open("/login/?next=/tokens/")
+    page.get_by_label("Name").fill("shifter")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/tokens/")
+    return page
+
+
+def make(page: Page, name: str) -> str:
+    page.get_by_label("What uses it").fill(name)
+    page.get_by_label("read: ").check()
+    page.get_by_label("Days that it lasts").fill("30")
+    page.get_by_role("button", name="Make the token").click()
+    shown = page.locator("#token")
+    expect(shown).to_contain_text("sonar_")
+    return shown.inner_text()
+
+
+def look(page: Page, name: str) -> None:
+    """Save what is seen, if somebody wants to look."""
+    if folder := os.environ.get("SONAR_TEST_PICTURES"):
+        page.screenshot(path=f"{folder}/tokens-{name}.png", full_page=True)
+
+
+def fits(page: Page) -> bool:
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    return bool(page.evaluate(wide))
+
+
+READERS = [LAPTOP, DARK, NARROW, NARROW_DARK, SCRIPTLESS, SCRIPTLESS_NARROW]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=str)
+def test_a_token_is_made_seen_once_and_revoked(visit: Visit, shifter: User, reader: Reader) -> None:
+    tokens.create(shifter, "old-cron", ["operate"], 90)
+    page = log_in(visit)
+    expect(page.locator("main")).to_contain_text("You are: a site admin of Glasgow and RAL.")
+    look(page, f"{reader}-before")
+    text = make(page, "cron-at-ral")
+    look(page, f"{reader}-made")
+    assert fits(page)
+    visit.open("/tokens/")
+    assert text not in page.content()
+    row = page.locator("tr", has_text="cron-at-ral")
+    row.locator("summary").click()
+    look(page, f"{reader}-revoke")
+    row.get_by_role("button", name="Yes, revoke cron-at-ral").click()
+    expect(page.locator("main")).not_to_contain_text("revoke cron-at-ral")
+    assert list(Token.objects.values_list("name", flat=True)) == ["old-cron"]
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_it_is_copied_as_it_is(visit: Visit, shifter: User, reader: Reader) -> None:
+    page = log_in(visit)
+    text = make(page, "cron")
+    page.get_by_role("button", name="Copy the token").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    page.get_by_role("button", name="Copy the command").click()
+    until(page, "navigator.clipboard.readText().then(text => text.startsWith('curl'))")
+    assert text in page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+def test_axe_finds_nothing_on_it(visit: Visit, shifter: User, reader: Reader) -> None:
+    page = log_in(visit)
+    make(page, "cron")
+    page.locator("summary").first.click()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert violations(page) == []

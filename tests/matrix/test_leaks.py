@@ -1,0 +1,231 @@
+"""Nothing that may be read shows what is internal: marked in every field, sought in all answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix import status
+from sonar import results, tokens
+from sonar.models import (
+    Annotation,
+    Downtime,
+    Endpoint,
+    Leftover,
+    Probe,
+    Schedule,
+    SignOfLife,
+    Site,
+    SizeClass,
+    Transfer,
+)
+from sonar.roles import Role
+from tests.accounts import account, logged_in
+from tests.matrix.sent import send
+from tests.matrix.world import HOUR, NOW, World, make
+from tests.rights_samples import SAMPLES
+from tests.test_rights import ROWS
+
+pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+# What each is found by; every one is planted by `marked`.
+MARKS = {
+    "base URL": "base-url-mark",
+    "credential": "credential-mark",
+    "worker of a transfer": "worker-mark-1",
+    "worker of a lost transfer": "worker-mark-2",
+    "worker of a probe": "worker-mark-3",
+    "worker's sign of life": "worker-mark-4",
+    "remote connection": "192.0.2.99",
+    "note on RAL": "note-mark-site",
+    "note on a link of RAL": "note-mark-link",
+    "author of notes": "author-mark",
+    "leftover": "leftover-mark",
+    "name of a token": "token-mark",
+    "e-mail of an account": "mail-mark",
+    "database": "password-mark",
+    "secret key": "secret-key-mark",
+}
+# Of these, what an account may know that is logged in, whatever its role: who wrote a note.
+FOR_ACCOUNTS = {"author of notes"}
+FORMATS = ("", "format=json", "format=csv", "format=ndjson")
+OF_ONE_FORMAT = ("/api/v1/schema/", "/api/v1/docs/")
+
+
+@pytest.fixture
+def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str]:
+    """Plant the marks in a world with one of each kind; return the names that samples need."""
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    status.forget()
+    settings.DATABASE_URL = f"postgresql://sonar:{MARKS['database']}@db/sonar"
+    settings.SECRET_KEY = f"{MARKS['secret key']}-{settings.SECRET_KEY}"
+    made = make()
+    Endpoint.objects.filter(id=made.ral.id).update(
+        base_url=f"https://{MARKS['base URL']}.example.org/data", credential=MARKS["credential"]
+    )
+    names = {"transfer": str(measured(made)), "probe": str(running(made)), **written(made)}
+    lost(made)
+    signs()
+    left(made)
+    return names
+
+
+def measured(made: World) -> object:
+    remote = [f"tcp:{MARKS['remote connection']}:1094"]
+    worker = MARKS["worker of a transfer"]
+    failed = {"error": "503 Service Unavailable", "worker": worker}
+    send(made.ral, made.desy, NOW - HOUR, **failed)
+    send(made.desy, made.ral, NOW - HOUR, **failed)
+    return send(made.ral, made.desy, NOW - HOUR, remote_connections=remote, worker=worker)
+
+
+def running(made: World) -> object:
+    return probe_of(made, MARKS["worker of a probe"], NOW - MINUTE).id
+
+
+def lost(made: World) -> None:
+    """End a test whose worker died as the sweep does, in its words."""
+    dead = probe_of(made, MARKS["worker of a lost transfer"], NOW - HOUR)
+    assert results.lose_probe(dead, NOW)
+    assert Transfer.objects.filter(state="lost").exists()
+
+
+def probe_of(made: World, worker: str, started: object) -> Probe:
+    return Probe.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        size_class=SizeClass.objects.get(name="large"),
+        bytes=2 * 10**9,
+        mover="http-tpc",
+        requested_at=started,
+        sent_at=started,
+        state="running",
+        started_at=started,
+        deadline=NOW + HOUR,
+        worker=worker,
+    )
+
+
+def written(made: World) -> dict[str, str]:
+    """Write notes, of which one is public, a downtime, and a token of their author."""
+    author = account(Role.OPERATOR, name=MARKS["author of notes"])
+    author.email = f"{MARKS['e-mail of an account']}@example.org"
+    author.save()
+    tokens.create(author, MARKS["name of a token"], ["read"], 1)
+    common = {"starts_at": NOW - HOUR, "author": author}
+    shown = Annotation.objects.create(site=made.ral.site, text="public", public=True, **common)
+    Annotation.objects.create(site=made.ral.site, text=MARKS["note on RAL"], **common)
+    ends = {"source": made.ral, "destination": made.desy}
+    Annotation.objects.create(text=MARKS["note on a link of RAL"], **ends, **common)
+    downtime = Downtime.objects.create(
+        endpoint=made.ral, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR, reason="disks"
+    )
+    Schedule.objects.filter(source=made.ral).update(skipped_because="cap", skipped_since=NOW)
+    return {"note": str(shown.id), "downtime": str(downtime.id)}
+
+
+def signs() -> None:
+    host = MARKS["worker's sign of life"]
+    for kind, queues in (("worker", ["transfers", "control"]), ("beat", [])):
+        SignOfLife.objects.create(
+            name=f"{kind}@{host}", kind=kind, seen_at=NOW, every_seconds=10, queues=queues
+        )
+
+
+def left(made: World) -> None:
+    Leftover.objects.create(
+        endpoint=made.ral,
+        path=f"sonar/incoming/{MARKS['leftover']}",
+        mover="http-tpc",
+        since=NOW,
+        next_try=NOW,
+        error=f"no route to {MARKS['leftover']}",
+    )
+
+
+def readers() -> dict[str, tuple[Client, set[str]]]:
+    """Return who reads, and the marks that they may see."""
+    elsewhere = account(Role.SITE_ADMIN, Site.objects.get(name="Glasgow"))
+    _, text = tokens.create(elsewhere, "script", ["read"], 1)
+    by_token = Client(headers={"authorization": f"Token {text}"})
+    return {
+        "anyone": (Client(), set()),
+        "reader": (logged_in(account()), FOR_ACCOUNTS),
+        "admin of another site": (logged_in(elsewhere), FOR_ACCOUNTS),
+        "admin of another site, by token": (by_token, FOR_ACCOUNTS),
+    }
+
+
+def addresses(names: dict[str, str]) -> Iterator[str]:
+    """Give every address that may be read: of each route, in each format; and what says why not."""
+    for row in ROWS:
+        if row.method == "GET" and row.cells["anyone"] in ("yes", "public"):
+            path = row.sample.path.format_map(names)
+            if row.route.startswith("/api/v1/") and row.route not in OF_ONE_FORMAT:
+                yield from (f"{path}{'&' if '?' in path else '?'}{form}" for form in FORMATS)
+            else:
+                yield path
+    lost_one = Transfer.objects.get(state="lost").id
+    yield from (f"/transfers/{lost_one}/", f"/api/v1/transfers/{lost_one}/")
+    yield from ("/links/DESY_DATADISK/RAL_DATADISK/?reverse=1", "/sites/DESY/")
+    for search in MARKS.values():
+        yield from (f"/search/?q={search}", f"/api/v1/transfers/?error={search}")
+    yield "/api/v1/transfers/?state=lost&state=failed&state=done"
+    yield f"/api/v1/probes/{names['transfer']}/"
+    yield f"/transfers/{names['probe']}/"
+
+
+def content_of(response: HttpResponse) -> bytes:
+    body = b"".join(response.streaming_content) if response.streaming else response.content
+    return body + str(dict(response.headers)).encode()
+
+
+def test_no_answer_shows_what_is_internal(marked: dict[str, str]) -> None:
+    found = set()
+    for who, (client, may_see) in readers().items():
+        for path in addresses(marked):
+            body = content_of(client.get(path))
+            asked = path.encode()
+            for name, mark in MARKS.items():
+                # What was asked for is repeated; the answer must not have it besides.
+                if name not in may_see and mark.encode() in body and mark.encode() not in asked:
+                    found.add(f"{who} reads the {name} at {path}")
+    assert found == set()
+
+
+def test_a_search_for_what_is_internal_finds_nothing(marked: dict[str, str]) -> None:
+    """Or it would say, letter by letter, what it does not show."""
+    for mark in MARKS.values():
+        assert Client().get(f"/api/v1/transfers/?error={mark}").json()["transfers"] == []
+        assert "Nothing" in Client().get(f"/search/?q={mark}").content.decode()
+        for plural in ("endpoints", "sites", "annotations"):
+            answer = Client().get(f"/api/v1/{plural}/?search={mark}")
+            assert answer.status_code == 400 or answer.json()[plural] == []
+
+
+def test_who_may_reads_each_mark_somewhere(marked: dict[str, str]) -> None:
+    """Or the marks were not where the search for them looks."""
+    client = logged_in(account(Role.ADMINISTRATOR))
+    plain = [path for path in addresses(marked) if "-mark" not in path]
+    seen = b"".join(content_of(client.get(path)) for path in plain)
+    # Leftovers, tokens, accounts and settings have no route but the admin's and an own page.
+    elsewhere = {"leftover", "name of a token", "e-mail of an account", "database", "secret key"}
+    hidden = {name for name, mark in MARKS.items() if mark.encode() not in seen}
+    assert hidden == elsewhere
+
+
+def test_every_route_that_may_be_read_is_walked(marked: dict[str, str]) -> None:
+    walked = {path.partition("?")[0] for path in addresses(marked)}
+    readable = {
+        (row.route, row.method)
+        for row in ROWS
+        if row.method == "GET" and row.cells["anyone"] != "no"
+    }
+    assert {SAMPLES[one].path.partition("?")[0].format_map(marked) for one in readable} <= walked
+    assert len(readable) > 35

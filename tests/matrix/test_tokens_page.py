@@ -1,0 +1,209 @@
+"""/tokens/: an account's own tokens are made, shown once, listed and revoked there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from sonar import roles, tokens
+from sonar.models import Token
+from sonar.roles import Role
+from tests.matrix.world import World
+from tests.needs import needs
+
+pytestmark = pytest.mark.django_db
+URL = "/tokens/"
+WISH = {"name": "cron", "scopes": ["read"], "days": "7"}
+
+
+@pytest.fixture
+def shifter(client: Client) -> User:
+    user = User.objects.create_user("shifter")
+    client.force_login(user)
+    return user
+
+
+def page(client: Client) -> str:
+    response = client.get(URL)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def make(client: Client, **change: Any) -> Any:
+    return client.post(URL, WISH | change)
+
+
+def text_in(html: str) -> str:
+    found = re.search(r'<pre id="token">(.*?)</pre>', html)
+    assert found, html
+    return found[1]
+
+
+def revoke(client: Client, token: Token) -> Any:
+    return client.post("/tokens/revoke/", {"key": token.token_key})
+
+
+def test_without_an_account_it_leads_to_the_login(client: Client, settings: Settings) -> None:
+    for answer in (client.get(URL), make(client)):
+        assert (answer.status_code, answer["Location"]) == (302, "/login/?next=/tokens/")
+    assert client.post("/tokens/revoke/")["Location"].startswith("/login/")
+    assert 'href="/tokens/"' not in client.get("/login/").content.decode()
+
+
+def test_a_new_token_works_and_is_shown_once(client: Client, shifter: User) -> None:
+    assert "None yet." in page(client)
+    response = make(client)
+    text = text_in(response.content.decode())
+    made = Token.objects.get()
+    assert (made.user, made.name, made.scopes) == (shifter, "cron", ["read"])
+    assert timedelta(days=6.99) < made.expiry - timezone.now() <= timedelta(days=7)
+    headers = {"authorization": f"Token {text}"}
+    assert Client().get("/api/v1/sites/", headers=headers).status_code == 200
+    again = page(client)
+    assert "cron" in again
+    assert made.token_key in again
+    assert text not in again
+    assert text[15:] not in again
+    assert made.digest not in again
+
+
+def test_nothing_keeps_the_answer_that_shows_it(client: Client, shifter: User) -> None:
+    for answer in (make(client), client.get(URL)):
+        said = {part.strip() for part in answer["Cache-Control"].split(",")}
+        assert said == {"no-store", "private"}
+        assert "ETag" not in answer
+        assert "Cookie" in answer["Vary"]
+
+
+def test_the_command_beside_it_works(
+    live_server: LiveServer, real_commits: None, settings: Settings
+) -> None:
+    needs("curl")
+    settings.SONAR_PUBLIC_READ = False
+    client = Client(SERVER_NAME=live_server.url.removeprefix("http://").split(":")[0])
+    client.force_login(User.objects.create_user("shifter"))
+    port = live_server.url.rpartition(":")[2]
+    html = client.post(URL, WISH, SERVER_PORT=port).content.decode()
+    command = re.search(r'<pre id="curl">(.*?)</pre>', html, re.DOTALL)
+    assert command
+    words = shlex.split(unescape(command[1]))
+    said = subprocess.run(
+        [*words, "--fail", "-sS"], check=False, capture_output=True, text=True, timeout=30
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith("name,cloud,tier")
+
+
+def test_only_scopes_that_the_account_can_use_are_offered(client: Client, shifter: User) -> None:
+    assert re.findall(r'name="scopes" value="(\w+)"', page(client)) == ["read"]
+    response = make(client, scopes=["read", "operate"])
+    assert response.status_code == 400
+    assert "operate is not one of the available choices" in response.content.decode()
+    assert not Token.objects.exists()
+    roles.give(shifter, Role.OPERATOR)
+    assert re.findall(r'name="scopes" value="(\w+)"', page(client)) == ["read", "ingest", "operate"]
+    assert make(client, scopes=["ingest", "operate"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "a b"}, "'a b' is not a name for a token: A name is made of letters"),
+        ({"name": ""}, "name: This field is required."),
+        ({"name": "x" * 81}, "name: Ensure this value has at most 80 characters"),
+        ({"name": "a\0b"}, "name: Null characters are not allowed."),
+        ({"scopes": []}, "scopes: This field is required."),
+        ({"days": "0"}, "A token lasts 1 to 3650 days, not 0."),
+        ({"days": "9" * 30}, "A token lasts 1 to 3650 days"),
+        ({"days": "soon"}, "days: Enter a whole number."),
+    ],
+)
+def test_a_bad_wish_is_a_400_that_says_why(
+    client: Client, shifter: User, change: dict[str, Any], said: str
+) -> None:
+    response = make(client, **change)
+    assert response.status_code == 400
+    html = unescape(response.content.decode())
+    assert said in html
+    assert "No token was made." in html
+    assert not Token.objects.exists()
+
+
+def test_a_name_is_taken_once_even_by_two_clicks(client: Client, shifter: User) -> None:
+    make(client)
+    response = make(client)
+    assert response.status_code == 400
+    said = "Shifter has a token 'cron' already: revoke it or choose another name."
+    assert said in unescape(response.content.decode())
+    assert Token.objects.count() == 1
+
+
+def test_an_expired_one_is_marked(client: Client, shifter: User) -> None:
+    make(client)
+    assert "expired</strong>" not in page(client)
+    Token.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    assert "expired</strong>" in page(client)
+
+
+def test_a_revoked_one_is_useless_at_once(client: Client, shifter: User) -> None:
+    text = text_in(make(client).content.decode())
+    response = revoke(client, Token.objects.get())
+    assert (response.status_code, response["Location"]) == (302, "/tokens/")
+    assert not Token.objects.exists()
+    headers = {"authorization": f"Token {text}"}
+    assert Client().get("/api/v1/sites/", headers=headers).status_code == 401
+
+
+def test_others_tokens_are_neither_shown_nor_revoked(client: Client, shifter: User) -> None:
+    foreign, _ = tokens.create(User.objects.create_user("other"), "not-mine", ["read"], 1)
+    roles.give(shifter, Role.OPERATOR)
+    assert "not-mine" not in page(client)
+    assert revoke(client, foreign).status_code == 404
+    assert client.post("/tokens/revoke/", {"key": "\0"}).status_code == 404
+    assert client.post("/tokens/revoke/").status_code == 404
+    assert Token.objects.get() == foreign
+
+
+def test_an_administrator_sees_and_revokes_all(client: Client, shifter: User) -> None:
+    foreign, _ = tokens.create(User.objects.create_user("other"), "foreign", ["read"], 1)
+    roles.give(shifter, Role.ADMINISTRATOR)
+    html = page(client)
+    assert "Tokens of all accounts" in html
+    assert "foreign" in html
+    assert "<td>other</td>" in html
+    assert revoke(client, foreign).status_code == 302
+    assert not Token.objects.exists()
+
+
+@pytest.mark.parametrize("path", [URL, "/tokens/revoke/"])
+def test_a_form_from_elsewhere_does_nothing(shifter: User, path: str) -> None:
+    made, _ = tokens.create(shifter, "old", ["read"], 1)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(shifter)
+    assert client.post(path, WISH | {"key": made.token_key}).status_code == 403
+    assert Token.objects.get() == made
+
+
+def test_a_token_makes_no_tokens(small_world: World, shifter: User) -> None:
+    _, text = tokens.create(shifter, "cron", ["read"], 1)
+    response = Client().post(URL, WISH, headers={"authorization": f"Token {text}"})
+    assert response["Location"].startswith("/login/")
+
+
+def test_it_says_what_the_account_is(client: Client, small_world: World, shifter: User) -> None:
+    assert "You are: <strong>a reader</strong>. You may read." in page(client)
+    sites = [small_world.ral.site, small_world.glasgow.site]
+    roles.give(shifter, Role.SITE_ADMIN, sites)
+    assert "You are: <strong>a site admin of Glasgow and RAL</strong>." in page(client)
+    assert '<a href="/tokens/">Tokens</a>' in client.get("/sites/").content.decode()

@@ -1,0 +1,188 @@
+"""Signs of life: who gives them, when they are silent, and that they hold nobody up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from celery.signals import after_task_publish
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+from sonar import signs, sweeping, tasks
+from sonar.models import SignOfLife
+from sonar.signs import Pulse
+from tests.sonar.world import NOW
+
+KIND = SignOfLife.Kind
+
+
+def sign(name: str = "one", seen_ago: timedelta = timedelta(), **values: object) -> SignOfLife:
+    fields = {"kind": KIND.WORKER, "every_seconds": 10, "seen_at": NOW - seen_ago} | values
+    return SignOfLife.objects.create(name=name, **fields)
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def pulse() -> Iterator[Pulse]:
+    """A pulse that is stopped whatever happens."""
+    made = Pulse()
+    yield made
+    made.stop()
+    if made._thread.is_alive():
+        made._thread.join(5)
+
+
+def seen() -> object:
+    found = SignOfLife.objects.first()
+    return found and found.seen_at
+
+
+def test_a_worker_says_at_once_who_it_is_and_which_queues_it_takes(real_commits, pulse):
+    pulse.start(KIND.WORKER, "transfers@here", 60, {"transfers", "control"})
+    wait_for(SignOfLife.objects.exists)
+    found = SignOfLife.objects.get()
+    assert (found.name, found.kind, found.every_seconds) == ("transfers@here", "worker", 60)
+    assert found.queues == ["control", "transfers"]
+    assert timezone.now() - found.seen_at < timedelta(seconds=5)
+
+
+def test_it_says_so_again_only_as_long_as_something_beats(real_commits, pulse):
+    pulse.start(KIND.WORKER, "transfers@here", 0.05)
+    wait_for(SignOfLife.objects.exists)
+    first = seen()
+    time.sleep(0.4)
+    assert seen() == first  # the main loop hangs: nobody calls beat
+    pulse.beat()
+    wait_for(lambda: seen() != first)
+
+
+def test_who_stops_is_gone_at_once_and_not_missed(real_commits, pulse):
+    pulse.start(KIND.WORKER, "transfers@here", 3600)
+    wait_for(SignOfLife.objects.exists)
+    began = time.monotonic()
+    pulse.stop()
+    assert time.monotonic() - began < 0.1
+    wait_for(lambda: not SignOfLife.objects.exists())
+    wait_for(lambda: not pulse._thread.is_alive())
+
+
+def test_a_database_that_is_away_is_borne_quietly_and_the_next_sign_comes(
+    real_commits, pulse, monkeypatch, caplog
+):
+    away = iter([True, True])
+    write = type(SignOfLife.objects).bulk_create
+
+    def sometimes(self: object, *args: object, **options: object) -> object:
+        if next(away, False):
+            raise OperationalError("server closed the connection\nunexpectedly")
+        return write(self, *args, **options)
+
+    monkeypatch.setattr(type(SignOfLife.objects), "bulk_create", sometimes)
+    caplog.set_level("INFO")
+    pulse.start(KIND.BEAT, "beat@here", 0.05)
+
+    def beaten() -> bool:
+        pulse.beat()
+        return SignOfLife.objects.exists()
+
+    wait_for(beaten)
+    told = [one for one in caplog.records if one.name == "sonar.signs"]
+    assert len(told) == 2
+    assert all(one.levelname == "INFO" and "\n" not in one.getMessage() for one in told)
+
+
+def test_a_second_sign_replaces_the_first(db):
+    for queues in (["transfers"], ["control"]):
+        signs.write(SignOfLife(name="a", kind=KIND.WORKER, every_seconds=10, queues=queues))
+    assert SignOfLife.objects.get().queues == ["control"]
+
+
+def test_a_sign_costs_one_statement(db, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        signs.ended_well("plan", 10)
+
+
+@pytest.mark.parametrize(
+    ("every", "age", "silent"), [(10, 30, False), (10, 31, True), (1, 29, False), (60, 179, False)]
+)
+def test_who_misses_three_signs_is_silent(db, every: int, age: int, silent: bool):
+    one = sign(every_seconds=every, seen_ago=timedelta(seconds=age))
+    assert signs.is_silent(one, NOW) is silent
+
+
+def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(db, monkeypatch):
+    day = timedelta(days=1, seconds=1)
+    sign("old", day)
+    sign("plan", day, kind=KIND.TASK)
+    sign("fresh", timedelta(hours=23))
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    monkeypatch.setattr(sweeping, "sweep", lambda now: [])
+    tasks.sweep()
+    assert set(SignOfLife.objects.values_list("name", flat=True)) == {"plan", "fresh"}
+
+
+def test_a_task_of_the_beat_notes_that_it_ended_well(db):
+    tasks.seal.apply()
+    tasks.task_ended_well(sender=tasks.transfer)  # not of the beat: nobody waits for it
+    found = SignOfLife.objects.get()
+    assert (found.name, found.kind, found.every_seconds) == ("seal", "task", 10)
+
+
+def test_a_task_that_failed_notes_nothing(db, monkeypatch):
+    def fails(*_: object, **__: object) -> None:
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr("sonar.sealing.seal", fails)
+    tasks.seal.apply()
+    assert not SignOfLife.objects.exists()
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What the pulse of this process is told to do."""
+    calls: list[tuple[object, ...]] = []
+    fake = SimpleNamespace(
+        start=lambda *args: calls.append(("start", *args)),
+        beat=lambda: calls.append(("beat",)),
+        stop=lambda: calls.append(("stop",)),
+    )
+    monkeypatch.setattr(tasks, "pulse", fake)
+    return calls
+
+
+def test_a_worker_speaks_for_the_queues_that_it_was_started_for(told):
+    queues = SimpleNamespace(consume_from={"transfers": object()})
+    app = SimpleNamespace(amqp=SimpleNamespace(queues=queues))
+    tasks.worker_lives(sender=SimpleNamespace(hostname="w@here", app=app))
+    tasks.heart_beats()
+    assert told[0][:4] == ("start", KIND.WORKER, "w@here", 10)
+    assert list(told[0][4]) == ["transfers"]
+    assert told[1] == ("beat",)
+
+
+def test_the_beat_lives_as_long_as_it_sends(told):
+    before = len(after_task_publish.receivers)
+    tasks.beat_lives()
+    assert told[0][1] == KIND.BEAT
+    assert len(after_task_publish.receivers) == before + 1
+    after_task_publish.disconnect(tasks.heart_beats)
+
+
+def test_whoever_is_not_the_beat_does_not_beat_by_sending(told):
+    after_task_publish.send("sonar.tasks.plan", body=None, exchange="", routing_key="control")
+    assert told == []
+
+
+def test_no_sign_keeps_a_connection(real_commits):
+    signs.ended_well("plan", 10)
+    assert connection.connection is None or connection.connection.closed
