@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import dj_database_url
+from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
@@ -34,6 +36,34 @@ def envint(name: str, default: int, minimum: int = 1) -> int:
 
 def envlist(name: str, default: str) -> list[str]:
     return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+
+
+SHORTEST_KEY = 50  # characters, as `check --deploy` wants it
+PERIODS = {"s": 1, "min": 60, "h": 3600, "day": 86_400}
+
+
+def envrate(name: str) -> tuple[int, int] | None:
+    """Read a rate like `600/min` as (requests, seconds); None for `off`, which is the default."""
+    text = os.environ.get(name, "").strip() or "off"
+    if text == "off":
+        return None
+    number, _, period = text.partition("/")
+    if not re.fullmatch("[1-9][0-9]{0,8}", number) or period not in PERIODS:
+        raise ImproperlyConfigured(
+            f"{name}={text!r} is not a rate like 600/min (s, min, h, day) or off."
+        )
+    return int(number), PERIODS[period]
+
+
+def envorigins(name: str) -> list[str]:
+    """Read origins as browsers send them: scheme and host, no path."""
+    origins = envlist(name, "")
+    for origin in origins:
+        if not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin):
+            raise ImproperlyConfigured(
+                f"{name}: {origin!r} is not an origin like https://portal.example.org."
+            )
+    return origins
 
 
 def envsecret(name: str, default_file: Path) -> str:
@@ -62,7 +92,8 @@ def running_services() -> dict[str, str]:
     return noted
 
 
-def database(url: str, pool_size: int) -> dict[str, Any]:
+def database(url: str, pool_size: int, statement_seconds: int) -> dict[str, Any]:
+    """Return what Django needs to know of the database; 0 is no pool, and no timeout."""
     try:
         parsed: dict[str, Any] = dict(dj_database_url.parse(url))
     except dj_database_url.ParseError as error:
@@ -71,10 +102,15 @@ def database(url: str, pool_size: int) -> dict[str, Any]:
         ) from error
     if parsed["ENGINE"] != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://...")
+    options = parsed.setdefault("OPTIONS", {})
+    if statement_seconds:
+        # Said as the connection opens: it costs no round trip.
+        asked = f"-c statement_timeout={statement_seconds}s"
+        options["options"] = f"{options.get('options', '')} {asked}".strip()
     if pool_size:
         # After a restart of PostgreSQL the pool must go on trying for longer than a client waits.
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 5, "reconnect_timeout": 10}
-        parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": pool}
+        options["pool"] = pool
     parsed["CONN_HEALTH_CHECKS"] = True
     return parsed
 
@@ -101,9 +137,29 @@ SECRET_KEY = envsecret("SONAR_SECRET_KEY", SONAR_HOME / "secret-key")
 ALLOWED_HOSTS = envlist("SONAR_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = envlist("SONAR_TRUSTED_ORIGINS", "")
 
+# How many proxies stand in front and add to X-Forwarded-For: with 0 it is not believed.
+SONAR_PROXIES = envint("SONAR_PROXIES", 0, minimum=0)
+# Whether people come by https, by a proxy that ends it.
+SONAR_HTTPS = envbool("SONAR_HTTPS", default=False)
+if SONAR_HTTPS and 0 < len(SECRET_KEY) < SHORTEST_KEY:
+    raise ImproperlyConfigured(
+        f"SONAR_SECRET_KEY must have {SHORTEST_KEY} characters or more with SONAR_HTTPS."
+    )
+
+# How long a statement may take: sonar/wsgi.py says it for the web; commands and workers take
+# their time. A stream of results has a time of its own.
+SONAR_STATEMENT_SECONDS = envint("SONAR_STATEMENT_SECONDS", 0, minimum=0)
+SONAR_STREAM_SECONDS = envint("SONAR_STREAM_SECONDS", 3600, minimum=0)
+# Streams of each web process at once, so that slow readers leave threads and connections.
+SONAR_STREAMS = envint("SONAR_STREAMS", 4)
+
 # Processes with many threads (workers, the web) share this many connections; 0 is no pool,
 # which suits commands that run once.
-DATABASES = {"default": database(DATABASE_URL, envint("SONAR_DATABASE_POOL", 0, minimum=0))}
+DATABASES = {
+    "default": database(
+        DATABASE_URL, envint("SONAR_DATABASE_POOL", 0, minimum=0), SONAR_STATEMENT_SECONDS
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
@@ -116,14 +172,21 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "django_tables2",
+    "csp",
+    "corsheaders",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "knox",
     "sonar",
     "matrix",
 ]
 MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
     "matrix.api.compression.QuickGZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -131,6 +194,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "matrix.logins.LimitedLogins",
+    "matrix.errors.ErrorAnswers",
+    "matrix.metrics.CountRequests",
 ]
 ROOT_URLCONF = "sonar.urls"
 WSGI_APPLICATION = "sonar.wsgi.application"
@@ -152,6 +218,40 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
+# Cookies, headers and what browsers may load: docs/security.md.
+SESSION_COOKIE_AGE = 7 * 86_400
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SONAR_HTTPS
+SECURE_HSTS_SECONDS = 365 * 86_400 if SONAR_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SONAR_HTTPS
+# Whether browsers are to bring a domain as https-only is for its owner to say, not for Sonar.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
+# Probes and Prometheus ask from inside, without TLS.
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SONAR_PROXIES else None
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        # Pictures and rows have their heights and colours in style attributes.
+        "style-src": [SELF, UNSAFE_INLINE],
+        "img-src": [SELF, "data:", "blob:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+# Which scripts of other sites may use the API from a browser: with a token, never with cookies.
+CORS_ALLOWED_ORIGINS = envorigins("SONAR_CORS_ORIGINS")
+CORS_URLS_REGEX = r"^/api/"
+CORS_ALLOW_METHODS = ["GET", "HEAD", "OPTIONS", "POST"]
+CORS_ALLOW_HEADERS = ["accept", "authorization", "content-type", "if-none-match"]
+CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "Link"]
+
+# What a form may send; bodies of the API have limits of their own (matrix/api/bodies.py).
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 
@@ -179,14 +279,47 @@ REST_FRAMEWORK: dict[str, Any] = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["matrix.api.access.MayRead"],
+    "DEFAULT_SCHEMA_CLASS": "matrix.api.openapi.operation.Operation",
+    "DEFAULT_THROTTLE_CLASSES": ["matrix.api.throttles.RateLimit"],
+    "NUM_PROXIES": SONAR_PROXIES,
     "EXCEPTION_HANDLER": "matrix.api.errors.as_json",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+# The description of the API: matrix/api/openapi/.
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Sonar",
+    "DESCRIPTION": (
+        "Rates of test transfers between the storage endpoints of a grid, source by destination. "
+        "Reading may need an account here; writing always needs a token or a session with rights. "
+        "Times are ISO 8601 in UTC, rates MB/s (10^6 bytes per second), sizes bytes. Parameters "
+        "and fields that a call does not know are refused."
+    ),
+    "TAGS": [
+        {"name": "results", "description": "what was measured"},
+        {"name": "operation", "description": "what is going on, and tests on demand"},
+        {"name": "registry", "description": "sites, endpoints and what is tested between them"},
+        {"name": "about", "description": "this API"},
+    ],
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SORT_OPERATION_PARAMETERS": False,
+    "POSTPROCESSING_HOOKS": ["matrix.api.openapi.names.named"],
+    # A test makes it and checks more; the check of the deployment needs no database so.
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": None,
 }
 
 # Tokens of scripts (sonar.tokens): Sonar's own table stands in for Knox's, migrations and all.
 KNOX_TOKEN_MODEL = "sonar.Token"  # noqa: S105 - the name of a model
 REST_KNOX = {"TOKEN_PREFIX": "sonar_"}
 MIGRATION_MODULES = {"knox": None}
+
+# How often one may ask the API; sonar/wsgi.py has the web's own defaults.
+SONAR_RATE_ANONYMOUS = envrate("SONAR_RATE_ANONYMOUS")
+SONAR_RATE_ACCOUNT = envrate("SONAR_RATE_ACCOUNT")
 
 # What movers are given: CA certificates to trust, and bearer tokens by credential name.
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
@@ -198,6 +331,8 @@ SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)
 SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
+# How often workers and the beat say that they live (sonar.signs).
+SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
 
 # Results are kept by the month: a month goes when it ended more than this many days ago.
 SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400)

@@ -6,9 +6,17 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
+handler400 = "matrix.errors.bad_request"
+handler500 = "matrix.errors.crashed"
+
+# Django's takes PUT as well, as another way to POST.
+LOGIN = LoginView.as_view(
+    template_name="login.html", http_method_names=["get", "head", "options", "post"]
+)
+
 urlpatterns = [
     path("", include("matrix.urls")),
-    path("login/", LoginView.as_view(template_name="login.html"), name="login"),
+    path("login/", LOGIN, name="login"),
     path("logout/", LogoutView.as_view(next_page="/"), name="logout"),
     path("admin/", admin.site.urls),
 ]

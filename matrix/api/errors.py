@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+import psycopg
+from django.conf import settings
+from django.core.exceptions import (
+    DisallowedHost,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+)
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, JsonResponse
+from django.urls import resolve
+from django.views.decorators.csrf import csrf_exempt
+from psycopg.errors import QueryCanceled
 from rest_framework.exceptions import (
     APIException,
+    AuthenticationFailed,
+    NotAuthenticated,
     ParseError,
+    PermissionDenied,
     UnsupportedMediaType,
     ValidationError,
 )
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from matrix.api.throttles import TooOften, count
 from matrix.forms import BadQueryError
+
+log = logging.getLogger(__name__)
+
+NEEDS_ACCOUNT = "This needs an account: send a token (“Authorization: Token ...”), or log in."
+LOST = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
 class TooLarge(APIException):
@@ -33,6 +55,17 @@ class NotNow(APIException):
         self.wait = wait_seconds  # the framework makes Retry-After of it
 
 
+class LengthRequired(APIException):
+    status_code = 411
+    default_detail = "Send the body with its Content-Length, not in chunks."
+
+
+class Conflict(ValidationError):
+    """The request is well formed, but what is there stands against it; errors by field."""
+
+    status_code = 409
+
+
 class FaultyBody(ValidationError):
     """A 400 with many places, and one sentence that sums them up."""
 
@@ -43,7 +76,7 @@ class FaultyBody(ValidationError):
 
 def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an error as {"detail": ..., "errors": {parameter: [sentence, ...]}}."""
-    error = known(error)
+    error = known(counted(error, context["request"]))
     response = exception_handler(error, context)
     if response is None:
         return None
@@ -54,6 +87,21 @@ def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
+def counted(error: Exception, request: Request | None) -> Exception:
+    """Count what is refused before it is counted; return a TooOften if it was too often.
+
+    So wrong tokens count for the address that they came from, and right ones go on working.
+    """
+    if request is not None and isinstance(
+        error, AuthenticationFailed | NotAuthenticated | PermissionDenied
+    ):
+        try:
+            count(request)
+        except TooOften as more:
+            return more
+    return error
+
+
 def known(error: Exception) -> Exception:
     """Turn what others raise for bad input into errors of the framework."""
     if isinstance(error, BadQueryError):
@@ -61,8 +109,41 @@ def known(error: Exception) -> Exception:
     if isinstance(error, RequestDataTooBig):
         return TooLarge()
     if isinstance(error, SuspiciousOperation):
-        return ParseError("The request cannot be read.")
+        return ParseError(unreadable(error))
     return error
+
+
+def unreadable(error: Exception) -> str:
+    """Say why Django would not read a request."""
+    if isinstance(error, DisallowedHost):
+        return "The host name of this request is none of this Sonar's (SONAR_ALLOWED_HOSTS)."
+    if isinstance(error, TooManyFieldsSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+        return f"There are more than {most:,} parameters or fields."
+    if isinstance(error, RequestDataTooBig):
+        return f"The body is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes."
+    return "The request cannot be read."
+
+
+def database_trouble(error: Exception) -> NotNow | None:
+    """Return what to say of a database that is away or too slow; None for any other error."""
+    if not isinstance(error, LOST):
+        return None
+    # The first line says what; others may show the statement.
+    log.warning("The database: %s", str(error).partition("\n")[0])
+    if isinstance(error, QueryCanceled) or isinstance(error.__cause__, QueryCanceled):
+        seconds = settings.SONAR_STATEMENT_SECONDS
+        return NotNow(
+            f"The database took longer than {seconds} s: ask for a shorter window or fewer links.",
+            30,
+        )
+    return NotNow("The database is away or busy: try again in some seconds.", 5)
+
+
+def need_length(request: Request) -> None:
+    """Raise LengthRequired for a body in chunks, which Django would take for an empty one."""
+    if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+        raise LengthRequired()
 
 
 def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
@@ -70,12 +151,20 @@ def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
         return error.summary
     if errors:
         return " ".join(one for some in errors.values() for one in some)
+    if isinstance(error, NotAuthenticated):
+        return NEEDS_ACCOUNT
     if isinstance(error, UnsupportedMediaType):
         return f"Send JSON with Content-Type: application/json. {error.detail}"
     return str(error.detail) if isinstance(error, APIException) else str(error)
 
 
+@csrf_exempt  # else Django asks for the token of a form before it says that there is nothing
 def not_found(request: HttpRequest) -> JsonResponse:
     """Answer for every path of the API that there is none."""
-    detail = f"There is nothing at {request.path}."
+    hint = ": with a slash at its end there is" if lacks_slash(request.path_info) else ""
+    detail = f"There is nothing at {request.path}{hint}."
     return JsonResponse({"detail": detail, "errors": {}}, status=404)
+
+
+def lacks_slash(path: str) -> bool:
+    return not path.endswith("/") and resolve(f"{path}/").func is not not_found

@@ -134,7 +134,10 @@ def unknown_fields(names: list[str]) -> str:
 
 def shown(value: object) -> str:
     """Write a value for a sentence, cut where it is long."""
-    return cut(repr(value[: SHOWN_CHARACTERS * 2] if isinstance(value, str) else value))
+    try:
+        return cut(repr(value[: SHOWN_CHARACTERS * 2] if isinstance(value, str) else value))
+    except RecursionError:  # lists in lists in lists: JSON may have 1,024 of them
+        return "[[...]]"
 
 
 def cut(text: str) -> str:

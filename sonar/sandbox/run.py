@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -120,6 +121,13 @@ def start_workers(children: Children, place: Path) -> None:
     children.start("beat", *beat, "--schedule", str(place / "beat-schedule"))
 
 
+def share_metrics(directory: Path) -> None:
+    """Let the web processes count requests together, from zero at each start."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
+
+
 def start_web(children: Children, port: int) -> str:
     """Start the web server; give its URL once the matrix is served."""
     url = f"http://127.0.0.1:{port}/"
@@ -168,6 +176,7 @@ def run(console: Console) -> None:
         prepare(children, place, console)
         os.environ.setdefault("SONAR_DATABASE_POOL", DATABASE_POOL)
         stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
+        share_metrics(place / "metrics")
         url = start_web(children, project.PORT)
         start_workers(children, place)
         console.print(f"Sonar is at {url}   (Ctrl-C stops it; logs are in {place / 'log'})")

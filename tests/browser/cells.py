@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page
 
+from tests.browser.waiting import until
+
 AT = """([source, destination]) => {
     const said = JSON.parse(document.getElementById("picture-data").textContent);
     const [row, column] = said.transposed ? [destination, source] : [source, destination];
@@ -22,7 +24,7 @@ LOADED = "performance.getEntriesByName('cells-loaded').length > 0"
 def wait_until_drawn(page: Page) -> Page:
     """Wait for the picture of a matrix and for the numbers that its card shows."""
     for mark in (DRAWN, LOADED):
-        page.wait_for_function(mark, timeout=60_000)
+        until(page, mark, seconds=60)
     return page
 
 

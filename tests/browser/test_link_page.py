@@ -20,6 +20,7 @@ from tests.browser.readers import (
     WALL,
 )
 from tests.browser.scene import Scene
+from tests.browser.waiting import until
 from tests.matrix import sent, world
 from tests.matrix.world import HOUR
 
@@ -127,7 +128,7 @@ def test_dark_mode_recolours_the_pictures_without_a_reload(visit: Visit, scene: 
     paper = "getComputedStyle(document.querySelector('#rates svg.main-svg')).backgroundColor"
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{paper} === 'rgb(20, 24, 29)'")
+    until(page, f"{paper} === 'rgb(20, 24, 29)'")
     line = page.locator("#rates .scatterlayer .js-line").first
     assert "rgb(125, 184, 245)" in line.evaluate("line => getComputedStyle(line).stroke")
 

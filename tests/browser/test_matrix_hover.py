@@ -12,6 +12,7 @@ from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.readers import Reader
 from tests.browser.scene import Scene
+from tests.browser.waiting import until
 
 AT_AXIS = """([name, label]) => {
     const side = matrix[name === "xaxis" ? "columns" : "rows"];
@@ -94,7 +95,7 @@ def test_the_names_stand_before_the_numbers_have_come(visit: Visit, scene: Scene
     held: list[Route] = []
     visit.page.route("**/cells/*", holding(held))
     page = visit.open()
-    page.wait_for_function(DRAWN)
+    until(page, DRAWN)
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     expect(card).to_contain_text("loading the numbers …")
     held[0].continue_()
@@ -104,7 +105,7 @@ def test_the_names_stand_before_the_numbers_have_come(visit: Visit, scene: Scene
 def test_numbers_that_do_not_come_are_said_to_be_elsewhere(visit: Visit, scene: Scene) -> None:
     visit.page.route("**/cells/*", lambda route: route.fulfill(status=500))
     page = visit.open()
-    page.wait_for_function(DRAWN)
+    until(page, DRAWN)
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     expect(card).to_contain_text("did not load: status 500")
     visit.expect_refusal(500)

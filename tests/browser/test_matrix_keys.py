@@ -9,6 +9,7 @@ from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.readers import DARK, LAPTOP
 from tests.browser.scene import Scene
+from tests.browser.waiting import until
 from tests.matrix import world
 
 CURSOR = """() => {
@@ -139,13 +140,13 @@ def test_the_cursor_brings_its_cell_into_a_part_that_is_looked_at(
     for key in ("+", "+", "Control+End"):
         page.keyboard.press(key)
     ranges = "['xaxis', 'yaxis'].map((name) => matrix.plot.layout[name].range.map(Math.round))"
-    page.wait_for_function(f"{ranges}[0][1] === 10 && {ranges}[1][0] === 9")
+    until(page, f"{ranges}[0][1] === 10 && {ranges}[1][0] === 9")
     cursor, cells = page.locator(".cursor").bounding_box(), page.locator("#picture").bounding_box()
     assert cursor is not None
     assert cells is not None
     assert cursor["x"] + cursor["width"] < cells["x"] + cells["width"]
     page.keyboard.press("0")
-    page.wait_for_function(f"{ranges}[0][0] === 0")
+    until(page, f"{ranges}[0][0] === 0")
     assert page.evaluate(ranges)[0][1] >= 9
 
 

@@ -9,6 +9,7 @@ from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.readers import NARROW, NARROW_DARK
 from tests.browser.scene import Scene
+from tests.browser.waiting import until
 from tests.matrix import world
 
 CELL = "['xaxis', 'yaxis'].map((name) => sizeOf(matrix.plot._fullLayout[name]))"
@@ -25,7 +26,7 @@ def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
     box = page.locator("#picture .plot").bounding_box()
     assert box is not None
     assert box["width"] <= 390
-    page.wait_for_function(f"Math.min(...{CELL}) >= 26")
+    until(page, f"Math.min(...{CELL}) >= 26")
     wide = "document.querySelector('#picture svg.main-svg').getBoundingClientRect().width"
     assert page.evaluate(wide) <= 390
     labels = page.locator("#picture .yaxislayer-above text").all_text_contents()
@@ -36,7 +37,7 @@ def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
 def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
     world.make_published()
     page = wait_until_drawn(visit.open())
-    page.wait_for_function(f"!isThinning && Math.min(...{CELL}) >= 26")
+    until(page, f"!isThinning && Math.min(...{CELL}) >= 26")
     page.wait_for_timeout(300)  # a redraw under way would take the drag away
     page.locator("#picture").scroll_into_view_if_needed()
     start = "Math.round(matrix.plot.layout.xaxis.range[0] * 10)"
@@ -48,7 +49,7 @@ def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
     page.mouse.down()
     page.mouse.move(x - 90, y, steps=5)
     page.mouse.up()
-    page.wait_for_function(f"{start} > {before}")
+    until(page, f"{start} > {before}")
     assert page.url.endswith("/")
 
 

@@ -14,6 +14,7 @@ from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.readers import COPYING, DARK, LAPTOP
 from tests.browser.scene import Scene
+from tests.browser.waiting import until
 from tests.matrix import world
 
 pytestmark = pytest.mark.usefixtures("real_time")
@@ -89,7 +90,7 @@ def test_dark_mode_recolours_page_and_picture_without_a_reload(
     drawn = "getComputedStyle(document.querySelector('#picture svg.main-svg')).backgroundColor"
     assert page.evaluate(paper) == page.evaluate(drawn) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{drawn} === 'rgb(20, 24, 29)'")
+    until(page, f"{drawn} === 'rgb(20, 24, 29)'")
     assert page.evaluate(paper) == "rgb(20, 24, 29)"
 
 
@@ -158,11 +159,11 @@ def test_only_failing_is_one_click_and_colours_can_be_chosen(
     page = visit.go()
     page.locator("#legend").get_by_role("link", name="failed").click()
     page.wait_for_url("**/?only=failed")
-    page.wait_for_function(f"{PLOT}._fullLayout.yaxis.tickvals.length === 1")
+    until(page, f"{PLOT}._fullLayout.yaxis.tickvals.length === 1")
     page.get_by_text("more filters").click()
     page.get_by_label("palette").select_option("viridis")
     page.wait_for_url("**/?only=failed&palette=viridis")
-    page.wait_for_function(f"{PLOT}.layout.coloraxis.colorscale[0][1] === '#440154'")
+    until(page, f"{PLOT}.layout.coloraxis.colorscale[0][1] === '#440154'")
 
 
 def test_a_transposed_matrix_has_its_destinations_as_rows(
@@ -171,7 +172,7 @@ def test_a_transposed_matrix_has_its_destinations_as_rows(
     page = visit.go()
     page.get_by_role("link", name="transpose").click()
     page.wait_for_url("**/?transpose=1")
-    page.wait_for_function(f"{PLOT}.layout.yaxis.title.text.startsWith('to ')")
+    until(page, f"{PLOT}.layout.yaxis.title.text.startsWith('to ')")
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     expect(card).to_contain_text("from RAL_DATADISK")
     expect(card).to_contain_text("12.0 ± 2.83 MB/s")
@@ -202,7 +203,7 @@ def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_op
     page = visit.go()
     before = page.evaluate(ZOOM)
     drag(page, (0.3, 0.3), (0.9, 0.9))
-    page.wait_for_function(f"JSON.stringify({ZOOM}) !== '{str(before).replace(' ', '')}'")
+    until(page, f"JSON.stringify({ZOOM}) !== '{str(before).replace(' ', '')}'")
     zoomed = page.evaluate(ZOOM)
     page.get_by_text("Matrix as a table").click()
     page.get_by_label("statistic").focus()
@@ -316,7 +317,7 @@ def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: N
     shown = f"{PLOT}.layout.xaxis.ticktext.length"
     assert page.evaluate(shown) < 70
     page.evaluate(f"Plotly.relayout({PLOT}, {{'xaxis.range': [-0.5, 9.5]}})")
-    page.wait_for_function(f"{shown} === 70")
+    until(page, f"{shown} === 70")
     page.get_by_role("button", name="whole matrix").click()
-    page.wait_for_function(f"{shown} < 70")
+    until(page, f"{shown} < 70")
     expect(page.get_by_role("button", name="whole matrix")).to_be_disabled()

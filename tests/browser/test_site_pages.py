@@ -19,6 +19,7 @@ from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
 from tests.browser.scene import MARKUP, Scene
+from tests.browser.waiting import until
 from tests.matrix import world
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
@@ -99,9 +100,10 @@ def look(page: Page, name: str) -> None:
 
 
 def drawn(page: Page) -> Page:
-    page.wait_for_function(
+    until(
+        page,
         "(plots => plots.length === 2 && plots.every(plot => plot.querySelector('.point')))"
-        "([...document.querySelectorAll('.picture .plot')])"
+        "([...document.querySelectorAll('.picture .plot')])",
     )
     return page
 
@@ -197,9 +199,7 @@ def test_a_refresh_brings_new_results_and_keeps_what_is_open(visit: Visit, scene
     page.evaluate("refresh()")
     expect(page.locator("section[aria-labelledby=as-source] table")).to_contain_text("4.19")
     expect(page.locator("#partners tbody tr").first).to_be_visible()
-    page.wait_for_function(
-        "document.querySelector('#bars-source .plot').data.some(one => one.x?.[0] > 4)"
-    )
+    until(page, "document.querySelector('#bars-source .plot').data.some(one => one.x?.[0] > 4)")
 
 
 def test_dark_mode_recolours_the_bars(visit: Visit, scene: Scene) -> None:
@@ -207,7 +207,7 @@ def test_dark_mode_recolours_the_bars(visit: Visit, scene: Scene) -> None:
     colour = "document.querySelector('#bars-source .plot').data[0].marker.color"
     light = page.evaluate(colour)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{colour} !== '{light}'")
+    until(page, f"{colour} !== '{light}'")
 
 
 def test_a_png_of_the_row_is_saved(visit: Visit, scene: Scene) -> None:

@@ -1,0 +1,50 @@
+"""Bodies that calls send: JSON, of a size, with nothing in it that JSON does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+import orjson
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from matrix.api.errors import TooLarge
+
+
+class JsonBody(BaseParser):
+    """Reads JSON; orjson takes no NaN and no text that is not UTF-8."""
+
+    media_type = "application/json"
+    most_bytes = 100_000
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - the framework's signature knows mappings only
+        body = stream.read(self.most_bytes + 1)
+        if len(body) > self.most_bytes:
+            raise TooLarge(f"The body is larger than {self.most_bytes:,} bytes.")
+        try:
+            return self.checked(orjson.loads(body))
+        except orjson.JSONDecodeError as error:
+            raise ParseError(f"The body is not JSON: {error}.") from error
+
+    def checked(self, sent: object) -> Any:  # noqa: ANN401 - what it is, the subclass says
+        """Return what was sent; raise ParseError if it is of another kind than expected."""
+        if not isinstance(sent, dict):
+            raise ParseError("The body is not a JSON object: send {...} with the fields by name.")
+        return sent
+
+
+class JsonList(JsonBody):
+    """Reads a list of results."""
+
+    most_bytes = 8_000_000
+
+    def checked(self, sent: object) -> list[Any]:
+        if not isinstance(sent, list):
+            raise ParseError("The body is not a list: send a JSON list of results.")
+        return sent

@@ -1,0 +1,154 @@
+"""How often one may ask: requests are counted in Redis, over all web processes.
+
+Each account by its session, each token, and each address of those without either has a number
+of requests in a period (SONAR_RATE_ACCOUNT, SONAR_RATE_ANONYMOUS). While Redis is away nothing
+is counted and everybody may read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+if TYPE_CHECKING:  # the framework imports this module while it is making APIView
+    from rest_framework.views import APIView
+
+log = logging.getLogger(__name__)
+
+# Nobody waits long for a count. Asked twice, as a restart of Redis leaves dead connections behind.
+PATIENCE: dict[str, Any] = {
+    "socket_timeout": 0.25,
+    "socket_connect_timeout": 0.25,
+    "retry": Retry(NoBackoff(), 1),
+}
+# A Redis that did not answer is left alone for as long: each try could wait for its timeout.
+PAUSE_SECONDS = 5
+WORDS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
+
+
+class Rate(NamedTuple):
+    most: int
+    seconds: int
+
+    def __str__(self) -> str:
+        requests = "request" if self.most == 1 else "requests"
+        return f"{self.most:,} {requests} a {WORDS.get(self.seconds, f'{self.seconds} s')}"
+
+
+class TooOften(APIException):
+    """Somebody asked too often; the framework makes Retry-After of ``wait``."""
+
+    status_code = 429
+
+    def __init__(self, sentence: str, wait_seconds: int) -> None:
+        super().__init__(sentence)
+        self.wait = wait_seconds
+
+
+class Counts:
+    """Numbers by name, in periods of a fixed length that all processes share."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = Redis.from_url(url, **PATIENCE)
+        self._paused_until = 0.0
+
+    def add(self, name: str, seconds: int) -> int:
+        """Count one more; return how many there were in this period, 0 while Redis is away.
+
+        One round trip, 0.2 ms.
+        """
+        key = self._key(name, seconds)
+        both = self._redis.pipeline(transaction=False)
+        both.set(key, 0, ex=seconds, nx=True)
+        both.incr(key)
+        return self._answer(lambda: both.execute()[1])
+
+    def get(self, name: str, seconds: int) -> int:
+        """Return how many there were in this period, 0 while Redis is away."""
+        return self._answer(lambda: self._redis.get(self._key(name, seconds)))
+
+    def _answer(self, ask: Callable[[], Any]) -> int:
+        if time.monotonic() < self._paused_until:
+            return 0
+        try:
+            return int(ask() or 0)
+        except RedisError as error:
+            self._paused_until = time.monotonic() + PAUSE_SECONDS
+            log.warning("Redis is away, requests are not limited: %s", type(error).__name__)
+            return 0
+
+    def _key(self, name: str, seconds: int) -> str:
+        # Names hold what people sent, of any length: their hash is always a key.
+        short = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32]
+        return f"sonar:{short}:{seconds}:{int(time.time() // seconds)}"
+
+
+counts = Counts(settings.REDIS_URL)
+
+
+def left(seconds: int) -> int:
+    """Return how many seconds the present period still lasts, 1 at least."""
+    return max(1, math.ceil(seconds - time.time() % seconds))
+
+
+def address(request: Request | HttpRequest) -> str:
+    """Return where a request came from; of an IPv6 address its network, as hosts have many."""
+    given = BaseThrottle().get_ident(request)  # type: ignore[arg-type]  # a plain one will do
+    try:
+        found = ip_address(given)
+    except ValueError:
+        return given
+    if isinstance(found, IPv6Address) and not found.ipv4_mapped:
+        return str(ip_network((found, 64), strict=False))
+    return str(getattr(found, "ipv4_mapped", None) or found)
+
+
+class RateLimit(BaseThrottle):
+    """Raises TooOften for one request too many, by token, account or address."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        count(request)
+        return True
+
+
+def count(request: Request) -> None:
+    """Count a request once; raise TooOften if there were more than its sender may make."""
+    if getattr(request, "is_counted", False):
+        return
+    request.is_counted = True  # type: ignore[attr-defined]
+    given = (
+        settings.SONAR_RATE_ACCOUNT
+        if request.user.is_authenticated
+        else settings.SONAR_RATE_ANONYMOUS
+    )
+    if not given:
+        return
+    rate = Rate(*given)
+    whom, name = sender(request)
+    if counts.add(f"api:{name}", rate.seconds) > rate.most:
+        wait = left(rate.seconds)
+        raise TooOften(f"{whom} may make {rate}: wait {wait} s.", wait)
+
+
+def sender(request: Request) -> tuple[str, str]:
+    """Return who sends, for people and as a key."""
+    if request.auth is not None:
+        return "A token", f"token:{request.auth.pk}"
+    if request.user.is_authenticated:
+        return "An account", f"account:{request.user.pk}"
+    return "An address without a token", f"address:{address(request)}"

@@ -1,0 +1,88 @@
+"""Errors of whole requests: in JSON below /api/, else as a page.
+
+What a view of the API raises, matrix/api/errors.py answers. These are for what comes before or
+after it: a host name that is not ours, a database that is away, a crash.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
+from django.views.defaults import server_error
+
+from matrix.api.errors import NotNow, database_trouble, not_found, unreadable
+from matrix.api.throttles import TooOften
+
+log = logging.getLogger(__name__)
+
+
+class ErrorAnswers(MiddlewareMixin):
+    """Answers what views raise where Django would only know a 500."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if "\0" not in request.path_info:
+            return None
+        # PostgreSQL has no text with a null character: nothing can be called so.
+        if is_api(request):
+            return not_found(request)
+        raise Http404
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if trouble := database_trouble(error):
+            return unavailable(request, trouble)
+        if settings.DEBUG and is_api(request):  # Django would answer with a page of its own
+            log.error("A crash at %a", request.path, exc_info=error)
+            return broken()
+        return None
+
+
+def is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/api/")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that Django would not read (handler400)."""
+    sentence = unreadable(exception)
+    status = 413 if isinstance(exception, RequestDataTooBig) else 400
+    if is_api(request):
+        return JsonResponse({"detail": sentence, "errors": {}}, status=status)
+    return render(request, "400.html", {"errors": {"": [sentence]}}, status=status)
+
+
+def crashed(request: HttpRequest) -> HttpResponseBase:
+    """Answer for an error that nobody foresaw (handler500); Django has logged it."""
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and (trouble := database_trouble(error)):
+        return unavailable(request, trouble)
+    return broken() if is_api(request) else server_error(request)
+
+
+def broken() -> JsonResponse:
+    detail = "Something broke in Sonar: the error is in its log."
+    return JsonResponse({"detail": detail, "errors": {}}, status=500)
+
+
+def unavailable(request: HttpRequest, trouble: NotNow) -> HttpResponse:
+    """Say that it can be asked again; the page needs no database."""
+    return refusal(request, trouble, "503.html")
+
+
+def refusal(request: HttpRequest, error: NotNow | TooOften, template: str) -> HttpResponse:
+    """Answer that this can be asked again after some seconds."""
+    answer: HttpResponse
+    if is_api(request):
+        answer = JsonResponse({"detail": str(error.detail), "errors": {}})
+    else:
+        answer = HttpResponse(render_to_string(template, {"sentence": error.detail}))
+    answer.status_code = error.status_code
+    answer["Retry-After"] = str(error.wait)
+    answer["Cache-Control"] = "no-store"
+    return answer

@@ -1,0 +1,28 @@
+"""Waiting for what a script of the page does."""
+
+from __future__ import annotations
+
+import time
+
+from playwright.sync_api import Error, Page
+
+
+def until(page: Page, expression: str, seconds: float = 30) -> None:
+    """Wait until an expression is true in the page.
+
+    Playwright's wait_for_function has the page itself evaluate a text again and again, which its
+    Content-Security-Policy forbids.
+    """
+    deadline = time.monotonic() + seconds
+    while not is_so(page, expression):
+        assert time.monotonic() < deadline, f"still not so after {seconds} s: {expression}"
+        page.wait_for_timeout(20)
+
+
+def is_so(page: Page, expression: str) -> bool:
+    try:
+        return bool(page.evaluate(expression))
+    except Error as error:
+        if "context was destroyed" in error.message:  # another page is coming
+            return False
+        raise

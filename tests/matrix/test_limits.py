@@ -1,0 +1,291 @@
+"""How often one may ask, and guess: counted in a real Redis."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+from redis import Redis
+
+from matrix import logins
+from matrix.api import throttles
+from sonar import settings as project
+from sonar import tokens
+
+CALL = "/api/v1/matrix/"
+DAY = 86_400
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> None:
+    """Let no test find what another one counted."""
+    forget()
+
+
+def forget() -> None:
+    Redis.from_url(os.environ["REDIS_URL"]).flushdb()
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    return User.objects.create_user("bob", password="right")
+
+
+def token(user: User, name: str = "script") -> dict[str, str]:
+    return {"authorization": f"Token {tokens.create(user, name, ['read'], 1)[1]}"}
+
+
+def statuses(times: int, ask: Callable[[], Any]) -> list[int]:
+    return [ask().status_code for _ in range(times)]
+
+
+# How often
+
+
+@pytest.mark.django_db
+def test_one_request_too_many_is_a_429_that_says_when_to_ask_again(
+    client: Client, settings: Settings
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (2, DAY)
+    assert statuses(2, lambda: client.get(CALL)) == [200, 200]
+    refused = client.get(CALL)
+    wait = int(refused["Retry-After"])
+    assert refused.status_code == 429
+    assert 1 <= wait <= DAY
+    assert refused.json() == {
+        "detail": f"An address without a token may make 2 requests a day: wait {wait} s.",
+        "errors": {},
+    }
+    assert client.get(CALL, REMOTE_ADDR="198.51.100.7").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_new_period_begins_at_nothing(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (1, 60)
+    now = 1_000_000_000.0
+    monkeypatch.setattr(throttles.time, "time", lambda: now)
+    assert statuses(2, lambda: client.get(CALL)) == [200, 429]
+    assert client.get(CALL)["Retry-After"] == str(60 - int(now) % 60)
+    now += 60 - now % 60
+    assert statuses(2, lambda: client.get(CALL)) == [200, 429]
+
+
+def test_tokens_and_accounts_are_counted_by_themselves(bob: User, settings: Settings) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (1, DAY)
+    settings.SONAR_RATE_ACCOUNT = (2, DAY)
+    session = Client()
+    session.force_login(bob)
+    one, two = token(bob, "one"), token(bob, "two")
+    assert statuses(2, lambda: Client().get(CALL)) == [200, 429]
+    assert statuses(3, lambda: Client().get(CALL, headers=one)) == [200, 200, 429]
+    assert statuses(3, lambda: Client().get(CALL, headers=two)) == [200, 200, 429]
+    assert statuses(3, lambda: session.get(CALL)) == [200, 200, 429]
+    said = [Client().get(CALL, headers=one), session.get(CALL)]
+    assert [one.json()["detail"].partition(":")[0] for one in said] == [
+        "A token may make 2 requests a day",
+        "An account may make 2 requests a day",
+    ]
+
+
+@pytest.mark.django_db
+def test_wrong_tokens_count_for_their_address_and_right_ones_go_on(
+    bob: User, settings: Settings
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (3, DAY)
+    guess = {"authorization": "Token sonar_" + "0" * 64}
+    garbled = {"authorization": "Token x"}
+    ask = Client()
+    assert statuses(2, lambda: ask.get(CALL, headers=guess)) == [401, 401]
+    assert statuses(2, lambda: ask.get(CALL, headers=garbled)) == [401, 429]
+    assert ask.post("/api/v1/transfers/", "[]", content_type="application/json").status_code == 429
+    assert ask.get(CALL, headers=token(bob)).status_code == 200
+
+
+def test_a_nest_of_a_thousand_lists_is_a_400(admin_client: Client) -> None:
+    nest = "[" * 1_000 + "]" * 1_000
+    for path, body in (
+        ("/api/v1/transfers/", f'[{{"id": {nest}}}]'),
+        ("/api/v1/sites/", f'{{"name": {nest}, "tier": 2}}'),
+        ("/api/v1/probes/", f'{{"source": {nest}, "destination": "B", "sizes": {nest}}}'),
+    ):
+        assert admin_client.post(path, body, content_type="application/json").status_code == 400
+
+
+def test_what_is_refused_counts_once(bob: User, settings: Settings) -> None:
+    settings.SONAR_RATE_ACCOUNT = (3, DAY)
+    ask = Client()
+    ask.force_login(bob)
+    for _ in range(3):  # refused by the permission, and by the view itself
+        assert (
+            ask.post(
+                "/api/v1/sites/", '{"name": "X", "tier": 2}', content_type="application/json"
+            ).status_code
+            == 403
+        )
+    assert ask.post("/api/v1/transfers/", "[]", content_type="application/json").status_code == 429
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "seen"),
+    [
+        (0, "198.51.100.{n}", "127.0.0.1"),
+        (1, "198.51.100.{n}, 203.0.113.5", "203.0.113.5"),
+        (2, "198.51.100.{n}, 203.0.113.5, 203.0.113.6", "203.0.113.5"),
+    ],
+)
+def test_a_forged_address_changes_nothing(
+    client: Client, settings: Settings, proxies: int, forwarded: str, seen: str
+) -> None:
+    settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"NUM_PROXIES": proxies}
+    settings.SONAR_RATE_ANONYMOUS = (3, DAY)
+    asked = [client.get(CALL, headers={"x-forwarded-for": forwarded.format(n=n)}) for n in range(4)]
+    assert [one.status_code for one in asked] == [200, 200, 200, 429]
+    assert throttles.counts.get(f"api:address:{seen}", DAY) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "known_as"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("unix:" + "x" * 300, "unix:" + "x" * 300),
+        ("", ""),
+    ],
+)
+def test_an_address_is_a_network_for_ipv6(
+    rf: Any, settings: Settings, given: str, known_as: str
+) -> None:
+    assert throttles.address(rf.get("/", REMOTE_ADDR=given)) == known_as
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "unix:///nowhere/redis.sock"])
+def test_without_redis_reading_goes_on(
+    client: Client,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    url: str,
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (1, DAY)
+    monkeypatch.setattr(throttles, "counts", throttles.Counts(url))
+    assert statuses(5, lambda: client.get(CALL)) == [200] * 5
+    assert client.post("/login/", {"username": "a", "password": "b"}).status_code == 200
+    assert caplog.text.count("Redis is away, requests are not limited") == 1
+
+
+@pytest.mark.django_db
+def test_a_redis_that_never_answers_costs_half_a_second_once(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (1, DAY)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr(throttles, "counts", throttles.Counts(url))
+        begun = time.monotonic()
+        assert statuses(5, lambda: client.get(CALL)) == [200] * 5
+        assert time.monotonic() - begun < 1.5
+
+
+# Passwords
+
+
+def log_in(password: str, name: str = "bob", **where: str) -> Any:
+    return Client().post("/login/", {"username": name, "password": password}, **where)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
+def test_wrong_passwords_from_one_address_come_to_an_end(bob: User, page: str) -> None:
+    sent = {"username": "bob", "password": "wrong"}
+    assert statuses(10, lambda: Client().post(page, sent)) == [200] * 10
+    refused = Client().post(page, sent | {"password": "right"})
+    assert refused.status_code == 429
+    assert 1 <= int(refused["Retry-After"]) <= 300
+    assert "Too many wrong passwords were sent" in refused.content.decode()
+    assert log_in("right", REMOTE_ADDR="198.51.100.7").status_code == 302
+    assert Client().get(page).status_code == 200
+
+
+def test_wrong_passwords_for_one_account_come_to_an_end(
+    bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, 300))
+    for last in range(3):
+        assert log_in("wrong", REMOTE_ADDR=f"198.51.100.{last}").status_code == 200
+    assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
+    User.objects.create_user("eve", password="right")
+    assert log_in("right", "eve", REMOTE_ADDR="198.51.100.9").status_code == 302
+
+
+def test_names_of_accounts_can_be_anything(bob: User) -> None:
+    for name in ("\0", "ä" * 300, "a b\n", ""):
+        assert log_in("wrong", name).status_code == 200
+
+
+# Settings
+
+SHOW = (
+    "from django.conf import settings as s;"
+    "print(s.SONAR_STATEMENT_SECONDS, s.SONAR_RATE_ANONYMOUS, s.SONAR_RATE_ACCOUNT)"
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "given", "limits"),
+    [
+        ("import sonar.wsgi;", {}, "30 (300, 60) (1200, 60)"),
+        ("", {}, "0 None None"),
+        (
+            "import sonar.wsgi;",
+            {"SONAR_STATEMENT_SECONDS": "0", "SONAR_RATE_ANONYMOUS": "off"},
+            "0 None (1200, 60)",
+        ),
+    ],
+    ids=["web", "command", "web that is told"],
+)
+def test_the_web_has_limits_and_commands_have_none(
+    first: str, given: dict[str, str], limits: str
+) -> None:
+    variables = os.environ | {"DJANGO_SETTINGS_MODULE": "sonar.settings"} | given
+    command = [sys.executable, "-c", first + SHOW]
+    shown = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == limits
+
+
+@pytest.mark.parametrize(
+    "wrong", ["600", "600/fortnight", "0/min", "-1/min", "1e3/min", "/min", "²/s"]
+)
+def test_a_rate_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    monkeypatch.setenv("SONAR_RATE_ANONYMOUS", wrong)
+    with pytest.raises(project.ImproperlyConfigured, match=r"SONAR_RATE_ANONYMOUS.*600/min"):
+        project.envrate("SONAR_RATE_ANONYMOUS")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("off", None), ("", None), ("5/s", (5, 1)), ("600/min", (600, 60)), ("1/day", (1, DAY))],
+)
+def test_rates_are_read(monkeypatch: pytest.MonkeyPatch, text: str, rate: object) -> None:
+    monkeypatch.setenv("SONAR_RATE_ACCOUNT", text)
+    assert project.envrate("SONAR_RATE_ACCOUNT") == rate
+
+
+def test_the_timeout_is_said_as_the_connection_opens() -> None:
+    url = "postgresql://h/n?options=-c%20work_mem%3D8MB"
+    assert project.database(url, 0, 30)["OPTIONS"] == {
+        "options": "-c work_mem=8MB -c statement_timeout=30s"
+    }
+    assert "options" not in project.database("postgresql://h/n", 4, 0)["OPTIONS"]

@@ -1,0 +1,262 @@
+"""What browsers are told, whom the API answers, and that production passes Django's check."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from sonar import settings as project
+from sonar import tokens
+from sonar.sandbox import home
+from tests.matrix import world
+
+PROJECT = Path(__file__).resolve().parent.parent
+CALL = "/api/v1/matrix/"
+PORTAL = "https://portal.example.org"
+PAGES = ["/", "/table/", "/sites/", "/login/", CALL, "/api/v1/nothing/", "/nothing/", "/?size=x"]
+POLICY = {
+    "default-src 'self'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+# As docs/security.md and docker-compose.yml describe it.
+PRODUCTION = {
+    "SONAR_HTTPS": "true",
+    "SONAR_PROXIES": "1",
+    "SONAR_ALLOWED_HOSTS": "sonar.example.org,localhost",
+    "SONAR_SECRET_KEY": secrets.token_urlsafe(50),
+    "SONAR_CORS_ORIGINS": PORTAL,
+    "SONAR_DATABASE_POOL": "8",
+}
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run manage.py as production would, with nothing of this test's own settings."""
+    kept = {name: os.environ[name] for name in ("PATH", "DATABASE_URL", "REDIS_URL")}
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command, cwd=PROJECT, env=kept | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_production_settings_pass_the_check_of_django(tmp_path: Path) -> None:
+    checked = run(
+        "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION, SONAR_HOME=str(tmp_path)
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert "no issues (1 silenced)" in checked.stdout
+
+
+def test_the_one_silenced_check_is_the_one_that_is_explained() -> None:
+    assert project.SILENCED_SYSTEM_CHECKS == ["security.W021"]
+    assert "W021" in (PROJECT / "docs" / "security.md").read_text()
+
+
+def test_a_short_key_stops_the_start_where_there_is_https(tmp_path: Path) -> None:
+    stopped = run("check", SONAR_HTTPS="true", SONAR_SECRET_KEY="short", SONAR_HOME=str(tmp_path))
+    assert stopped.returncode != 0
+    assert "SONAR_SECRET_KEY must have 50 characters or more" in stopped.stderr
+
+
+def test_the_key_that_a_first_start_makes_is_long_enough(tmp_path: Path) -> None:
+    home.make(tmp_path)
+    key = tmp_path / "secret-key"
+    assert len(key.read_text().strip()) >= project.SHORTEST_KEY
+    assert key.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_every_answer_tells_browsers_what_they_may_do(client: Client, path: str) -> None:
+    response = client.get(path)
+    assert {name: response[name] for name in HEADERS} == HEADERS
+    policy = response["Content-Security-Policy"].split("; ")
+    assert set(policy) == POLICY
+
+
+def test_no_page_has_a_script_or_a_handler_inline() -> None:
+    """The policy would not run it; JSON in a page is data, no script."""
+    for path in [*PROJECT.glob("templates/**/*.html"), *PROJECT.glob("matrix/**/*.py")]:
+        text = path.read_text()
+        inline = re.findall(r"<script(?![^>]*\b(?:src=|type=.application/json))[^>]*>", text)
+        assert (path.name, inline) == (path.name, [])
+        assert not re.search(r"\son(?:click|change|submit|load|input)=|javascript:|hx-on", text), (
+            path
+        )
+
+
+@pytest.mark.parametrize(
+    "path", [CALL, "/api/v1/links/", "/api/v1/transfers/", "/api/v1/sites/", "/api/v1/series/"]
+)
+def test_csv_is_a_file_and_nothing_else(
+    client: Client, small_world: world.World, path: str
+) -> None:
+    asked = {"format": "csv"}
+    if "series" in path:
+        asked |= {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
+    response = client.get(path, asked)
+    assert response["Content-Type"].startswith("text/csv")
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert re.fullmatch(
+        r'(attachment|inline); filename="[\w.-]+\.csv"', response["Content-Disposition"]
+    )
+
+
+@pytest.fixture
+def small_world(db: None) -> world.World:
+    return world.make()
+
+
+# Cookies
+
+
+def test_the_cookie_of_a_session_is_for_the_server_alone(db: None, settings: Settings) -> None:
+    User.objects.create_user("bob", password="right")
+    client = Client()
+    client.post("/login/", {"username": "bob", "password": "right"})
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 604_800)
+    assert client.cookies["csrftoken"]["samesite"] == "Lax"
+
+
+def test_a_form_of_another_site_is_refused_in_words(db: None) -> None:
+    client = Client(enforce_csrf_checks=True)
+    refused = client.post("/login/", {"username": "bob", "password": "right"})
+    assert refused.status_code == 403
+    assert "Load the page again" in refused.content.decode()
+
+
+# https
+
+
+@pytest.fixture
+def https(settings: Settings) -> None:
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_HSTS_SECONDS = 31_536_000
+    settings.SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+
+
+@pytest.mark.django_db
+def test_http_leads_to_https_but_not_for_those_inside(https: None, client: Client) -> None:
+    assert client.get("/table/?size=large")["Location"] == "https://testserver/table/?size=large"
+    assert client.get(CALL).status_code == 301
+    for inside in ("/healthz", "/readyz", "/metrics"):
+        assert client.get(inside).status_code != 301
+
+
+@pytest.mark.django_db
+def test_https_stays_https(https: None, client: Client) -> None:
+    response = client.get("/login/", secure=True)
+    assert response["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
+    assert response.cookies["csrftoken"]["secure"]
+
+
+@pytest.mark.django_db
+def test_a_proxy_says_how_people_came(https: None, client: Client, settings: Settings) -> None:
+    came = {"x-forwarded-proto": "https"}
+    assert client.get("/login/", headers=came).status_code == 301
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert "Strict-Transport-Security" in client.get("/login/", headers=came)
+    assert client.get("/login/", headers={"x-forwarded-proto": "http"}).status_code == 301
+
+
+@pytest.mark.parametrize(
+    ("proxies", "believed"), [("0", "None 0"), ("1", "('HTTP_X_FORWARDED_PROTO', 'https') 1")]
+)
+def test_a_proxy_is_believed_only_if_there_is_one(proxies: str, believed: str) -> None:
+    asked = (
+        "from django.conf import settings as s;"
+        "print(s.SECURE_PROXY_SSL_HEADER, s.REST_FRAMEWORK['NUM_PROXIES'])"
+    )
+    shown = run("shell", "-v", "0", "-c", asked, **PRODUCTION | {"SONAR_PROXIES": proxies})
+    assert shown.stdout.strip() == believed, shown.stderr
+
+
+# Scripts of other sites
+
+
+@pytest.fixture
+def portal(settings: Settings) -> dict[str, str]:
+    settings.CORS_ALLOWED_ORIGINS = [PORTAL]
+    return {"origin": PORTAL}
+
+
+@pytest.mark.django_db
+def test_a_portal_may_read_and_push_with_a_token(client: Client, portal: dict[str, str]) -> None:
+    response = client.get(CALL, headers=portal)
+    assert response["Access-Control-Allow-Origin"] == PORTAL
+    assert response["Access-Control-Expose-Headers"] == "ETag, Retry-After, Link"
+    assert "Access-Control-Allow-Credentials" not in response
+    assert "origin" in response["Vary"].lower()
+    wish = portal | {"access-control-request-method": "POST"}
+    asked = client.options("/api/v1/transfers/", headers=wish)
+    assert asked.status_code == 200
+    assert asked["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS, POST"
+    assert (
+        asked["Access-Control-Allow-Headers"]
+        == "accept, authorization, content-type, if-none-match"
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "origin"),
+    [(CALL, "https://evil.example.org"), (CALL, "null"), (CALL, "https://portal.example.org.evil"),
+     (CALL, "http://portal.example.org"), ("/", PORTAL), ("/login/", PORTAL), ("/cells/", PORTAL)],
+)  # fmt: skip
+def test_nobody_else_and_nothing_else(
+    client: Client, portal: dict[str, str], path: str, origin: str
+) -> None:
+    assert "Access-Control-Allow-Origin" not in client.get(path, headers={"origin": origin})
+
+
+@pytest.mark.django_db
+def test_without_the_setting_no_site_is_let_in(client: Client) -> None:
+    assert "Access-Control-Allow-Origin" not in client.get(CALL, headers={"origin": PORTAL})
+
+
+@pytest.mark.django_db
+def test_errors_can_be_read_by_a_portal_too(
+    client: Client, portal: dict[str, str], settings: Settings
+) -> None:
+    user = User.objects.create_user("bob")
+    text = tokens.create(user, "read", ["read"], 1)[1]
+    sent = portal | {"authorization": f"Token {text}"}
+    for response in (
+        client.get(f"{CALL}?size=none", headers=sent),
+        client.post("/api/v1/transfers/", "[]", content_type="application/json", headers=sent),
+    ):
+        assert response.status_code in (400, 403)
+        assert response["Access-Control-Allow-Origin"] == PORTAL
+
+
+@pytest.mark.parametrize(
+    "wrong", ["portal.example.org", "*", f"{PORTAL}/path", "https://a b", "ftp://x.org", "null"]
+)
+def test_an_origin_that_is_none_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    monkeypatch.setenv("SONAR_CORS_ORIGINS", wrong)
+    with pytest.raises(project.ImproperlyConfigured, match="SONAR_CORS_ORIGINS"):
+        project.envorigins("SONAR_CORS_ORIGINS")
