@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from matrix.api.cell_text import rounded
+from matrix.api.registry.sites import PLAIN
 from matrix.pages.site import errors_of
 from matrix.query import MatrixQuery
 from matrix.site import planned
@@ -114,8 +115,7 @@ def echo(query: MatrixQuery, window: Window) -> Json:
 
 
 def of_site(site: Site) -> Json:
-    names = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s")
-    return {name: getattr(site, name) for name in names}
+    return {name: getattr(site, name) for name in PLAIN}
 
 
 def of_cell(cell: Cell) -> Json:

@@ -1,18 +1,28 @@
-"""GET /api/v1/sites/ and /api/v1/sites/<name>/: what the pages of sites show."""
+"""/api/v1/sites/ and /api/v1/sites/<name>/: what the pages of sites show, and the registry."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import datetime
 
-import pandas as pd
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
-from matrix.api.cell_text import dumps
-from matrix.api.formats import ErrorsInJson, asked_format
+from matrix.api.asked import text
+from matrix.api.formats import LIST, asked_format
+from matrix.api.links import Cursor
+from matrix.api.openapi.sites import (
+    ALL_SITES,
+    CHANGE_SITE,
+    NEW_SITE,
+    REMOVE_SITE,
+    REPORT_ON_SITE,
+)
+from matrix.api.paging import check_paging, following, page_size
+from matrix.api.registry.answers import as_csv, as_json, as_ndjson
+from matrix.api.registry.sites import PLAIN, SITES
+from matrix.api.registry.views import ListView, RowView
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.pages import site as site_page
 from matrix.pages import sites as sites_page
@@ -21,50 +31,69 @@ from matrix.site.overview import Listed
 from matrix.site.sites import Report
 from matrix.site.standings import ENDS
 
+OWN = ("format", "page_size", "cursor")
 
-class SitesView(APIView):
-    content_negotiation_class = ErrorsInJson
 
+class SitesView(ListView):
+    kind = SITES
+    one = "api-site"
+
+    @ALL_SITES
     def get(self, request: Request) -> HttpResponseBase:
-        query, search, ordering = sites_page.asked(request.query_params, also=("format",))
-        wanted = asked_format(request)
-        answered, listed = overview.build(query, timezone.now())
-        found = overview.ordered(overview.searched(listed, search), ordering)
-        rows = [of_listed(one) for one in found]
-        if wanted == "csv":
-            return csv([flat(row) for row in rows], "sonar-sites.csv", LISTED)
-        return json({"query": echo(query, answered.window), "sites": rows})
+        """With what was measured from them and to them, in one size class and window."""
+        wanted = asked_format(request, LIST)
+        check_paging(request.query_params, wanted)
+        if wanted == "json":
+            return page(request, timezone.now())
+        rows, _ = listed(request, timezone.now())
+        return as_csv(rows, LISTED, "sites") if wanted == "csv" else as_ndjson(rows)
+
+    @NEW_SITE
+    def post(self, request: Request) -> HttpResponse:
+        return self.made(request)
 
 
-class SiteView(APIView):
-    content_negotiation_class = ErrorsInJson
+class SiteView(RowView):
+    kind = SITES
 
+    @REPORT_ON_SITE
     def get(self, request: Request, name: str) -> HttpResponseBase:
+        """As source and as destination, among its peers; CSV has its cells of all classes."""
         query = site_page.question(request.query_params, also=("format",))
         wanted = asked_format(request)
         site = site_page.registered(name)
         report = sites.build(site.name, query, timezone.now())
         if wanted == "csv":
-            return csv(row_and_column(report), f"sonar-{site.name}.csv", CELLS)
-        return json(of_report(report, site))
+            return as_csv(row_and_column(report), CELLS, site.name)
+        return as_json(of_report(report, site))
+
+    @CHANGE_SITE
+    def patch(self, request: Request, name: str) -> HttpResponse:
+        """Fields that are left out stay as they are."""
+        return self.changed(request, name)
+
+    @REMOVE_SITE
+    def delete(self, request: Request, name: str) -> HttpResponse:
+        """Only one that never had an endpoint; its downtimes and notes go with it."""
+        return self.removed(request, name)
 
 
-def json(answer: Json) -> HttpResponseBase:
-    return private(HttpResponse(dumps(answer), content_type="application/json"))
+def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
+    """Return all sites that are asked for as rows, and what was asked."""
+    query, search, ordering = sites_page.asked(request.query_params, also=OWN)
+    answered, found = overview.build(query, moment)
+    shown = overview.ordered(overview.searched(found, search), ordering)
+    return [of_listed(one) for one in shown], echo(query, answered.window)
 
 
-def csv(rows: Sequence[Json], name: str, columns: Sequence[str]) -> HttpResponseBase:
-    """Write rows as CSV, with these columns even if there are none."""
-    text = pd.DataFrame(rows, columns=list(columns)).to_csv(index=False, lineterminator="\n")
-    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'inline; filename="{name}"'
-    return private(response)
-
-
-def private(response: HttpResponse) -> HttpResponse:
-    response["Cache-Control"] = "no-cache"
-    response["Vary"] = "Accept, Cookie"
-    return response
+def page(request: Request, now: datetime) -> HttpResponse:
+    """Answer with a page; the next one is of the same window."""
+    size = page_size(request.query_params)
+    cursor = Cursor.read(text(request.query_params, "cursor"), now)
+    rows, asked = listed(request, cursor.moment)
+    end = cursor.rows + size
+    next_page = following(request, cursor.after(size)) if end < len(rows) else None
+    return as_json({"query": asked, "sites": rows[cursor.rows : end], "next": next_page})
 
 
 def of_listed(one: Listed) -> Json:
@@ -82,18 +111,10 @@ def of_listed(one: Listed) -> Json:
 
 
 LISTED = (
-    *("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s", "endpoints"),
-    *("retired_endpoints", "simulated", "source_mean_mb_s", "destination_mean_mb_s"),
-    *("ok", "failed", "success", "last"),
+    *(*PLAIN, "endpoints", "retired_endpoints", "simulated", "source_mean_mb_s"),
+    *("destination_mean_mb_s", "ok", "failed", "success", "last"),
 )
 CELLS = ("source", "destination", "size", "mean_mb_s", "std_mb_s", "ok", "failed", "last", "state")
-
-
-def flat(row: Json) -> Json:
-    """Put lists into one field."""
-    return {
-        name: " ".join(value) if isinstance(value, list) else value for name, value in row.items()
-    }
 
 
 def row_and_column(report: Report) -> list[Json]:

@@ -1,8 +1,9 @@
-"""GET /api/v1/sites/ and /api/v1/sites/<name>/."""
+"""GET /api/v1/sites/ and /api/v1/sites/<name>/; what is written there, test_api_registry tests."""
 
 from __future__ import annotations
 
 import csv
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from matrix.api.openapi.sites import LISTED, REPORT, ListedSite, SiteReport
 from matrix.query import MatrixQuery
 from matrix.site import sites
 from sonar.models import Site, Transfer
@@ -88,6 +90,41 @@ def test_the_list_is_searched_sorted_and_filtered_as_the_page_is(
         "Glasgow",
         "RAL",
     ]
+
+
+def test_the_list_is_turned_page_by_page_in_one_window(
+    client: Client, measured: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "sites/?window=24h&ordering=-source&page_size=2"
+    first = answer(client, asked)
+    assert [one["name"] for one in first["sites"]] == ["RAL", "DESY"]
+    monkeypatch.setattr(timezone, "now", lambda: NOW + 2 * HOUR)
+    second = answer(client, first["next"].partition("/api/v1/")[2])
+    assert [one["name"] for one in second["sites"]] == ["Glasgow"]
+    assert (second["query"], second["next"]) == (first["query"], None)
+    whole = answer(client, asked.removesuffix("&page_size=2"))
+    assert whole["query"]["end"] != first["query"]["end"]
+    assert whole["next"] is None
+    assert answer(client, "sites/?page_size=3")["next"] is None
+
+
+def test_ndjson_has_a_line_for_each_site(client: Client, measured: World) -> None:
+    response = client.get("/api/v1/sites/", headers={"accept": "application/x-ndjson"})
+    assert response["Content-Type"] == "application/x-ndjson"
+    found = [json.loads(line) for line in response.content.splitlines()]
+    assert found == answer(client, "sites/")["sites"]
+
+
+@pytest.mark.parametrize("path", ["sites/", "sites/RAL/", "sites/DESY/?size=small&streams=1"])
+def test_answers_are_as_they_are_described(client: Client, measured: World, path: str) -> None:
+    found = answer(client, path)
+    if path == "sites/":
+        for one in found["sites"]:
+            ListedSite.model_validate(one)
+        ListedSite.model_validate(LISTED)
+    else:
+        SiteReport.model_validate(found)
+        SiteReport.model_validate(REPORT)
 
 
 def test_a_report_has_the_numbers_of_the_page(client: Client, measured: World) -> None:

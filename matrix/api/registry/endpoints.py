@@ -1,0 +1,224 @@
+"""/api/v1/endpoints/: storage areas; retired, never removed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Annotated
+
+from django.db.models import Q
+from django.http import HttpResponse, QueryDict
+from django.utils import timezone
+from rest_framework.request import Request
+
+from matrix.api.access import refused, sees
+from matrix.api.openapi.described import described
+from matrix.api.openapi.parameters import choice, paging, text
+from matrix.api.openapi.shapes import Answer, Body, Listed
+from matrix.api.registry.answers import Json, moment
+from matrix.api.registry.asked import YES_OR_NO, named, words, yes_or_no
+from matrix.api.registry.kind import Kind
+from matrix.api.registry.reading import Values, change_of
+from matrix.api.registry.values import (
+    MOST_BYTES,
+    flag,
+    line,
+    name_of,
+    own_name,
+    whole,
+)
+from matrix.api.registry.views import ListView, RowView
+from sonar import roles
+from sonar.models import Endpoint, Site
+from sonar.models.registry import BASE_URL
+
+# Of all that the model takes, what has a host that is a name or an address.
+HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+URL = BASE_URL.replace(r"[^/@?#\s]+", HOST).replace(r"\s", r"\s\x00-\x1f\x7f")
+URL_MEANING = (
+    "scheme://host[:port]/path with one of the schemes http, https, dav, davs, root, xroot, "
+    "gsiftp, ftp or fake, and without user, password or query"
+)
+CREDENTIAL = "letters, digits, - and _: the name of the file with its bearer token"
+# What an admin of its site may change.
+OF_SITE_ADMINS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
+INTERNAL = ("base_url", "credential")
+PLAIN = (
+    *("name", "label", "software", "inbound_cap", "outbound_cap", "budget_bytes_per_day"),
+    "simulated",
+)
+
+
+class NewEndpoint(Body):
+    """An endpoint to register."""
+
+    name: Annotated[str, own_name()]
+    site: Annotated[str, name_of("site")]
+    base_url: Annotated[str, line(400, URL_MEANING, URL)]
+    label: Annotated[str, line(40, "the storage area, like DATADISK")] = ""
+    software: Annotated[str, line(80, "like XRootD 5.5.3")] = ""
+    inbound_cap: Annotated[int, whole(1, 9999, "test transfers towards it at once")] = 2
+    outbound_cap: Annotated[int, whole(1, 9999, "test transfers from it at once")] = 2
+    budget_bytes_per_day: Annotated[
+        int | None, whole(1, MOST_BYTES, "test bytes in and out a UTC day", "for no limit")
+    ] = None
+    credential: Annotated[
+        str,
+        line(
+            80,
+            "letters, digits, - and _: the name of the file with its bearer token",
+            "^[A-Za-z0-9_-]*$",
+        ),
+    ] = ""
+    simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
+    retired: Annotated[bool, flag("a retired one is tested no more and keeps its history")] = False
+
+
+class EndpointRecord(Answer):
+    """An endpoint. Its base_url and credential are there for who may see them."""
+
+    name: str
+    site: str
+    label: str
+    software: str
+    inbound_cap: int
+    outbound_cap: int
+    budget_bytes_per_day: int | None
+    simulated: bool
+    retired: bool
+    retired_at: datetime | None
+    base_url: str = ""
+    credential: str = ""
+
+
+class Endpoints(Kind[Endpoint]):
+    model = Endpoint
+    plural = "endpoints"
+    new = NewEndpoint
+    change = change_of(NewEndpoint, "EndpointChange")
+    columns = tuple(EndpointRecord.model_fields)
+    references = {"site": Site}
+    parameters = (
+        text("site", "Those of this site.", "GLASGOW"),
+        text("cloud", "Those whose site is in this cloud.", "UK"),
+        text("label", "Those with this label.", "DATADISK"),
+        choice("retired", YES_OR_NO, "Only retired ones, or only those in use."),
+    )
+
+    def chosen(self, params: QueryDict) -> Q:
+        found = Q()
+        if site := named(params, "site", Site):
+            found &= Q(site=site)
+        if cloud := words(params, "cloud"):
+            found &= Q(site__cloud=cloud)
+        if label := words(params, "label"):
+            found &= Q(label=label)
+        retired = yes_or_no(params, "retired")
+        return found if retired is None else found & Q(retired_at__isnull=not retired)
+
+    def record(self, row: Endpoint, request: Request) -> Json:
+        found: Json = {"name": row.name, "site": row.site.name}
+        found |= {name: getattr(row, name) for name in PLAIN}
+        found |= {"retired": row.retired_at is not None, "retired_at": moment(row.retired_at)}
+        if sees(request, "sonar.view_endpoint", [row.site_id]):
+            found |= {name: getattr(row, name) for name in INTERNAL}
+        return found
+
+    def sites(self, row: Endpoint) -> Collection[int]:
+        return [row.site_id] if row.site_id else []
+
+    def columns_of(self, row: Endpoint, values: Values) -> Values:
+        columns = {name: value for name, value in values.items() if name != "retired"}
+        if "retired" in values:
+            since = row.retired_at or timezone.now()
+            columns["retired_at"] = since if values["retired"] else None
+        return columns
+
+    def allow_change(self, request: Request, row: Endpoint, values: Values) -> None:
+        super().allow_change(request, row, values)
+        beyond = [name for name in values if name not in OF_SITE_ADMINS]
+        if beyond and not roles.may(request.user, "sonar.change_endpoint"):
+            allowed = ", ".join(OF_SITE_ADMINS)
+            raise refused(request, f"An admin of the site may change {allowed}; not {beyond[0]}.")
+
+
+ENDPOINTS = Endpoints()
+EXAMPLE = {
+    "name": "GLASGOW_DATADISK",
+    "site": "GLASGOW",
+    "label": "DATADISK",
+    "software": "XRootD 5.5.3",
+    "inbound_cap": 2,
+    "outbound_cap": 2,
+    "budget_bytes_per_day": 500_000_000_000,
+    "simulated": False,
+    "retired": False,
+    "retired_at": None,
+}
+SEEN = EXAMPLE | {"base_url": "davs://storage.example.org:1094/atlas", "credential": "glasgow"}
+NEW = {"name": "GLASGOW_DATADISK", "site": "GLASGOW", "base_url": SEEN["base_url"]}
+CSV = (
+    "name,site,label,software,inbound_cap,outbound_cap,budget_bytes_per_day,simulated,retired,"
+    "retired_at,base_url,credential\n"
+    "GLASGOW_DATADISK,GLASGOW,DATADISK,XRootD 5.5.3,2,2,500000000000,False,False,,,\n"
+)
+
+
+class EndpointsView(ListView):
+    kind = ENDPOINTS
+    one = "api-endpoint"
+
+    @described(
+        "All endpoints",
+        answer=Listed("endpoints", EndpointRecord),
+        parameters=[*ENDPOINTS.parameters, *paging()],
+        formats=("json", "csv", "ndjson"),
+        example={"endpoints": [EXAMPLE], "next": None},
+        csv_example=CSV,
+        tag="registry",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """By name, retired ones too."""
+        return self.listed(request)
+
+    @described(
+        "Register an endpoint",
+        answer=EndpointRecord,
+        body=NewEndpoint,
+        status=201,
+        errors=(409,),
+        example=SEEN,
+        body_example=NEW,
+        tag="registry",
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Sonar writes and deletes below its base_url, in `sonar/`."""
+        return self.made(request)
+
+
+class EndpointView(RowView):
+    kind = ENDPOINTS
+
+    @described(
+        "One endpoint",
+        answer=EndpointRecord,
+        errors=(404,),
+        example=EXAMPLE,
+        tag="registry",
+    )
+    def get(self, request: Request, name: str) -> HttpResponse:
+        return self.shown(request, name)
+
+    @described(
+        "Change or retire an endpoint",
+        answer=EndpointRecord,
+        body=ENDPOINTS.change,
+        errors=(404, 409),
+        example=SEEN | {"inbound_cap": 4},
+        body_example={"inbound_cap": 4},
+        tag="registry",
+    )
+    def patch(self, request: Request, name: str) -> HttpResponse:
+        """Fields that are left out stay as they are. An admin of its site may change
+        inbound_cap, outbound_cap, budget_bytes_per_day, label and software."""
+        return self.changed(request, name)

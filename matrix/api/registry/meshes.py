@@ -1,0 +1,251 @@
+"""/api/v1/meshes/: which links are tested, how, and how often."""
+
+from __future__ import annotations
+
+import re
+from datetime import time
+from typing import Annotated, Literal
+
+from django.db.models import Prefetch, QuerySet
+from django.http import HttpResponse
+from pydantic import Field
+from pydantic.fields import FieldInfo
+from rest_framework.request import Request
+
+from matrix.api.asked import wrong
+from matrix.api.openapi.described import described
+from matrix.api.openapi.parameters import paging
+from matrix.api.openapi.shapes import Answer, Body, Listed
+from matrix.api.registry.answers import Json
+from matrix.api.registry.kind import Kind
+from matrix.api.registry.reading import Values, change_of
+from matrix.api.registry.values import field, flag, line, name_of, own_name, whole
+from matrix.api.registry.views import ListView, RowView
+from sonar.models import Endpoint, Mesh, SizeClass
+from sonar.models.mesh import mover_choices
+from sonar.records.record import cut
+from sonar.registry_file.meshes import (
+    LONGEST_INTERVAL_SECONDS,
+    interval,
+    quiet_times,
+    set_intervals,
+    set_members,
+)
+
+ALL = "all"
+MOVERS = [name for name, _ in mover_choices()]
+MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
+# What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
+DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
+CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
+ENDS = ("sources", "destinations")
+ELSEWHERE = (*ENDS, "every", "quiet_hours")
+PLAIN = ("name", "enabled", "mover", "mode", "streams", "tcp_buffer_bytes", "priority")
+
+Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
+Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
+Names = Annotated[list[Annotated[str, name_of("endpoint")]], Field(min_length=1)]
+
+
+def ends(which: str) -> FieldInfo:
+    return field(f'"all", or a list of names of endpoints ({which})', strict=None)
+
+
+class NewMesh(Body):
+    """A mesh to add, in the notation of registry files."""
+
+    name: Annotated[str, own_name()]
+    enabled: Annotated[bool, flag("false stops its tests and keeps its results")] = True
+    mover: Annotated[str, line(20, f"one of {', '.join(MOVERS)}", MOVER)] = "http-tpc"
+    mode: Annotated[
+        Literal["pull", "push"],
+        Field(description="pull (the destination fetches) or push (the source sends)"),
+    ] = "pull"
+    streams: Annotated[int, whole(1, 9999)] = 1
+    tcp_buffer_bytes: Annotated[
+        int | None, whole(1, 2**31 - 1, "only for movers that can set it", "to leave it be")
+    ] = None
+    priority: Annotated[
+        int, whole(0, 9999, "where caps do not allow all that is due, the higher goes first")
+    ] = 5
+    sources: Annotated[Literal["all"] | Names, ends("where its links start")] = "all"
+    destinations: Annotated[Literal["all"] | Names, ends("where they lead")] = "all"
+    every: Annotated[
+        dict[str, Seconds | Duration],
+        Field(
+            min_length=1,
+            description="how often it tests with each size class, by name: seconds, or a text "
+            'like 10m, 6h or 1d; at least one, like {"large": "6h"}',
+        ),
+    ]
+    quiet_hours: Annotated[
+        str | None,
+        line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$"),
+    ] = None
+
+
+class MeshRecord(Answer):
+    """A mesh. Intervals are in seconds by size class; those not named are not tested."""
+
+    name: str
+    enabled: bool
+    mover: str
+    mode: Literal["pull", "push"]
+    streams: int
+    tcp_buffer_bytes: int | None
+    priority: int
+    sources: Literal["all"] | list[str]
+    destinations: Literal["all"] | list[str]
+    every: dict[str, int]
+    quiet_hours: str | None
+
+
+class Meshes(Kind[Mesh]):
+    model = Mesh
+    plural = "meshes"
+    new = NewMesh
+    change = change_of(NewMesh, "MeshChange")
+    columns = tuple(MeshRecord.model_fields)
+    field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
+
+    def rows(self) -> QuerySet[Mesh]:
+        # A mesh of all endpoints by name has thousands, of which nothing else is told.
+        members = [Prefetch(end, Endpoint.objects.only("name")) for end in ENDS]
+        return Mesh.objects.prefetch_related(*members, "intervals__size_class")
+
+    def record(self, row: Mesh, request: Request) -> Json:
+        found = {name: getattr(row, name) for name in PLAIN}
+        found |= {end: [one.name for one in getattr(row, end).all()] or ALL for end in ENDS}
+        found["every"] = {one.size_class.name: one.every_seconds for one in row.intervals.all()}
+        found["quiet_hours"] = hours(row.quiet_from, row.quiet_until)
+        return found
+
+    def columns_of(self, row: Mesh, values: Values) -> Values:
+        columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
+        if "quiet_hours" in values:
+            given = values["quiet_hours"]
+            start, end = quiet_times(given) if given else (None, None)
+            columns |= {"quiet_from": start, "quiet_until": end}
+        return columns
+
+    def hang(self, row: Mesh, values: Values) -> None:
+        for end in ENDS:
+            if end in values:
+                set_members(row, end, members(end, values[end]))
+        if "every" in values:
+            set_intervals(row, intervals(values["every"]))
+
+
+def hours(start: time | None, end: time | None) -> str | None:
+    return f"{start:%H:%M}-{end:%H:%M}" if start and end else None
+
+
+def members(end: str, names: str | list[str]) -> list[Endpoint]:
+    """Return the endpoints that stand at an end of a mesh: none for all of them."""
+    if isinstance(names, str):
+        return []
+    known = list(Endpoint.objects.filter(name__in=names))
+    unknown = set(names) - {one.name for one in known}
+    if unknown:
+        sentence = "use names of registered endpoints"
+        raise wrong(end, f"{end} “{min(unknown)}” is not known: {sentence}, or “all”.")
+    return known
+
+
+def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
+    """Return seconds by size class."""
+    classes = {row.name: row for row in SizeClass.objects.all()}
+    for name in every:
+        if name not in classes:
+            known = ", ".join(classes)
+            raise wrong("every", f"every: there is no size class “{cut(name)}”, only {known}.")
+    return {
+        classes[name]: given if isinstance(given, int) else interval(given)
+        for name, given in every.items()
+    }
+
+
+MESHES = Meshes()
+EXAMPLE = {
+    "name": "uk",
+    "enabled": True,
+    "mover": "http-tpc",
+    "mode": "pull",
+    "streams": 1,
+    "tcp_buffer_bytes": None,
+    "priority": 5,
+    "sources": "all",
+    "destinations": ["GLASGOW_DATADISK"],
+    "every": {"small": 3600, "large": 86400},
+    "quiet_hours": "01:00-05:30",
+}
+NEW = {
+    "name": "uk",
+    "destinations": ["GLASGOW_DATADISK"],
+    "every": {"small": "1h", "large": 86400},
+    "quiet_hours": "01:00-05:30",
+}
+CSV = (
+    "name,enabled,mover,mode,streams,tcp_buffer_bytes,priority,sources,destinations,every,"
+    "quiet_hours\n"
+    "uk,True,http-tpc,pull,1,,5,all,GLASGOW_DATADISK,small=3600 large=86400,01:00-05:30\n"
+)
+
+
+class MeshesView(ListView):
+    kind = MESHES
+    one = "api-mesh"
+
+    @described(
+        "All meshes",
+        answer=Listed("meshes", MeshRecord),
+        parameters=paging(),
+        formats=("json", "csv", "ndjson"),
+        example={"meshes": [EXAMPLE], "next": None},
+        csv_example=CSV,
+        tag="registry",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """By name."""
+        return self.listed(request)
+
+    @described(
+        "Add a mesh",
+        answer=MeshRecord,
+        body=NewMesh,
+        status=201,
+        errors=(409,),
+        example=EXAMPLE,
+        body_example=NEW,
+        tag="registry",
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Its tests begin with the next planning tick."""
+        return self.made(request)
+
+
+class MeshView(RowView):
+    kind = MESHES
+
+    @described(
+        "One mesh",
+        answer=MeshRecord,
+        errors=(404,),
+        example=EXAMPLE,
+        tag="registry",
+    )
+    def get(self, request: Request, name: str) -> HttpResponse:
+        return self.shown(request, name)
+
+    @described(
+        "Change a mesh",
+        answer=MeshRecord,
+        body=MESHES.change,
+        errors=(404, 409),
+        example=EXAMPLE | {"every": {"large": 21600}},
+        body_example={"every": {"large": "6h"}},
+        tag="registry",
+    )
+    def patch(self, request: Request, name: str) -> HttpResponse:
+        """Fields that are left out stay as they are; lists and `every` are replaced whole."""
+        return self.changed(request, name)

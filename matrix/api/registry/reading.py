@@ -1,0 +1,76 @@
+"""A body that was sent -> values by field, or sentences that say what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from types import NoneType
+from typing import Any, cast
+
+import orjson
+from pydantic import ValidationError, create_model
+from pydantic_core import PydanticUndefined
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+
+from matrix.api.openapi.shapes import Body
+from matrix.filters import either
+from matrix.forms import BadQueryError
+from sonar.records.record import cut
+
+# A URL that was given by mistake with a password in it must not come back in an answer or a log.
+NOT_REPEATED = ("base_url",)
+# Of thousands of fields that there are not, a few tell enough.
+MOST_NAMED = 20
+Values = dict[str, Any]
+
+
+def change_of(new: type[Body], name: str) -> type[Body]:
+    """Return the body that changes a row: as the one that makes it, but no field is required."""
+    fields: dict[str, Any] = {}
+    for field_name, field in new.model_fields.items():
+        optional = copy(field)
+        # A factory, as the schema would show a default.
+        optional.default, optional.default_factory = PydanticUndefined, NoneType
+        fields[field_name] = (optional.annotation, optional)
+    told = f"What is to change: any of the fields of {new.__name__}."
+    return create_model(name, __base__=Body, __module__=__name__, __doc__=told, **fields)
+
+
+def values_of(body: type[Body], request: Request) -> Values:
+    """Return the fields that were sent, checked; raise BadQueryError with sentences by field."""
+    if request.stream is None:
+        raise ParseError("There is no body: send a JSON object {...} with the fields by name.")
+    sent = cast("dict[str, Any]", request.data)  # JsonBody takes nothing else
+    try:
+        read = body.model_validate(sent)
+    except ValidationError as error:
+        raise BadQueryError(sentences(body, error, sent)) from None
+    return {name: getattr(read, name) for name in body.model_fields if name in sent}
+
+
+def sentences(
+    body: type[Body], error: ValidationError, sent: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """Say of each wrong field once what it is and what it may be."""
+    kinds = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False)}
+    some = list(kinds)[:MOST_NAMED]
+    return {cut(name): [sentence(body, name, kinds[name], sent)] for name in some}
+
+
+def sentence(body: type[Body], name: str, kind: str, sent: Mapping[str, Any]) -> str:
+    if name not in body.model_fields:
+        return f"There is no field “{cut(name)}” to write: use {either(list(body.model_fields))}."
+    allowed = body.model_fields[name].description
+    if kind == "missing":
+        return f"{name} is missing: it is {allowed}."
+    given = "" if name in NOT_REPEATED else f" {shown(sent[name])}"
+    return f"{name}{given} is not {allowed}."
+
+
+def shown(value: object) -> str:
+    """Write a value as JSON, cut where it is long."""
+    try:
+        return cut(orjson.dumps(value).decode())
+    except TypeError:  # it reads deeper nests than it writes
+        return "[…]"

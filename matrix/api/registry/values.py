@@ -1,0 +1,108 @@
+"""Values that fields of the registry may have: the type, the bounds, and a text that says so.
+
+The description of a field completes the sentence `tier 7 is not ...`; the schema shows it too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic.fields import FieldInfo
+
+from sonar.models.registry import NAME
+from sonar.windows import parse_time
+
+# As for the sizes of results.
+MOST_BYTES = 10**18 - 1
+EARLIEST, TOO_LATE = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+NO_CONTROLS = r"[^\x00-\x1f\x7f]"
+VISIBLE = r"[^\x00-\x20\x7f]"
+LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+
+
+def field(what: str, *, strict: bool | None = True, **bounds: Any) -> FieldInfo:  # noqa: ANN401
+    """A field that says what it may be. Strict: no number is read from a text."""
+    made: FieldInfo = Field(strict=strict, description=what, **bounds)
+    return made
+
+
+def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:
+    """A text on one line; it may be empty, unless a pattern says otherwise."""
+    what = f"a text on one line of at most {most} characters{said(meaning)}"
+    return field(what, max_length=most, pattern=pattern)
+
+
+def needed_line(most: int, meaning: str) -> FieldInfo:
+    """A text on one line with something to read in it."""
+    pattern = f"^{NO_CONTROLS}*{VISIBLE}{NO_CONTROLS}*$"
+    what = f"a text on one line of 1 to {most} characters, not only blanks{said(meaning)}"
+    return field(what, max_length=most, pattern=pattern)
+
+
+def needed_lines(most: int, meaning: str) -> FieldInfo:
+    """A text with something to read in it; it may have several lines."""
+    pattern = f"^{LINES}*{VISIBLE}{LINES}*$"
+    what = f"a text of 1 to {most} characters, not only blanks{said(meaning)}"
+    return field(what, max_length=most, pattern=pattern)
+
+
+def whole(least: int, most: int, meaning: str = "", or_null: str = "") -> FieldInfo:
+    what = f"a whole number from {least} to {most}{said(meaning)}{null(or_null)}"
+    return field(what, ge=least, le=most)
+
+
+def number(least: float, most: float, meaning: str, or_null: str = "") -> FieldInfo:
+    what = f"a number from {least} to {most}{said(meaning)}{null(or_null)}"
+    return field(what, ge=least, le=most, allow_inf_nan=False)
+
+
+def flag(meaning: str) -> FieldInfo:
+    return field(f"true or false{said(meaning)}")
+
+
+def name_of(kind: str, or_null: str = "") -> FieldInfo:
+    """The name of a row that is registered."""
+    what = f"the name of a registered {kind}{null(or_null)}"
+    return field(what, max_length=80, pattern=NAME)
+
+
+def own_name() -> FieldInfo:
+    what = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
+    return field(what, max_length=80, pattern=NAME)
+
+
+def time(meaning: str, or_null: str = "") -> FieldInfo:
+    what = f"a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999{said(meaning)}"
+    return field(f"{what}{null(or_null)}", strict=None)
+
+
+def said(meaning: str) -> str:
+    return f" ({meaning})" if meaning else ""
+
+
+def null(meaning: str) -> str:
+    return f", or null {meaning}" if meaning else ""
+
+
+def read_moment(value: object) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError("not a text")  # noqa: TRY004 - pydantic catches ValueError only
+    try:
+        read = parse_time(value)
+    except OverflowError as error:
+        raise ValueError("before year 1 or after year 9999") from error
+    if not EARLIEST <= read < TOO_LATE:
+        raise ValueError("too early or too late")
+    return read
+
+
+# A time with a zone; without one it is UTC.
+Moment = Annotated[
+    datetime,
+    PlainValidator(read_moment),
+    WithJsonSchema(
+        {"type": "string", "format": "date-time", "pattern": r"^(19[7-9][0-9]|2[0-9]{3})-"}
+    ),
+]

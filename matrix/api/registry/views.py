@@ -1,0 +1,74 @@
+"""The calls for a list of rows and for one row, whatever their kind."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import HttpResponse
+from django.urls import reverse
+from rest_framework.request import Request
+
+from matrix.api.access import reader_of
+from matrix.api.asked import check_names, wrong
+from matrix.api.formats import asked_format
+from matrix.api.registry import listing, writing
+from matrix.api.registry.answers import as_json
+from matrix.api.registry.kind import Kind
+from matrix.api.registry.reading import values_of
+from matrix.api.view import ApiView
+
+
+class ListView(ApiView):
+    """A list: read, and added to."""
+
+    kind: ClassVar[Kind[Any]]
+    # The name of the route of one row.
+    one: ClassVar[str]
+
+    def listed(self, request: Request) -> HttpResponse:
+        return listing.answer(self.kind, request)
+
+    def made(self, request: Request) -> HttpResponse:
+        kind = self.kind
+        refuse_parameters(request)
+        values = values_of(kind.new, request)
+        row = writing.in_turn(lambda: writing.make(kind, values, request))
+        response = recorded(kind, row.pk, request, status=201)
+        key = getattr(row, kind.key)
+        response["Location"] = request.build_absolute_uri(reverse(self.one, args=[key]))
+        return response
+
+
+class RowView(ApiView):
+    """One row: read, changed and, where nothing refers to it, removed."""
+
+    kind: ClassVar[Kind[Any]]
+
+    def shown(self, request: Request, key: object) -> HttpResponse:
+        check_names(request.query_params, ("format",))
+        asked_format(request, ("json",))
+        row = writing.known(self.kind, self.kind.rows(), key, reader_of(request))
+        return as_json(self.kind.record(row, request))
+
+    def changed(self, request: Request, key: object) -> HttpResponse:
+        kind = self.kind
+        refuse_parameters(request)
+        values = values_of(kind.change, request)
+        row = writing.in_turn(lambda: writing.change(kind, key, values, request))
+        return recorded(kind, row.pk, request)
+
+    def removed(self, request: Request, key: object) -> HttpResponse:
+        refuse_parameters(request)
+        writing.in_turn(lambda: writing.remove(self.kind, key, request))
+        return HttpResponse(status=204)
+
+
+def refuse_parameters(request: Request) -> None:
+    """Raise BadQueryError for a parameter: what is written stands in the body."""
+    for name in request.query_params:
+        raise wrong(name, f"There is no parameter “{name}”: send fields in the body.")
+
+
+def recorded(kind: Kind[Any], pk: object, request: Request, status: int = 200) -> HttpResponse:
+    """Answer with a row as it is now kept."""
+    return as_json(kind.record(kind.rows().get(pk=pk), request), status)

@@ -1,0 +1,140 @@
+"""Values -> a row that is checked and kept, all or nothing, one write after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Model, ProtectedError, QuerySet
+from django.http import Http404
+from psycopg.errors import DeadlockDetected
+from rest_framework.request import Request
+
+from matrix.api.errors import Conflict
+from matrix.api.registry.kind import Kind
+from matrix.api.registry.reading import Values
+from matrix.forms import BadQueryError
+from sonar.models import Version
+from sonar.roles import Anyone
+
+Row = TypeVar("Row", bound=Model)
+Result = TypeVar("Result")
+REFUSED = "What is registered by now does not allow this: look at it, and send this again."
+
+
+def in_turn(write: Callable[[], Result]) -> Result:
+    """Write in one transaction, after those that are writing the registry now.
+
+    Every change of the registry raises its version, so its row makes them queue. Whoever writes
+    without asking for it first (the admin, a registry file) may still be in the way later on. Then
+    it is done once again, which finds in the ordinary way what stands against it.
+    """
+    for _ in range(2):
+        try:
+            with transaction.atomic():
+                Version.objects.select_for_update().filter(name="registry").first()
+                return write()
+        except (IntegrityError, ProtectedError):
+            continue
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    raise Conflict({"registry": [REFUSED]})
+
+
+def make(kind: Kind[Row], values: Values, request: Request) -> Row:
+    row = kind.begin(request)
+    fill(kind, row, values)
+    kind.allow(request, "add", row)
+    check(kind, row)
+    row.save(force_insert=True)
+    kind.hang(row, values)
+    return row
+
+
+def change(kind: Kind[Row], key: object, values: Values, request: Request) -> Row:
+    """Change a row; one that stays as it was is not written, so that no cache is cleared."""
+    row = locked(kind, key, request)
+    kind.allow_change(request, row, values)
+    changed = fill(kind, row, values)
+    kind.allow_change(request, row, values)
+    if changed:
+        check(kind, row)
+        row.save(update_fields=changed)
+    kind.hang(row, values)
+    return row
+
+
+def remove(kind: Kind[Row], key: object, request: Request) -> None:
+    row = locked(kind, key, request)
+    kind.allow(request, "delete", row)
+    kind.refuse_removal(row)
+    row.delete()
+
+
+def locked(kind: Kind[Row], key: object, request: Request) -> Row:
+    return known(kind, kind.rows().select_for_update(of=("self",)), key, request.user)
+
+
+def known(kind: Kind[Row], rows: QuerySet[Row], key: object, reader: Anyone) -> Row:
+    """Return the row of this name or id; raise Http404 if there is none that the reader may see."""
+    row = rows.filter(kind.visible_to(reader), **{kind.key: key}).first()
+    if row is None:
+        raise Http404(kind.missing.format(word=kind.word, key=key))
+    return row
+
+
+def fill(kind: Kind[Row], row: Row, values: Values) -> list[str]:
+    """Set the columns of a row and return the names of those that changed."""
+    columns = kind.columns_of(row, values | referred(kind, values))
+    changed = [name for name, value in columns.items() if getattr(row, name, None) != value]
+    for name in changed:
+        setattr(row, name, columns[name])
+    return changed
+
+
+def referred(kind: Kind[Row], values: Values) -> Values:
+    """Return the rows that values name; raise BadQueryError for names that are not registered."""
+    found: Values = {}
+    for field, model in kind.references.items():
+        if (name := values.get(field)) is None:
+            continue
+        found[field] = model._default_manager.filter(name=name).first()
+        if found[field] is None:
+            other = model._meta.verbose_name
+            sentence = f"{field} “{name}” is not known: use the name of a registered {other}."
+            raise BadQueryError({field: [sentence]})
+    return found
+
+
+def check(kind: Kind[Row], row: Row) -> None:
+    """Raise BadQueryError for a row that breaks a rule, Conflict for one whose name is taken."""
+    try:
+        row.full_clean(validate_constraints=kind.checks_constraints)
+    except ValidationError as error:
+        raise refusal(kind, error) from error
+    kind.check(row)
+
+
+def refusal(kind: Kind[Row], error: ValidationError) -> Exception:
+    broken: dict[str, list[str]] = {}
+    taken: dict[str, list[str]] = {}
+    for name, some in error.error_dict.items():
+        for one in some:
+            sentence = one.messages[0]
+            field = field_of(kind, sentence) if name == "__all__" else name
+            if one.code == "unique":
+                taken[field] = [f"{field} is taken: another {kind.word} has it."]
+            else:
+                broken.setdefault(field, []).append(sentence)
+    return BadQueryError(broken) if broken else Conflict(taken)
+
+
+def field_of(kind: Kind[Row], sentence: str) -> str:
+    """Return the field that a rule about several is said to be broken by."""
+    for constraint in kind.model._meta.constraints:
+        if constraint.get_violation_error_message() == sentence:
+            return kind.field_of.get(constraint.name, kind.word)
+    return kind.word

@@ -1,0 +1,191 @@
+"""Sections of a registry file -> rows, all or nothing; what changed, and what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.utils import timezone
+
+from sonar import sizes
+from sonar.models import Endpoint, Mesh, Site, SizeClass
+from sonar.registry_file.meshes import set_intervals, set_members
+from sonar.registry_file.reading import Lines, Place, RegistryError, parse
+from sonar.registry_file.sections import (
+    EndpointSection,
+    MeshSection,
+    SiteSection,
+    SizeClassSection,
+)
+
+
+@dataclass
+class Changes:
+    """What a load did: names by kind, like {"sites": ["RAL"]}."""
+
+    added: dict[str, list[str]] = field(default_factory=dict)
+    changed: dict[str, list[str]] = field(default_factory=dict)
+    left: dict[str, list[str]] = field(default_factory=dict)
+
+
+class _Load:
+    """One load: collects what changed and what is wrong, place by place."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.changes = Changes()
+        self.problems: list[str] = []
+        self._seen: set[tuple[str, str]] = set()
+
+    def wrong(self, place: Place, sentence: str) -> None:
+        self.problems.append(f"{self.lines.name(place)}: {sentence}")
+
+    def save(self, kind: str, index: int, row: models.Model, values: dict[str, Any]) -> bool:
+        """Bring a row to these values if they are valid; note whether that changed it."""
+        name = str(values["name"])
+        if (kind, name) in self._seen:
+            self.wrong((kind, index, "name"), f"{name} stands twice in this file")
+            return False
+        self._seen.add((kind, name))
+        changed = [key for key, value in values.items() if getattr(row, key) != value]
+        for key in changed:
+            setattr(row, key, values[key])
+        if changed and not self._is_valid(kind, index, row):
+            return False
+        self._note(kind, name, added=row._state.adding, changed=bool(changed))
+        if changed:
+            row.save()
+        return True
+
+    def _is_valid(self, kind: str, index: int, row: models.Model) -> bool:
+        try:
+            # Boundaries of size classes are judged together, when all are known.
+            row.full_clean(validate_constraints=not isinstance(row, SizeClass))
+        except ValidationError as error:
+            for key, sentences in error.message_dict.items():
+                place: Place = (kind, index) if key == "__all__" else (kind, index, key)
+                self.wrong(place, " ".join(sentences))
+            return False
+        return True
+
+    def _note(self, kind: str, name: str, *, added: bool, changed: bool) -> None:
+        changes = self.changes
+        rows = changes.added if added else changes.changed if changed else changes.left
+        rows.setdefault(kind, []).append(name)
+
+    def renote_changed(self, kind: str, name: str) -> None:
+        """Count a row as changed whose own columns are as before but not what hangs on it."""
+        if name in self.changes.left.get(kind, []):
+            self.changes.left[kind].remove(name)
+            self.changes.changed.setdefault(kind, []).append(name)
+
+
+def load(text: str) -> Changes:
+    """Make the registry say what the file says; all of it or, with RegistryError, nothing.
+
+    What stands only in the database is left alone: endpoints are retired by `retired: true`,
+    never deleted. Loading the same file again changes nothing.
+    """
+    document, lines = parse(text)
+    one = _Load(lines)
+    with transaction.atomic():
+        _load_size_classes(one, document.size_classes)
+        _load_sites(one, document.sites)
+        _load_endpoints(one, document.endpoints)
+        _load_meshes(one, document.meshes)
+        if one.problems:
+            raise RegistryError(one.problems)
+    return one.changes
+
+
+def _load_size_classes(one: _Load, sections: list[SizeClassSection]) -> None:
+    rows = {row.name: row for row in SizeClass.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or SizeClass()
+        one.save("size_classes", index, row, section.model_dump())
+    if sections:
+        for sentence in sizes.problems(SizeClass.objects.all()):
+            one.wrong(("size_classes",), sentence)
+
+
+def _load_sites(one: _Load, sections: list[SiteSection]) -> None:
+    rows = {row.name: row for row in Site.objects.all()}
+    for index, section in enumerate(sections):
+        one.save("sites", index, rows.get(section.name) or Site(), section.model_dump())
+
+
+def _load_endpoints(one: _Load, sections: list[EndpointSection]) -> None:
+    rows = {row.name: row for row in Endpoint.objects.select_related("site")}
+    sites = {row.name: row for row in Site.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or Endpoint()
+        values = section.model_dump(exclude={"site", "retired"})
+        if section.site not in sites:
+            one.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
+            continue
+        retired_at = (row.retired_at or timezone.now()) if section.retired else None
+        site = sites[section.site]
+        row.site = row.site if row.site_id else site
+        one.save("endpoints", index, row, {**values, "site": site, "retired_at": retired_at})
+
+
+def _load_meshes(one: _Load, sections: list[MeshSection]) -> None:
+    rows = {row.name: row for row in Mesh.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or Mesh()
+        values = section.model_dump(exclude={"sources", "destinations", "every", "quiet_hours"})
+        start, end = section.quiet_hours or (None, None)
+        values |= {"quiet_from": start, "quiet_until": end}
+        if not one.save("meshes", index, row, values):
+            continue
+        changed = [
+            set_members(row, "sources", _members(one, index, "sources", section.sources)),
+            set_members(
+                row, "destinations", _members(one, index, "destinations", section.destinations)
+            ),
+            set_intervals(row, _intervals(one, index, section.every)),
+        ]
+        if any(changed):
+            one.renote_changed("meshes", row.name)
+
+
+def _members(one: _Load, index: int, end: str, names: str | list[str]) -> list[Endpoint]:
+    """Return the endpoints at one end of a mesh; none means every endpoint."""
+    if isinstance(names, str):
+        return []
+    if not names:
+        one.wrong(("meshes", index, end), 'name endpoints, or write "all"')
+    endpoints = {row.name: row for row in Endpoint.objects.filter(name__in=names)}
+    for place, name in enumerate(names):
+        if name not in endpoints:
+            one.wrong(("meshes", index, end, place), f"there is no endpoint {name!r}")
+    return list(endpoints.values())
+
+
+def _intervals(one: _Load, index: int, every: dict[str, int]) -> dict[SizeClass, int]:
+    classes = {row.name: row for row in SizeClass.objects.all()}
+    if not every:
+        one.wrong(("meshes", index, "every"), "name at least one size class, like {large: 6h}")
+    for name in every:
+        if name not in classes:
+            known = ", ".join(classes)
+            one.wrong(
+                ("meshes", index, "every", name), f"there is no size class {name!r}, only {known}"
+            )
+    return {classes[name]: seconds for name, seconds in every.items() if name in classes}
+
+
+def describe(changes: Changes) -> str:
+    """Write what a load did, one line a kind and verb, names in full while they are few."""
+    lines = []
+    for verb, rows in (
+        ("added", changes.added),
+        ("changed", changes.changed),
+        ("left as they were", changes.left),
+    ):
+        for kind, names in rows.items():
+            few = f": {', '.join(names)}" if len(names) <= 8 else ""
+            lines.append(f"{verb}: {len(names)} {kind.replace('_', ' ')}{few}")
+    return "\n".join(lines) or "nothing to do"

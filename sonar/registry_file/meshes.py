@@ -1,0 +1,55 @@
+"""What hangs on a mesh, in the notation of registry files; the API writes it alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from datetime import time
+
+from sonar.models import Endpoint, Mesh, MeshInterval, SizeClass
+from sonar.units import parse_duration
+
+# Thirty years; PostgreSQL's integer ends at 68.
+LONGEST_INTERVAL_SECONDS = 10**9
+
+
+def interval(value: object) -> int:
+    """Read `10m` or `6h` as seconds; raise ValueError with a sentence."""
+    seconds = int(parse_duration(str(value)).total_seconds())
+    if seconds > LONGEST_INTERVAL_SECONDS:
+        raise ValueError(
+            f"{value!r} is longer than {LONGEST_INTERVAL_SECONDS} s, which is too long"
+        )
+    return seconds
+
+
+def quiet_times(value: object) -> tuple[time, time]:
+    """Read `01:00-05:30`; raise ValueError with a sentence."""
+    match = re.fullmatch(r"(\d\d:\d\d)-(\d\d:\d\d)", str(value))
+    if match is None:
+        raise ValueError('write quiet hours in UTC as "01:00-05:30"')
+    return time.fromisoformat(match[1]), time.fromisoformat(match[2])
+
+
+def set_members(mesh: Mesh, end: str, endpoints: Collection[Endpoint]) -> bool:
+    """Set the `sources` or `destinations` of a mesh, none for all; say if that changed it."""
+    relation = getattr(mesh, end)
+    if set(relation.all()) == set(endpoints):
+        return False
+    relation.set(endpoints)
+    return True
+
+
+def set_intervals(mesh: Mesh, every: Mapping[SizeClass, int]) -> bool:
+    """Set how often a mesh tests with each size class; say if that changed it.
+
+    Classes that are not named are not tested.
+    """
+    if {row.size_class: row.every_seconds for row in mesh.intervals.all()} == every:
+        return False
+    mesh.intervals.all().delete()
+    MeshInterval.objects.bulk_create(
+        MeshInterval(mesh=mesh, size_class=size_class, every_seconds=seconds)
+        for size_class, seconds in every.items()
+    )
+    return True

@@ -1,0 +1,68 @@
+"""What a registry file may hold: its sections and their keys."""
+
+from __future__ import annotations
+
+from datetime import time
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sonar.registry_file.meshes import interval, quiet_times
+
+
+class Section(BaseModel):
+    """A mapping of the file; a key that is not known is an error, not a typo lost."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SizeClassSection(Section):
+    name: str
+    from_bytes: int
+    test_bytes: int
+    timeout_seconds: int = 3600
+
+
+class SiteSection(Section):
+    name: str
+    cloud: str = ""
+    tier: int = 2
+    country: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    wan_gbit_s: float | None = None
+
+
+class EndpointSection(Section):
+    name: str
+    site: str
+    base_url: str
+    label: str = ""
+    software: str = ""
+    inbound_cap: int = 2
+    outbound_cap: int = 2
+    budget_bytes_per_day: int | None = None
+    credential: str = ""
+    simulated: bool = False
+    retired: bool = False
+
+
+class MeshSection(Section):
+    name: str
+    enabled: bool = True
+    mover: str = "http-tpc"
+    mode: str = "pull"
+    streams: int = 1
+    tcp_buffer_bytes: int | None = None
+    priority: int = 5
+    sources: Literal["all"] | list[str] = "all"
+    destinations: Literal["all"] | list[str] = "all"
+    every: dict[str, Annotated[int, BeforeValidator(interval)]]
+    quiet_hours: Annotated[tuple[time, time], BeforeValidator(quiet_times)] | None = None
+
+
+class RegistryFile(Section):
+    size_classes: list[SizeClassSection] = Field(default_factory=list)
+    sites: list[SiteSection] = Field(default_factory=list)
+    endpoints: list[EndpointSection] = Field(default_factory=list)
+    meshes: list[MeshSection] = Field(default_factory=list)

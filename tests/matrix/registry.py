@@ -1,0 +1,78 @@
+"""Calls of the registry in tests: who calls, and a valid body for each kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+
+from sonar import roles
+from sonar.models import Site
+from sonar.roles import Role
+
+JSON = "application/json"
+START, END = "2026-11-20T08:00:00Z", "2026-11-20T14:00:00Z"
+
+# Of the small world: what makes a row, and what changes it.
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "sites": ({"name": "Lancaster", "cloud": "UK", "wan_gbit_s": 10}, {"country": "GB"}),
+    "endpoints": (
+        {"name": "RAL_TAPE", "site": "RAL", "base_url": "davs://tape.example.org/data"},
+        {"inbound_cap": 4, "label": "TAPE"},
+    ),
+    "size-classes": (
+        {"name": "huge", "from_bytes": 10**10, "test_bytes": 2 * 10**10},
+        {"timeout_seconds": 60},
+    ),
+    "meshes": (
+        {"name": "uk", "sources": ["RAL_DATADISK"], "every": {"small": "1h", "large": 86400}},
+        {"every": {"large": "6h"}, "quiet_hours": "23:00-05:30"},
+    ),
+    "downtimes": (
+        {"site": "RAL", "starts_at": START, "ends_at": END, "reason": "new switch"},
+        {"ends_at": "2026-11-20T15:00:00Z"},
+    ),
+    "annotations": (
+        {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "text": "over the backup"},
+        {"public": True},
+    ),
+}
+PLURALS = list(BODIES)
+
+
+def caller(role: Role, *sites: str, name: str = "") -> Client:
+    """Return a client that is logged in as an account of this role."""
+    user = User.objects.create_user(name or f"{role}-{'-'.join(sites)}")
+    roles.give(user, role, Site.objects.filter(name__in=sites))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def get(client: Client, path: str) -> dict[str, Any]:
+    response = client.get(f"/api/v1/{path}")
+    assert response.status_code == 200, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def post(client: Client, path: str, body: object) -> HttpResponse:
+    return client.post(f"/api/v1/{path}", body, content_type=JSON)
+
+
+def patch(client: Client, path: str, body: object) -> HttpResponse:
+    return client.patch(f"/api/v1/{path}", body, content_type=JSON)
+
+
+def made(client: Client, plural: str, **changed: object) -> dict[str, Any]:
+    """Make a row and return its record."""
+    response = post(client, f"{plural}/", BODIES[plural][0] | changed)
+    assert response.status_code == 201, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def address(plural: str, record: dict[str, Any]) -> str:
+    return f"{plural}/{record.get('id') or record['name']}/"

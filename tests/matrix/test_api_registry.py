@@ -1,0 +1,397 @@
+"""The registry by REST: rows are listed, made, changed and removed, and the matrix follows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from matrix.api.openapi import described
+from matrix.api.registry.annotations import AnnotationsView
+from matrix.api.registry.downtimes import DowntimesView
+from matrix.api.registry.endpoints import EndpointsView
+from matrix.api.registry.meshes import MeshesView
+from matrix.api.registry.size_classes import SizeClassesView
+from matrix.api.registry.views import ListView
+from matrix.api.sites import SitesView
+from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass, Version
+from sonar.roles import Role
+from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
+from tests.matrix.world import HOUR, NOW, World, endpoint
+
+pytestmark = pytest.mark.django_db
+VIEWS: dict[str, type[ListView]] = {
+    "sites": SitesView,
+    "endpoints": EndpointsView,
+    "size-classes": SizeClassesView,
+    "meshes": MeshesView,
+    "downtimes": DowntimesView,
+    "annotations": AnnotationsView,
+}
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def root(small_world: World) -> Client:
+    return caller(Role.ADMINISTRATOR, name="root")
+
+
+def rows(client: Client, path: str) -> list[dict[str, Any]]:
+    plural = path.split("/", maxsplit=1)[0].replace("-", "_")
+    found: list[dict[str, Any]] = get(client, path)[plural]
+    return found
+
+
+def names(client: Client, path: str) -> list[str]:
+    return [row["name"] for row in rows(client, path)]
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_a_row_is_made_read_and_changed(root: Client, plural: str) -> None:
+    new, change = BODIES[plural]
+    response = post(root, f"{plural}/", new)
+    assert response.status_code == 201, response.content
+    record = response.json()
+    where = address(plural, record)
+    assert response["Location"] == f"http://testserver/api/v1/{where}"
+    said = {name: value for name, value in new.items() if name != "every"}
+    assert {name: record[name] for name in said} == said
+    if plural != "sites":  # its address answers with the report
+        assert get(root, where) == record
+    changed = patch(root, where, change)
+    assert changed.status_code == 200, changed.content
+    same = {name: value for name, value in record.items() if name not in change}
+    assert {name: changed.json()[name] for name in same} == same
+    assert changed.json() != record
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_answers_are_as_they_are_described(root: Client, plural: str) -> None:
+    view = VIEWS[plural]
+    record = made(root, plural)
+    shape = described.of(view.post).answer
+    shape.model_validate(record)
+    row = described.of(view.get).answer.row
+    for one in rows(root, f"{plural}/"):
+        row.model_validate(one)
+    body = described.of(view.post).body
+    body.model_validate(described.of(view.post).body_example)
+    shape.model_validate(described.of(view.post).example)
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_lists_come_as_json_csv_and_ndjson_with_the_same_rows(root: Client, plural: str) -> None:
+    made(root, plural)
+    found = rows(root, f"{plural}/")
+    lines = root.get(f"/api/v1/{plural}/?format=ndjson")
+    assert lines["Content-Type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in lines.content.splitlines()] == found
+    table = root.get(f"/api/v1/{plural}/", headers={"accept": "text/csv"})
+    assert table["Content-Disposition"] == f'inline; filename="sonar-{plural}.csv"'
+    cells = list(csv.DictReader(table.content.decode().splitlines()))
+    assert len(cells) == len(found)
+    assert set(cells[0]) == set(found[0])
+    key = "id" if "id" in found[0] else "name"
+    assert [one[key] for one in cells] == [str(one[key]) for one in found]
+
+
+@pytest.mark.parametrize("plural", [one for one in PLURALS if one != "size-classes"])
+def test_a_list_is_turned_page_by_page(root: Client, small_world: World, plural: str) -> None:
+    model = {"downtimes": Downtime, "annotations": Annotation}.get(plural)
+    if plural == "meshes":
+        Mesh.objects.bulk_create(Mesh(name=f"mesh-{number}") for number in range(4))
+    if model:
+        times = [{"starts_at": NOW - number // 3 * HOUR} for number in range(5)]
+        own = {"reason": "x", "ends_at": NOW + HOUR} if model is Downtime else {"text": "x"}
+        for one in times:
+            model.objects.create(site=small_world.ral.site, **own, **one)
+    everything = rows(root, f"{plural}/")
+    assert len(everything) >= 3
+    found, path = [], f"{plural}/?page_size=2"
+    while path:
+        page = get(root, path)
+        assert len(page[plural]) <= 2
+        found += page[plural]
+        path = (page["next"] or "").partition("/api/v1/")[2]
+    assert found == everything
+
+
+def test_a_page_goes_on_behind_a_row_that_is_gone(root: Client, small_world: World) -> None:
+    for hours in range(4):
+        Downtime.objects.create(
+            site=small_world.ral.site,
+            reason=f"{hours}",
+            starts_at=NOW - hours * HOUR,
+            ends_at=NOW + HOUR,
+        )
+    first = get(root, "downtimes/?page_size=2")
+    assert [one["reason"] for one in first["downtimes"]] == ["0", "1"]
+    root.delete(f"/api/v1/downtimes/{first['downtimes'][1]['id']}/")
+    second = get(root, first["next"].partition("/api/v1/")[2])
+    assert [one["reason"] for one in second["downtimes"]] == ["2", "3"]
+    assert second["next"] is None
+
+
+def test_size_classes_come_by_size(root: Client) -> None:
+    assert names(root, "size-classes/") == ["small", "medium", "large"]
+    page = get(root, "size-classes/?page_size=1")
+    path = page["next"].partition("/api/v1/")[2]
+    assert names(root, path) == ["medium"]
+
+
+def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(
+    root: Client, small_world: World
+) -> None:
+    patch(root, "endpoints/RAL_DATADISK/", {"retired": True})
+    assert names(root, "endpoints/?site=DESY") == ["DESY_DATADISK", "DESY_SCRATCHDISK"]
+    assert names(root, "endpoints/?cloud=UK") == ["Glasgow_DATADISK", "RAL_DATADISK"]
+    assert names(root, "endpoints/?cloud=UK&retired=false") == ["Glasgow_DATADISK"]
+    assert names(root, "endpoints/?retired=true") == ["RAL_DATADISK"]
+    assert names(root, "endpoints/?label=SCRATCHDISK&site=DESY") == ["DESY_SCRATCHDISK"]
+
+
+def test_downtimes_are_chosen_by_what_they_concern_and_when(
+    root: Client, small_world: World
+) -> None:
+    over = {"starts_at": NOW - 5 * HOUR, "ends_at": NOW - 4 * HOUR}
+    current = {"starts_at": NOW - HOUR, "ends_at": NOW + HOUR}
+    Downtime.objects.create(site=small_world.desy.site, reason="site", **over)
+    Downtime.objects.create(endpoint=small_world.desy, reason="endpoint", **current)
+    Downtime.objects.create(endpoint=small_world.scratch, reason="scratch", **current)
+
+    def reasons(asked: str) -> list[str]:
+        return [row["reason"] for row in rows(root, f"downtimes/?{asked}")]
+
+    assert reasons("site=DESY") == ["scratch", "endpoint", "site"]
+    assert reasons("endpoint=DESY_DATADISK") == ["endpoint", "site"]
+    assert reasons("current=true") == ["scratch", "endpoint"]
+    assert reasons("current=false") == ["site"]
+    assert reasons("to=2026-11-20T08:00:00Z") == ["site"]
+    assert reasons("from=2026-11-20T08:00:30Z") == ["scratch", "endpoint"]
+    assert reasons("from=2026-11-20T08:00:29Z&to=2026-11-20T09:00:00Z") == ["site"]
+    assert reasons("site=RAL") == []
+
+
+def test_notes_are_chosen_by_their_subject_and_time(root: Client, small_world: World) -> None:
+    made(root, "annotations")
+    made(root, "annotations", site="RAL", source=None, destination=None, text="on the site")
+    made(root, "annotations", ends_at="2026-11-21T00:00:00Z", text="for a day")
+
+    def texts(asked: str) -> list[str]:
+        return [row["text"] for row in rows(root, f"annotations/?{asked}")]
+
+    assert texts("site=RAL") == ["on the site"]
+    assert texts("source=RAL_DATADISK") == ["for a day", "over the backup"]
+    assert texts("destination=RAL_DATADISK") == []
+    assert texts("from=2026-11-21T00:00:00Z&destination=DESY_DATADISK") == ["over the backup"]
+    assert texts("to=2026-11-20T12:00:30Z") == []
+
+
+def test_an_endpoint_is_retired_and_comes_back(root: Client) -> None:
+    def retire(yes: bool) -> dict[str, Any]:
+        found: dict[str, Any] = patch(root, "endpoints/RAL_DATADISK/", {"retired": yes}).json()
+        return found
+
+    retired = retire(True)
+    assert (retired["retired"], retired["retired_at"]) == (True, "2026-11-20T12:00:30Z")
+    Endpoint.objects.filter(name="RAL_DATADISK").update(retired_at=NOW - HOUR)
+    assert retire(True)["retired_at"] == "2026-11-20T11:00:30Z"
+    back = retire(False)
+    assert (back["retired"], back["retired_at"]) == (False, None)
+
+
+def test_a_mesh_is_written_and_read_in_the_notation_of_registry_files(root: Client) -> None:
+    first = made(root, "meshes", destinations=["RAL_DATADISK", "DESY_DATADISK"], sources="all")
+    assert first["sources"] == "all"
+    assert first["destinations"] == ["DESY_DATADISK", "RAL_DATADISK"]
+    assert first["every"] == {"small": 3600, "large": 86400}
+    assert first["quiet_hours"] is None
+    changed = patch(root, "meshes/uk/", {"destinations": "all", "quiet_hours": "23:00-05:30"})
+    assert (changed.json()["destinations"], changed.json()["every"]) == ("all", first["every"])
+    kept = Mesh.objects.get(name="uk")
+    assert (str(kept.quiet_from), str(kept.quiet_until)) == ("23:00:00", "05:30:00")
+    assert patch(root, "meshes/uk/", {"quiet_hours": None}).json()["quiet_hours"] is None
+    replaced = patch(root, "meshes/uk/", {"every": {"medium": "90s"}}).json()["every"]
+    assert replaced == {"medium": 90}
+
+
+def test_a_note_has_its_author_and_begins_now(root: Client) -> None:
+    note = made(root, "annotations", site="RAL", source=None, destination=None)
+    assert (note["author"], note["starts_at"], note["ends_at"], note["public"]) == (
+        "root",
+        "2026-11-20T12:00:30Z",
+        None,
+        False,
+    )
+    other = caller(Role.OPERATOR)
+    patch(other, address("annotations", note), {"text": "mended"})
+    kept = Annotation.objects.get()
+    assert (kept.text, kept.author) == ("mended", User.objects.get(username="root"))
+
+
+def test_times_are_kept_to_the_microsecond_and_answered_in_utc(root: Client) -> None:
+    given = {"starts_at": "2026-11-20T10:00:00.000125+02:00", "ends_at": "2026-11-20T09:00:00"}
+    record = made(root, "downtimes", **given)
+    assert record["starts_at"] == "2026-11-20T08:00:00.000125Z"
+    assert record["ends_at"] == "2026-11-20T09:00:00Z"
+    page = get(root, "downtimes/?page_size=1")
+    assert page["downtimes"] == [record]
+
+
+def test_only_what_is_said_is_changed(root: Client, small_world: World) -> None:
+    before = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
+    patch(root, "endpoints/RAL_DATADISK/", {"outbound_cap": 7})
+    after = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
+    assert after == before | {"outbound_cap": 7}
+
+
+def test_a_null_takes_a_value_away(root: Client, small_world: World) -> None:
+    patch(root, "endpoints/RAL_DATADISK/", {"budget_bytes_per_day": 10**12})
+    assert get(root, "endpoints/RAL_DATADISK/")["budget_bytes_per_day"] == 10**12
+    answer = patch(root, "endpoints/RAL_DATADISK/", {"budget_bytes_per_day": None})
+    assert answer.json()["budget_bytes_per_day"] is None
+
+
+def version() -> int:
+    return Version.objects.get(name="registry").value
+
+
+@pytest.mark.parametrize("plural", ["sites", "endpoints", "size-classes", "meshes"])
+def test_a_change_to_what_is_there_clears_no_cache(root: Client, plural: str) -> None:
+    record = made(root, plural)
+    patch(root, address(plural, record), BODIES[plural][1])
+    before = version()
+    assert patch(root, address(plural, record), BODIES[plural][1]).status_code == 200
+    assert patch(root, address(plural, record), {}).status_code == 200
+    assert version() == before
+    patch(root, address(plural, record), {"name": "renamed"})
+    assert version() > before
+
+
+def test_the_matrix_shows_a_change_at_once(root: Client, small_world: World) -> None:
+    def ask(etag: str = "") -> Any:
+        return root.get("/api/v1/matrix/", headers={"if-none-match": etag} if etag else {})
+
+    first = ask()
+    assert ask(first["ETag"]).status_code == 304
+    made(root, "sites", name="Lancaster")
+    made(root, "endpoints", name="Lancaster_DATADISK", site="Lancaster")
+    second = ask(first["ETag"])
+    assert second.status_code == 200
+    patch(root, "sites/Lancaster/", {"cloud": "FR"})
+    assert ask(second["ETag"]).status_code == 200
+    patch(root, "endpoints/Glasgow_DATADISK/", {"name": "Glasgow_DISK"})
+    shown = {one["name"] for one in ask().json()["sources"]}
+    assert "Glasgow_DISK" in shown
+    assert "Glasgow_DATADISK" not in shown
+
+
+def test_a_site_without_endpoints_is_removed_with_its_notes(root: Client) -> None:
+    made(root, "sites")
+    made(root, "downtimes", site="Lancaster")
+    response = root.delete("/api/v1/sites/Lancaster/")
+    assert (response.status_code, response.content) == (204, b"")
+    assert not Site.objects.filter(name="Lancaster").exists()
+    assert not Downtime.objects.exists()
+    assert root.delete("/api/v1/sites/Lancaster/").status_code == 404
+
+
+def test_a_site_with_endpoints_stays_and_the_answer_says_why(
+    root: Client, small_world: World
+) -> None:
+    Endpoint.objects.filter(site__name="DESY").update(retired_at=NOW)
+    for site, has in (("DESY", "2 endpoints"), ("RAL", "an endpoint")):
+        response = root.delete(f"/api/v1/sites/{site}/")
+        assert response.status_code == 409
+        sentence = f"The site {site} has {has}, and an endpoint is never removed."
+        assert response.json() == {"detail": sentence, "errors": {"name": [sentence]}}
+        assert Site.objects.filter(name=site).exists()
+
+
+@pytest.mark.parametrize("plural", ["downtimes", "annotations"])
+def test_what_is_declared_or_noted_can_be_removed(root: Client, plural: str) -> None:
+    record = made(root, plural)
+    where = f"/api/v1/{address(plural, record)}"
+    assert root.delete(where).status_code == 204
+    assert root.get(where).status_code == 404
+    assert root.delete(where).status_code == 404
+    assert rows(root, f"{plural}/") == []
+
+
+@pytest.mark.parametrize("plural", ["endpoints", "size-classes", "meshes"])
+def test_what_history_refers_to_is_not_removed(root: Client, plural: str) -> None:
+    record = made(root, plural)
+    response = root.delete(f"/api/v1/{address(plural, record)}")
+    assert response.status_code == 405
+    assert "DELETE" not in response["Allow"]
+
+
+def test_a_downtime_moves_to_another_subject(root: Client, small_world: World) -> None:
+    record = made(root, "downtimes")
+    changed = patch(root, address("downtimes", record), {"site": None, "endpoint": "DESY_DATADISK"})
+    assert (changed.json()["site"], changed.json()["endpoint"]) == (None, "DESY_DATADISK")
+    assert Downtime.endpoints_down(NOW) == {small_world.desy.id}
+
+
+def queries(client: Client, path: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        get(client, path)
+    return len(captured)
+
+
+def test_the_number_of_queries_is_the_same_for_little_and_for_much(small_world: World) -> None:
+    pinned = {
+        "endpoints/": 1,
+        "endpoints/?site=RAL&retired=false": 2,
+        "size-classes/": 1,
+        "meshes/": 5,
+        "downtimes/": 1,
+        "annotations/": 1,
+        "endpoints/RAL_DATADISK/": 1,
+        "meshes/everything/": 5,
+    }
+    client = Client()
+    Mesh.objects.get().intervals.create(size_class=SizeClass.objects.all()[0], every_seconds=60)
+    Mesh.objects.get().sources.add(small_world.ral)
+    Mesh.objects.get().destinations.add(small_world.ral)
+    assert {path: queries(client, path) for path in pinned} == pinned
+    for number in range(20):
+        more(small_world, number)
+    assert {path: queries(client, path) for path in pinned} == pinned
+
+
+def test_rights_cost_few_queries_whoever_asks(small_world: World) -> None:
+    client = caller(Role.SITE_ADMIN, "RAL")
+    paths = ("endpoints/", "annotations/")
+    more(small_world, 20)
+    few = [queries(client, path) for path in paths]
+    for number in range(20):
+        more(small_world, number)
+    assert [queries(client, path) for path in paths] == few
+    assert {row["author"] for row in rows(client, "annotations/")} >= {"user-0", "user-20"}
+
+
+def more(world: World, number: int) -> None:
+    one = endpoint(f"more-{number}", Site.objects.create(name=f"site-{number}"))
+    mesh = Mesh.objects.create(name=f"mesh-{number}")
+    mesh.sources.add(one, world.desy)
+    mesh.destinations.add(one, world.ral)
+    mesh.intervals.create(size_class=SizeClass.objects.all()[1], every_seconds=60)
+    span = {"starts_at": NOW - timedelta(hours=number), "ends_at": NOW + HOUR}
+    Downtime.objects.create(endpoint=one, reason="x", **span)
+    author = User.objects.create_user(f"user-{number}")
+    Annotation.objects.create(
+        source=one, destination=world.ral, text="x", public=True, author=author, **span
+    )

@@ -1,0 +1,401 @@
+"""What is wrong with a body or a parameter is said in a sentence, and nothing is kept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from matrix.api.registry.annotations import ANNOTATIONS
+from matrix.api.registry.downtimes import DOWNTIMES
+from matrix.api.registry.endpoints import ENDPOINTS
+from matrix.api.registry.meshes import MESHES
+from matrix.api.registry.sites import SITES
+from matrix.api.registry.size_classes import SIZE_CLASSES
+from sonar.roles import Role
+from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, made, patch, post
+from tests.matrix.world import NOW, World
+
+pytestmark = pytest.mark.django_db
+KINDS = {
+    kind.plural.replace("_", "-"): kind
+    for kind in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS)
+}
+MODELS = ("Site", "Endpoint", "SizeClass", "Mesh", "MeshInterval", "Downtime", "Annotation")
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def root(small_world: World) -> Client:
+    return caller(Role.ADMINISTRATOR, name="root")
+
+
+def kept() -> list[Any]:
+    models = [apps.get_model("sonar", name) for name in MODELS]
+    return [list(model.objects.order_by("pk").values()) for model in models]
+
+
+def refused(response: Any, field: str, said: str, status: int = 400) -> None:
+    assert response.status_code == status, response.content
+    answer = response.json()
+    assert set(answer) == {"detail", "errors"}
+    assert list(answer["errors"]) == [field]
+    assert said in answer["errors"][field][0]
+    assert said in answer["detail"]
+
+
+WRONG = [
+    ("sites", {"name": "a b"}, "name", 'name "a b" is not 1 to 80 letters, digits, dots, dashes'),
+    ("sites", {"name": ""}, "name", 'name "" is not 1 to 80 letters'),
+    ("sites", {"name": "RAL\n"}, "name", 'name "RAL\\n" is not 1 to 80 letters'),
+    ("sites", {"name": "x" * 81}, "name", "is not 1 to 80 letters"),
+    ("sites", {"name": None}, "name", "name null is not 1 to 80 letters"),
+    ("sites", {"name": 7}, "name", "name 7 is not"),
+    ("sites", {"cloud": "U\0K"}, "cloud", 'cloud "U\\u0000K" is not a text on one line of at most'),
+    ("sites", {"cloud": "x" * 41}, "cloud", "is not a text on one line of at most 40 characters"),
+    ("sites", {"tier": 4}, "tier", "tier 4 is not a whole number from 0 to 3."),
+    ("sites", {"tier": "2"}, "tier", 'tier "2" is not a whole number from 0 to 3.'),
+    ("sites", {"tier": True}, "tier", "tier true is not a whole number from 0 to 3."),
+    ("sites", {"tier": 2.5}, "tier", "tier 2.5 is not a whole number"),
+    ("sites", {"tier": 10**30}, "tier", "is not a whole number from 0 to 3."),
+    ("sites", {"tier": None}, "tier", "tier null is not a whole number from 0 to 3."),
+    ("sites", {"country": "gb"}, "country", "two capital letters"),
+    ("sites", {"latitude": 90.5}, "latitude", "latitude 90.5 is not a number from -90 to 90"),
+    ("sites", {"latitude": "55"}, "latitude", "is not a number from -90 to 90 (degrees), or null"),
+    ("sites", {"wan_gbit_s": 0}, "wan_gbit_s", "wan_gbit_s 0 is not a number from 0.001 to"),
+    ("sites", {"wan_gbit_s": [1]}, "wan_gbit_s", "wan_gbit_s [1] is not a number"),
+    ("sites", {"colour": 1}, "colour", "There is no field “colour” to write: use name, cloud,"),
+    ("sites", {"endpoints": []}, "endpoints", "There is no field “endpoints” to write"),
+    ("endpoints", {"site": "Nowhere"}, "site", "site “Nowhere” is not known: use the name of a"),
+    ("endpoints", {"site": "a\0b"}, "site", "is not the name of a registered site"),
+    ("endpoints", {"site": 1}, "site", "site 1 is not the name of a registered site"),
+    ("endpoints", {"base_url": "file://x/y"}, "base_url", "base_url is not a text on one line of"),
+    ("endpoints", {"base_url": "https://x/\0"}, "base_url", "scheme://host[:port]/path"),
+    ("endpoints", {"base_url": "https://x y/z"}, "base_url", "scheme://host[:port]/path"),
+    ("endpoints", {"base_url": "https://h/" + "x" * 400}, "base_url", "at most 400 characters"),
+    ("endpoints", {"base_url": "ftp://["}, "base_url", "scheme://host[:port]/path"),
+    ("endpoints", {"base_url": "ftp://[1:2]"}, "base_url", "has a host and, if any, a port"),
+    ("endpoints", {"base_url": "http://h:70000/"}, "base_url", "has a host and, if any, a port"),
+    ("endpoints", {"base_url": "http://:80/"}, "base_url", "scheme://host[:port]/path"),
+    ("endpoints", {"inbound_cap": 0}, "inbound_cap", "inbound_cap 0 is not a whole number from 1"),
+    ("endpoints", {"outbound_cap": 10**9}, "outbound_cap", "is not a whole number from 1 to 9999"),
+    ("endpoints", {"budget_bytes_per_day": -1}, "budget_bytes_per_day", "or null for no limit."),
+    ("endpoints", {"budget_bytes_per_day": 2**63}, "budget_bytes_per_day", "whole number from 1"),
+    ("endpoints", {"credential": "../key"}, "credential", "letters, digits, - and _"),
+    ("endpoints", {"retired": "yes"}, "retired", 'retired "yes" is not true or false'),
+    ("endpoints", {"retired_at": None}, "retired_at", "There is no field “retired_at” to write"),
+    ("size-classes", {"from_bytes": -1}, "from_bytes", "is not a whole number from 0 to"),
+    ("size-classes", {"from_bytes": 10**9}, "from_bytes", "Large and huge begin at the same size"),
+    ("size-classes", {"test_bytes": 10**9}, "from_bytes", "The test size of huge, 1000000000"),
+    ("size-classes", {"test_bytes": 10**18}, "test_bytes", "is not a whole number from 1 to 99999"),
+    ("size-classes", {"timeout_seconds": 0}, "timeout_seconds", "a test that takes longer"),
+    ("meshes", {"mover": "warp"}, "mover", "one of"),
+    ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches) or push"),
+    ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
+    ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
+    ("meshes", {"sources": []}, "sources", 'sources [] is not "all", or a list of names'),
+    ("meshes", {"sources": "some"}, "sources", 'sources "some" is not "all"'),
+    ("meshes", {"sources": ["Nowhere"]}, "sources", "sources “Nowhere” is not known: use names"),
+    ("meshes", {"sources": ["a\0b"]}, "sources", "is not"),
+    ("meshes", {"destinations": [1]}, "destinations", 'destinations [1] is not "all"'),
+    ("meshes", {"every": {}}, "every", "at least one, like"),
+    ("meshes", {"every": {"small": "10x"}}, "every", "a text like 10m, 6h or 1d"),
+    ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not how often'),
+    ("meshes", {"every": {"small": "99999999d"}}, "every", "is not how often it tests"),
+    ("meshes", {"every": {"tiny": 60}}, "every", "every: there is no size class “tiny”, only"),
+    ("meshes", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
+    ("meshes", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
+    ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),
+    ("downtimes", {"ends_at": 1e9}, "ends_at", "is not a time in ISO 8601, like 2026-11-20T04"),
+    ("downtimes", {"ends_at": "0001-01-01T00:00:00+14:00"}, "ends_at", "from 1970 to 2999"),
+    ("downtimes", {"ends_at": "9999-12-31T23:59:59-14:00"}, "ends_at", "from 1970 to 2999"),
+    ("downtimes", {"ends_at": "9999-12-31T23:59:59Z"}, "ends_at", "from 1970 to 2999"),
+    ("downtimes", {"ends_at": "2026-11-20T07:00:00Z"}, "ends_at", "A downtime must end after it"),
+    ("downtimes", {"ends_at": None}, "ends_at", "ends_at null is not a time"),
+    ("downtimes", {"site": None}, "site", "Name either a site or an endpoint."),
+    ("downtimes", {"endpoint": "RAL_DATADISK"}, "site", "Name either a site or an endpoint."),
+    ("downtimes", {"reason": "  "}, "reason", "of 1 to 200 characters, not only blanks"),
+    ("downtimes", {"reason": "a\nb"}, "reason", "is not a text on one line"),
+    ("annotations", {"text": ""}, "text", 'text "" is not a text of 1 to 500 characters'),
+    ("annotations", {"text": "x" * 501}, "text", "is not a text of 1 to 500 characters"),
+    ("annotations", {"text": "a\0b"}, "text", "is not a text of 1 to 500 characters"),
+    ("annotations", {"site": "RAL"}, "site", "Name either a site, or the two ends of a link."),
+    ("annotations", {"source": None}, "site", "Name either a site, or the two ends of a link."),
+    ("annotations", {"source": "Nowhere"}, "source", "use the name of a registered endpoint."),
+    (
+        "annotations",
+        {"destination": "RAL_DATADISK"},
+        "site",
+        "Name either a site, or the two ends of a link.",
+    ),
+    ("annotations", {"ends_at": "2026-11-20T12:00:30Z"}, "ends_at", "A note must end after it"),
+    ("annotations", {"public": 1}, "public", "public 1 is not true or false"),
+    ("annotations", {"author": "me"}, "author", "There is no field “author” to write"),
+]
+
+
+@pytest.mark.parametrize(("plural", "changed", "field", "said"), WRONG)
+def test_a_wrong_value_is_named_with_what_is_allowed(
+    root: Client, plural: str, changed: dict[str, object], field: str, said: str
+) -> None:
+    before = kept()
+    refused(post(root, f"{plural}/", BODIES[plural][0] | changed), field, said)
+    assert kept() == before
+
+
+@pytest.mark.parametrize(("plural", "changed", "field", "said"), WRONG)
+def test_it_is_refused_likewise_when_a_row_is_changed(
+    root: Client, plural: str, changed: dict[str, object], field: str, said: str
+) -> None:
+    record = made(root, plural)
+    before = kept()
+    refused(patch(root, address(plural, record), changed), field, said)
+    assert kept() == before
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_what_is_missing_is_said_of_each_field(root: Client, plural: str) -> None:
+    response = post(root, f"{plural}/", {})
+    assert response.status_code == 400
+    fields = KINDS[plural].new.model_fields
+    needed = {
+        name: [f"{name} is missing: it is {one.description}."] for name, one in fields.items()
+    }
+    required = {name for name, one in fields.items() if one.is_required()}
+    assert response.json()["errors"] == {name: needed[name] for name in required}
+
+
+def test_every_wrong_field_is_named_at_once(root: Client) -> None:
+    answer = post(root, "sites/", {"tier": 9, "country": "x", "Name": "RAL"}).json()
+    assert set(answer["errors"]) == {"tier", "country", "Name", "name"}
+
+
+def test_an_answer_to_a_large_or_deep_body_stays_small(root: Client) -> None:
+    many = {f"field{number}": 1 for number in range(5000)}
+    response = post(root, "sites/", many)
+    assert (response.status_code, len(response.json()["errors"])) == (400, 20)
+    for value in ("x" * 90_000, {"x" * 90_000: 1}, ["x" * 90_000]):
+        for plural, field in (("sites", "tier"), ("meshes", "every"), ("meshes", "sources")):
+            response = post(root, f"{plural}/", BODIES[plural][0] | {field: value})
+            assert response.status_code == 400
+            assert len(response.content) < 1000
+    deep = b'{"name": "a", "tier": ' + b"[" * 1000 + b"]" * 1000 + b"}"
+    response = root.post("/api/v1/sites/", deep, content_type=JSON)
+    refused(response, "tier", "tier […] is not a whole number from 0 to 3.")
+
+
+def test_a_password_in_an_address_is_not_repeated(root: Client) -> None:
+    body = BODIES["endpoints"][0] | {"base_url": "https://me:sesame@host/data"}
+    response = post(root, "endpoints/", body)
+    assert response.status_code == 400
+    assert b"sesame" not in response.content
+
+
+@pytest.mark.parametrize(
+    ("plural", "name"),
+    [("sites", "RAL"), ("endpoints", "RAL_DATADISK"), ("size-classes", "large")],
+)
+def test_a_name_that_is_taken_is_a_conflict(root: Client, plural: str, name: str) -> None:
+    body = BODIES[plural][0] | {"name": name}
+    if plural == "size-classes":
+        body |= {"from_bytes": 10**10}
+    before = kept()
+    said = f"name is taken: another {KINDS[plural].word} has it."
+    refused(post(root, f"{plural}/", body), "name", said, status=409)
+    assert kept() == before
+    record = made(root, plural)
+    refused(patch(root, address(plural, record), {"name": name}), "name", said, status=409)
+
+
+def test_a_base_url_that_is_taken_is_a_conflict(root: Client, small_world: World) -> None:
+    body = BODIES["endpoints"][0] | {"base_url": small_world.ral.base_url}
+    refused(post(root, "endpoints/", body), "base_url", "base_url is taken", status=409)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "The body is not JSON"),
+        (b"", 400, "There is no body: send a JSON object"),
+        (b"[]", 400, "The body is not a JSON object"),
+        (b"null", 400, "The body is not a JSON object"),
+        (b'"RAL"', 400, "The body is not a JSON object"),
+        (b'{"name": NaN}', 400, "The body is not JSON"),
+        (b'{"wan_gbit_s": 1e999}', 400, "The body is not JSON"),
+        (b'{"cloud": "\\ud800"}', 400, "The body is not JSON"),
+        (b'{"cloud": "\xff"}', 400, "The body is not JSON"),
+        (b"[" * 90_000, 400, "The body is not JSON"),
+        (b'{"name": "' + b"x" * 100_001 + b'"}', 413, "larger than 100,000 bytes"),
+    ],
+)
+@pytest.mark.parametrize("plural", PLURALS)
+def test_a_body_that_is_no_json_object_is_refused(
+    root: Client, plural: str, body: bytes, status: int, said: str
+) -> None:
+    response = root.post(f"/api/v1/{plural}/", body, content_type=JSON)
+    assert response.status_code == status
+    assert said in response.json()["detail"]
+
+
+def test_another_content_type_is_refused(root: Client) -> None:
+    assert root.post("/api/v1/sites/", {"name": "x"}).status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter", "said"),
+    [
+        ("endpoints/?site=Nowhere", "site", "site “Nowhere” is not known: use the name of a"),
+        ("endpoints/?site=%00", "site", "is not known"),
+        ("endpoints/?cloud=%00", "cloud", "cloud must be at most 80 printable characters."),
+        ("endpoints/?label=" + "x" * 81, "label", "at most 80 printable characters"),
+        ("endpoints/?retired=1", "retired", "retired “1” is not known: use true or false."),
+        ("endpoints/?tier=1", "tier", "There is no parameter “tier”: use cloud, cursor, format,"),
+        ("endpoints/?site=RAL&site=DESY", "site", "site is given 2 times: give it once."),
+        ("endpoints/?page_size=0", "page_size", "is not a whole number from 1 to 1000."),
+        ("endpoints/?page_size=1001", "page_size", "is not a whole number from 1 to 1000."),
+        ("endpoints/?cursor=%00", "cursor", "is not one that an answer had in its `next`."),
+        ("endpoints/?format=xml", "format", "use json, csv or ndjson."),
+        ("endpoints/?format=csv&page_size=5", "page_size", "page_size is for JSON"),
+        ("endpoints/?format=ndjson&cursor=x", "cursor", "cursor is for JSON"),
+        ("endpoints/RAL_DATADISK/?format=csv", "format", "use json."),
+        ("endpoints/RAL_DATADISK/?site=RAL", "site", "There is no parameter “site”"),
+        ("size-classes/?cursor=a", "cursor", "is not one that an answer had"),
+        ("downtimes/?endpoint=Nowhere", "endpoint", "the name of a registered endpoint."),
+        ("downtimes/?current=now", "current", "use true or false."),
+        ("downtimes/?from=yesterday", "from", "is not a time that can be asked for"),
+        ("downtimes/?to=0001-01-01T00:00:00Z", "to", "is not a time that can be asked for"),
+        (
+            "downtimes/?from=2026-11-20T00:00:00Z&to=2026-11-20T00:00:00Z",
+            "from",
+            "from must be before to.",
+        ),
+        ("downtimes/?cursor=1", "cursor", "is not one that an answer had"),
+        (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not one that an answer had"),
+        (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not one that an answer had"),
+        ("annotations/?destination=a b", "destination", "is not known"),
+        ("annotations/?current=true", "current", "There is no parameter “current”"),
+        ("sites/?page_size=x", "page_size", "is not a whole number"),
+        ("sites/?cursor=x", "cursor", "is not one that an answer had"),
+        ("sites/?format=ndjson&cursor=1-1", "cursor", "cursor is for JSON"),
+    ],
+)
+def test_a_wrong_parameter_is_named(
+    client: Client, small_world: World, path: str, parameter: str, said: str
+) -> None:
+    refused(client.get(f"/api/v1/{path}"), parameter, said)
+
+
+def test_a_cursor_may_name_an_id_that_no_row_can_have(client: Client, small_world: World) -> None:
+    assert get(client, f"downtimes/?cursor=0.{'9' * 19}")["downtimes"] == []
+    assert get(client, f"size-classes/?cursor={'9' * 19}")["size_classes"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("endpoints/Nowhere/", "meshes/Nowhere/", "size-classes/Nowhere/", "endpoints/%00/"),
+        *("endpoints/a%0A/", "sites/%00/", f"sites/{'x' * 3000}/", "endpoints/%ED%A0%80/"),
+        *("downtimes/1/", f"downtimes/{2**63}/", f"annotations/{'9' * 5000}/", "downtimes/-1/"),
+        *("downtimes/one/", "annotations/0/"),
+    ],
+)
+def test_what_is_not_there_is_a_404_for_every_method(root: Client, path: str) -> None:
+    answers = [
+        root.get(f"/api/v1/{path}"),
+        patch(root, path, {}),
+        root.delete(f"/api/v1/{path}"),
+    ]
+    for response in answers:
+        assert response.status_code in (404, 405), response.content
+        assert response.json()["errors"] == {}
+    assert answers[0].status_code == 404
+
+
+def test_a_404_says_what_there_is_not(client: Client, small_world: World) -> None:
+    details = {
+        path: client.get(f"/api/v1/{path}").json()["detail"]
+        for path in ("size-classes/tiny/", "downtimes/7/", "endpoints/RAL/", "sites/Nowhere/")
+    }
+    assert list(details.values()) == [
+        "No size class “tiny” is registered.",
+        "There is no downtime 7.",
+        "No endpoint “RAL” is registered.",
+        "No site “Nowhere” is registered.",
+    ]
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+def test_a_call_that_writes_has_no_parameters(root: Client, plural: str) -> None:
+    record = made(root, plural)
+    refused(
+        root.patch(f"/api/v1/{address(plural, record)}?name=x", {}, content_type=JSON),
+        "name",
+        "There is no parameter “name”: send fields in the body.",
+    )
+    refused(post(root, f"{plural}/?name=x", {}), "name", "There is no parameter")
+
+
+def test_the_bounds_of_bodies_are_those_of_the_columns() -> None:
+    for kind in KINDS.values():
+        schema = kind.new.model_json_schema()["properties"]
+        for field in kind.model._meta.concrete_fields:
+            most = getattr(field, "max_length", None)
+            if most and field.name in schema and not field.choices:
+                assert schema[field.name]["maxLength"] == most, field
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**64), 2**64)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.datetimes().map(lambda one: f"{one.isoformat()}Z")
+    | st.sampled_from(["RAL", "RAL_DATADISK", "large", "all", "6h", "01:00-02:00", "pull", ""]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """A kind, and a valid body of which some fields are replaced, or any object."""
+    plural = draw(st.sampled_from(PLURALS))
+    fields = st.sampled_from(list(KINDS[plural].new.model_fields)) | st.text()
+    changed = draw(st.dictionaries(fields, JSON_VALUES, max_size=4))
+    return plural, (BODIES[plural][0] if draw(st.booleans()) else {}) | changed
+
+
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(sent=bodies())
+def test_no_body_whatever_is_an_error_of_the_server(
+    root: Client, sent: tuple[str, dict[str, Any]]
+) -> None:
+    plural, body = sent
+    try:
+        text = json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        text = json.dumps(body).encode()
+    response = root.post(f"/api/v1/{plural}/", text, content_type=JSON)
+    assert response.status_code in (201, 400, 409), response.content
+    if response.status_code == 201:
+        record = response.json()
+        where = address(plural, record)
+        assert root.patch(f"/api/v1/{where}", text, content_type=JSON).status_code == 200
+        KINDS[plural].change.model_validate_json(text)
+    else:
+        assert set(response.json()) == {"detail", "errors"}

@@ -1,0 +1,210 @@
+"""Two who write the registry at the same time: one of them is told, and nothing is half done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from time import sleep
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Model
+from django.http import HttpResponse
+from django.test import Client
+
+from matrix.api.registry import writing
+from sonar import sizes
+from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
+from sonar.roles import Role
+from tests.matrix.registry import BODIES, JSON, address, caller, made, patch, post
+from tests.matrix.world import World, make
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# PostgreSQL's deadlock_timeout.
+DEADLOCK_SECONDS = 1.0
+
+
+@pytest.fixture
+def world(real_commits: None) -> World:
+    return make()
+
+
+@pytest.fixture
+def root(world: World) -> Client:
+    return caller(Role.ADMINISTRATOR, name="root")
+
+
+@contextmanager
+def another(write: Callable[[], Any]) -> Iterator[None]:
+    """Have somebody else write, and commit when this is left: the admin, say, or a file."""
+    written, go_on = Event(), Event()
+
+    def work() -> None:
+        try:
+            with transaction.atomic():
+                write()
+                written.set()
+                assert go_on.wait(20)
+        finally:
+            written.set()
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        assert written.wait(20)
+        yield
+        go_on.set()
+        done.result()
+
+
+def at_once(call: Callable[[], HttpResponse], write: Callable[[], Any]) -> HttpResponse:
+    """Call while somebody else has written and not committed yet."""
+
+    def work() -> HttpResponse:
+        try:
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with another(write):
+            answer: Future[HttpResponse] = pool.submit(work)
+            wait_for_a_lock()
+        return answer.result(20)
+
+
+def wait_for_a_lock() -> None:
+    with connection.cursor() as cursor:
+        for _ in range(200):
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+            cursor.execute("SELECT pg_sleep(0.02)")
+    raise AssertionError("the call waits for nothing")
+
+
+def test_a_name_that_is_being_taken_is_a_conflict(root: Client) -> None:
+    response = at_once(
+        lambda: post(root, "sites/", {"name": "Lancaster", "cloud": "ours"}),
+        lambda: Site.objects.create(name="Lancaster", cloud="theirs"),
+    )
+    assert response.status_code == 409
+    assert response.json()["errors"] == {"name": ["name is taken: another site has it."]}
+    assert Site.objects.get(name="Lancaster").cloud == "theirs"
+
+
+def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The admin's row is there and its trigger waits for us, while we wait for its name."""
+    check, pool = writing.check, ThreadPoolExecutor(1)
+    others: list[Future[None]] = []
+
+    def theirs() -> None:
+        try:
+            Site.objects.create(name="Lancaster", cloud="theirs")
+        finally:
+            connection.close()
+
+    def slowly(*checked: Any) -> None:
+        check(*checked)
+        if not others:
+            others.append(pool.submit(theirs))
+            wait_for_a_lock()
+            sleep(DEADLOCK_SECONDS * 1.5)  # who waits last is the one whom PostgreSQL tells
+
+    monkeypatch.setattr(writing, "check", slowly)
+    response = post(root, "sites/", {"name": "Lancaster", "cloud": "ours"})
+    others[0].result(20)
+    pool.shutdown()
+    assert response.status_code == 409
+    assert response.json()["errors"] == {"name": ["name is taken: another site has it."]}
+    assert Site.objects.get(name="Lancaster").cloud == "theirs"
+
+
+def test_a_site_that_is_being_removed_is_not_known(root: Client) -> None:
+    Site.objects.create(name="Empty")
+    body = BODIES["endpoints"][0] | {"site": "Empty"}
+    response = at_once(
+        lambda: post(root, "endpoints/", body), lambda: Site.objects.get(name="Empty").delete()
+    )
+    assert response.status_code == 400
+    assert "site “Empty” is not known" in response.json()["detail"]
+
+
+def test_a_site_that_is_being_given_an_endpoint_stays(root: Client) -> None:
+    site = Site.objects.create(name="Empty")
+    response = at_once(
+        lambda: root.delete("/api/v1/sites/Empty/"),
+        lambda: Endpoint.objects.create(name="new", site=site, base_url="https://new.example.org/"),
+    )
+    assert response.status_code == 409
+    assert response.json()["detail"].startswith("The site Empty has an endpoint")
+
+
+def test_a_boundary_that_is_being_taken_is_refused_in_words(root: Client) -> None:
+    response = at_once(
+        lambda: post(root, "size-classes/", BODIES["size-classes"][0]),
+        lambda: SizeClass.objects.create(name="vast", from_bytes=10**10, test_bytes=3 * 10**10),
+    )
+    assert response.status_code == 400
+    assert "begin at the same size" in response.json()["errors"]["from_bytes"][0]
+    assert sizes.problems(SizeClass.objects.all()) == []
+
+
+def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "problems", lambda classes: [])
+    body = BODIES["size-classes"][0] | {"test_bytes": 5}
+    response = post(root, "size-classes/", body)
+    assert response.status_code == 409
+    assert response.json()["detail"].startswith("What is registered by now does not allow")
+    assert SizeClass.objects.count() == 3
+
+
+def test_changes_of_different_fields_are_both_kept(root: Client) -> None:
+    response = at_once(
+        lambda: patch(root, "endpoints/RAL_DATADISK/", {"inbound_cap": 7}),
+        lambda: Endpoint.objects.filter(name="RAL_DATADISK").update(outbound_cap=8),
+    )
+    assert (response.json()["inbound_cap"], response.json()["outbound_cap"]) == (7, 8)
+
+
+def test_many_who_want_one_name_are_all_answered(root: Client) -> None:
+    user = caller(Role.OPERATOR)
+
+    def call(client: Client) -> int:
+        try:
+            return post(client, "sites/", {"name": "Lancaster"}).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(call, [root, user] * 8))
+    assert sorted(statuses) == [201] + [409] * 15
+    assert Site.objects.filter(name="Lancaster").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("plural", "model"),
+    [("sites", Site), ("downtimes", Downtime), ("annotations", Annotation)],
+)
+@pytest.mark.parametrize("method", ["patch", "delete"])
+def test_a_write_that_waited_meets_a_row_that_is_gone(
+    root: Client, plural: str, model: type[Model], method: str
+) -> None:
+    record = made(root, plural)
+    path = f"/api/v1/{address(plural, record)}"
+    response = at_once(
+        lambda: getattr(root, method)(path, BODIES[plural][1], content_type=JSON),
+        lambda: model._default_manager.filter(pk=newest(model)).delete(),
+    )
+    assert response.status_code == 404
+
+
+def newest(model: type[Model]) -> int:
+    return model._default_manager.order_by("pk").values_list("pk", flat=True).last()
