@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from matrix.account import own_tokens, revoke_token
+from matrix.health import healthz, readyz
+from matrix.metrics import MetricsView
+from matrix.order_posting import order_probe
 from matrix.pages.cells import CellsView
 from matrix.pages.link import LinkPage
 from matrix.pages.matrix import MatrixPage
+from matrix.pages.operations import OperationsPage
 from matrix.pages.site import SitePage
 from matrix.pages.sites import SitesPage
 from matrix.pages.table import TablePage
@@ -25,5 +30,12 @@ urlpatterns = [
     path("search/", search, name="search"),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
+    path("tokens/", own_tokens, name="tokens"),
+    path("tokens/revoke/", revoke_token, name="revoke-token"),
+    path("operations/", showing(OperationsPage), name="operations"),
+    path("operations/probes/", order_probe, name="order-probe"),
+    path("metrics", MetricsView.as_view(), name="metrics"),
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
     path("api/", include("matrix.api.urls")),
 ]

@@ -51,7 +51,9 @@ def stale_and_down(made: world.World) -> None:
     Downtime.objects.create(
         endpoint=made.scratch, starts_at=begun, ends_at=over, reason=f"Disks {MARKUP}"
     )
-    Annotation.objects.create(site=made.glasgow.site, text=f"New switch {MARKUP}", starts_at=begun)
+    Annotation.objects.create(
+        site=made.glasgow.site, text=f"New switch {MARKUP}", starts_at=begun, public=True
+    )
     Schedule.objects.filter(source=made.scratch).update(
         skipped_because="downtime", skipped_since=begun
     )

@@ -33,6 +33,7 @@ PAGES = {
     "sites": "/sites/",
     "site": "/sites/RAL/",
     "site in downtime": "/sites/DESY/",
+    "operations": "/operations/",
     "search": "/search/?q=a",
     "search, nothing found": "/search/?q=nowhere",
     "search, empty": "/search/",
@@ -70,7 +71,10 @@ def test_no_page_breaks_a_rule(visit: Visit, scene: Scene) -> None:
 
 @everybody
 def test_pages_of_an_empty_sonar_break_no_rule(visit: Visit, real_commits: None) -> None:
-    found = {path: by_day_and_night(visit.open(path)) for path in ("/", "/table/", "/sites/")}
+    found = {
+        path: by_day_and_night(visit.open(path))
+        for path in ("/", "/table/", "/sites/", "/operations/")
+    }
     assert not any(found.values()), in_words(found)
 
 

@@ -1,0 +1,153 @@
+"""/api/v1/probes/: the tests that are queued and running; POST orders some, all or none of them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+
+from matrix import attempts, under_way, wishes
+from matrix.api.access import allow, sees
+from matrix.api.asked import check_names, one_of, text
+from matrix.api.errors import Conflict, NotNow
+from matrix.api.formats import LIST, asked_format
+from matrix.api.one_result import shown, why_not
+from matrix.api.openapi.probes import COLUMNS, ORDER, PROBE, PROBES
+from matrix.api.paging import check_paging, following, page_size, wrong_cursor
+from matrix.api.registry.answers import as_csv, as_json, as_ndjson, moment
+from matrix.api.registry.asked import named
+from matrix.api.view import ApiView
+from matrix.attempts import Cursor
+from matrix.under_way import UnderWay
+from sonar import ordering
+from sonar.models import Endpoint, Probe, Site, SizeClass
+
+PARAMETERS = ("source", "destination", "site", "size", "state", "cursor", "page_size", "format")
+RETRY_SECONDS = 5
+
+
+class ProbesView(ApiView):
+    @PROBES
+    def get(self, request: Request) -> HttpResponse:
+        """CSV and NDJSON have all rows, whatever the page size."""
+        params = request.query_params
+        check_names(params, PARAMETERS)
+        wanted, rows, now = asked_format(request, LIST), chosen(params), timezone.now()
+        if wanted == "json":
+            page = under_way.listing(rows, now, page_size(params), cursor(params))
+            probes = [record(one, request) for one in page.tests]
+            next_page = following(request, str(page.next)) if page.next else None
+            return as_json({"probes": probes, "next": next_page})
+        check_paging(params, wanted)
+        tests = under_way.under_way(list(rows.order_by(*under_way.ORDER)), now)
+        records = [record(one, request) for one in tests]
+        return (
+            as_csv(records, columns(request), "probes") if wanted == "csv" else as_ndjson(records)
+        )
+
+    @ORDER
+    def post(self, request: Request) -> HttpResponse:
+        """Operators may, and site admins with a site at one of the ends.
+
+        Caps, budgets and downtimes of both ends hold: a test that they do not allow now is a
+        409 that says why, and nothing is ordered. `count` tests of each size class are made;
+        `mover`, `mode` and `streams` are left out mostly. The results are of no mesh. Ask for
+        each test by its `url` until `ended` is true.
+        """
+        wished = wishes.read(cast("dict[str, Any]", request.data))
+        allow(request, wishes.ORDER, wishes.sites_of(wished))
+        probes = ordered(wished)
+        tests = under_way.under_way(probes, timezone.now())
+        return as_json({"probes": [record(one, request) for one in tests]}, status=202)
+
+
+class ProbeView(ApiView):
+    @PROBE
+    def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+        """After its end the test has become the transfer of the same id."""
+        check_names(request.query_params, ["format"])
+        asked_format(request, ["json"])
+        # First the probe: should it end in between, it is found as a transfer.
+        if probe := under_way.known(id, timezone.now()):
+            return as_json(record(probe, request) | {"ended": False})
+        if transfer := attempts.known(id):
+            return as_json(shown(transfer, request) | {"ended": True})
+        raise NotFound(why_not(id))
+
+
+def ordered(wished: list[ordering.Wish]) -> list[Probe]:
+    """Order tests; raise Conflict with the reasons against them by field."""
+    try:
+        return ordering.order(wished, timezone.now())
+    except ordering.RefusedError as error:
+        raise Conflict(error.errors) from error
+    except ordering.PlannerBusyError as error:
+        raise NotNow(str(error), RETRY_SECONDS) from error
+
+
+def chosen(params: QueryDict) -> QuerySet[Probe]:
+    """Read the filters; one SQL query for each that names something."""
+    wanted = Q()
+    for field, model in (("source", Endpoint), ("destination", Endpoint)):
+        if row := named(params, field, model):
+            wanted &= Q(**{field: row})
+    if site := named(params, "site", Site):
+        wanted &= Q(source__site=site) | Q(destination__site=site)
+    if size := named(params, "size", SizeClass):
+        wanted &= Q(size_class=size)
+    if state := one_of(params, "state", Probe.State.values):
+        wanted &= Q(state=state)
+    return under_way.rows().filter(wanted)
+
+
+def cursor(params: QueryDict) -> Cursor | None:
+    given = text(params, "cursor")
+    try:
+        return Cursor.parse(given) if given else None
+    except (ValueError, OverflowError):
+        raise wrong_cursor(given) from None
+
+
+def columns(request: Request) -> list[str]:
+    return [*COLUMNS, *(["worker"] if sees_workers(request) else [])]
+
+
+def sees_workers(request: Request) -> bool:
+    return sees(request, "sonar.view_probe")
+
+
+def record(one: UnderWay, request: Request) -> dict[str, Any]:
+    """Return what the reader may see of a test: names of machines are internal."""
+    internal = {"worker": one.probe.worker or None} if sees_workers(request) else {}
+    return public(one, request) | internal
+
+
+def public(one: UnderWay, request: Request) -> dict[str, Any]:
+    probe = one.probe
+    return {
+        "id": str(probe.id),
+        "url": request.build_absolute_uri(reverse("api-probe", args=[probe.id])),
+        "source": probe.source.name,
+        "destination": probe.destination.name,
+        "size": probe.size_class.name,
+        "bytes": probe.bytes,
+        "state": probe.state,
+        "mover": probe.mover,
+        "mode": probe.mode,
+        "streams": probe.streams,
+        "mesh": probe.mesh.name if probe.mesh else None,
+        "requested_at": moment(probe.requested_at),
+        "started_at": moment(probe.started_at),
+        "deadline": moment(probe.deadline),
+        "progress_bytes": probe.progress_bytes,
+        "share": one.share,
+        "running_seconds": one.seconds,
+        "rate_mb_s": one.rate_mb_s,
+        "place_in_queue": one.place,
+    }

@@ -1,0 +1,89 @@
+"""GET /api/v1/status/: whether Sonar itself is well. No secrets, and no names of machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+import sonar
+from matrix import status
+from matrix.api.access import sees
+from matrix.api.asked import check_names
+from matrix.api.formats import asked_format
+from matrix.api.openapi.status import STATUS
+from matrix.api.registry.answers import as_json, moment
+from matrix.api.view import ApiView
+from matrix.status import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
+from sonar.models import SignOfLife
+
+
+class StatusView(ApiView):
+    @STATUS
+    def get(self, request: Request) -> HttpResponse:
+        """What waits, sealing and the results of the hour are up to 10 seconds old, coverage 30.
+
+        `data_version` changes with every change of the registry, the schedule and the results.
+        """
+        check_names(request.query_params, ["format"])
+        asked_format(request, ["json"])
+        found = status.read(timezone.now())
+        return as_json(of_status(found, with_names=sees(request, "sonar.view_probe")))
+
+
+def of_status(found: Status, *, with_names: bool) -> dict[str, Any]:
+    life = found.life
+    others = [name for name in TASKS if name != PLAN]
+    return {
+        "sonar_version": sonar.__version__,
+        "data_version": found.data_version,
+        "time": moment(found.moment),
+        "planner": of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
+        "beat": of_sign(life, life.beat, life.is_late(life.beat)),
+        "tasks": {name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
+        "workers": {queue: of_workers(life, queue, with_names) for queue in QUEUES},
+        "probes": {
+            "queued": found.probes.queued,
+            "running": found.probes.running,
+            "oldest_queued": moment(found.probes.oldest_queued),
+            "in_flight_limit": settings.SONAR_IN_FLIGHT,
+        },
+        **of_work(found.work, found),
+        "coverage": [of_coverage(one) for one in found.coverage],
+    }
+
+
+def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> dict[str, Any]:
+    return {
+        "last": moment(sign.seen_at) if sign else None,
+        "age_seconds": life.age(sign),
+        "every_seconds": sign.every_seconds if sign else None,
+        "late": late,
+    }
+
+
+def of_workers(life: Life, queue: str, with_names: bool) -> dict[str, Any]:
+    names = [sign.name for sign in life.workers(queue)]
+    return {"count": len(names)} | ({"names": names} if with_names else {})
+
+
+def of_work(work: Work, found: Status) -> dict[str, Any]:
+    return {
+        "waiting": [
+            {"reason": one.reason, "tests": one.tests, "since": moment(one.since)}
+            for one in work.waiting
+        ],
+        "results_last_hour": work.results,
+        "sealing": {
+            "unsealed": work.unsealed,
+            "dirty_since": moment(work.dirty_since),
+            "dirty_seconds": found.dirty_seconds,
+        },
+    }
+
+
+def of_coverage(one: Coverage) -> dict[str, Any]:
+    return {"size": one.size, "links": one.links, **one.states, "as_of": moment(one.as_of)}

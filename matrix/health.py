@@ -1,0 +1,151 @@
+"""/healthz: this process answers. /readyz: everything answers that measuring needs.
+
+A look at what is ready has a connection of its own and gives up after two seconds for each
+part: it neither waits for the pool of the pages nor hangs when a server does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import psycopg
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from psycopg.errors import UndefinedTable
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from matrix.status import PLAN, QUEUES, Life
+from sonar.models import SignOfLife
+
+LONGEST_SECONDS = 2
+FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
+SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
+APPLIED = "SELECT app, name FROM django_migrations"
+NOT_APPLIED = "migrations are not applied: run manage.py migrate."
+UNKNOWN = "Not known while the database does not answer."
+
+
+@dataclass(frozen=True)
+class Part:
+    """Whether one of the things that Sonar is made of works, in a sentence without names."""
+
+    ok: bool
+    detail: str
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> JsonResponse:
+    """Answer, without asking anybody."""
+    return JsonResponse({"alive": True})
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Answer 200 if all parts work, else 503."""
+    parts = look(timezone.now())
+    ready = all(part.ok for part in parts.values())
+    answer = {"ready": ready, "parts": {name: asdict(part) for name, part in parts.items()}}
+    return JsonResponse(answer, status=200 if ready else 503)
+
+
+def look(now: datetime) -> dict[str, Part]:
+    """Ask all parts, the database once for everything that it knows of the others."""
+    database, life = look_at_database(now)
+    return {
+        "database": database,
+        "redis": look_at_redis(),
+        "workers": look_at_workers(life) if life else Part(False, UNKNOWN),
+        "beat": look_at_beat(life) if life else Part(False, UNKNOWN),
+    }
+
+
+def look_at_database(now: datetime) -> tuple[Part, Life | None]:
+    """Ask whether it answers and is up to date; return who has given signs of life, too."""
+    try:
+        with psycopg.connect(**quickly()) as session:
+            missing = migrations() - set(session.execute(APPLIED).fetchall())
+            if missing:
+                return Part(False, f"{len(missing)} {NOT_APPLIED}"), None
+            signs = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
+            life = Life(now, tuple(SignOfLife(**values) for values in signs))
+    except UndefinedTable:
+        return Part(False, f"All {NOT_APPLIED}"), None
+    except psycopg.Error:
+        return Part(False, "The database does not answer."), None
+    return Part(True, "The database answers and is up to date."), life
+
+
+def quickly() -> dict[str, Any]:
+    """Return how to connect to the database without waiting long for anything."""
+    params = connection.get_connection_params()
+    timeout = f"-c statement_timeout={LONGEST_SECONDS}s"
+    return {
+        name: params[name]
+        for name in ("dbname", "user", "password", "host", "port")
+        if name in params
+    } | {"connect_timeout": LONGEST_SECONDS, "options": timeout}
+
+
+@cache
+def migrations() -> frozenset[tuple[str, str]]:
+    """Return the migrations of this version; they are files, so that looking once is enough."""
+    return frozenset(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
+
+
+def look_at_redis() -> Part:
+    try:
+        with queue() as client:
+            client.ping()
+    except redis.RedisError:
+        return Part(False, "Redis does not answer: nothing is sent to workers.")
+    return Part(True, "Redis answers.")
+
+
+def queue() -> redis.Redis:
+    """Return a client of the queue that gives up soon."""
+    return redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=LONGEST_SECONDS,
+        socket_connect_timeout=LONGEST_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+def look_at_workers(life: Life) -> Part:
+    counts = {queue: len(life.workers(queue)) for queue in QUEUES}
+    if without := [queue for queue, count in counts.items() if not count]:
+        return Part(False, f"No worker takes from the queue {in_words(without)}: start one.")
+    numbers = (f"{count} from {queue}" for queue, count in counts.items())
+    return Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.")
+
+
+def in_words(queues: Iterable[str]) -> str:
+    return " nor from ".join(f"“{queue}”" for queue in queues)
+
+
+def look_at_beat(life: Life) -> Part:
+    """The beat must send, and the planner must come to its end."""
+    if life.is_late(life.beat):
+        return Part(False, f"The beat sends nothing: {since(life, life.beat)}. Start it.")
+    plan = life.task(PLAN)
+    if life.is_late(plan):
+        return Part(False, f"The beat sends, but no tick of the planner ends: {since(life, plan)}.")
+    return Part(True, "The beat sends, and the planner plans.")
+
+
+def since(life: Life, sign: SignOfLife | None) -> str:
+    age = life.age(sign)
+    return "it has never been seen" if age is None else f"the last was {age:.0f} s ago"

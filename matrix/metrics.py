@@ -1,0 +1,142 @@
+"""/metrics for Prometheus: requests as django-prometheus counts them, and how Sonar itself is.
+
+The first are of all web processes if PROMETHEUS_MULTIPROC_DIR names a directory that they share,
+else of the one that answers. The others are read anew for each scrape, as status/ reads them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import cast
+
+import redis
+from django.conf import settings
+from django.db import Error as DatabaseTrouble
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django_prometheus.exports import ExportToDjangoView
+from django_prometheus.middleware import PrometheusAfterMiddleware
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client import generate_latest as in_text
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from rest_framework.request import Request
+
+import sonar
+from matrix import health, status
+from matrix.api.asked import check_names
+from matrix.api.view import ApiView
+from matrix.status import PLAN, QUEUES, TASKS, Coverage, Life, Status
+
+log = logging.getLogger(__name__)
+
+
+class CountRequests(PrometheusAfterMiddleware):  # type: ignore[misc]  # it has no types
+    """Counts requests by view and method; a method that is none of HTTP's is one label.
+
+    Views go by the names of their routes, so that there are as many labels as routes.
+    """
+
+    def label_metric(
+        self,
+        metric: Counter | Histogram,
+        request: HttpRequest,
+        response: HttpResponseBase | None = None,
+        **labels: str,
+    ) -> Counter | Histogram:
+        if "method" in labels:
+            labels["method"] = self._method(request)
+        return super().label_metric(metric, request, response, **labels)  # type: ignore[no-any-return]
+
+
+class MetricsView(ApiView):
+    def get(self, request: Request) -> HttpResponse:
+        """Answer in the text format of Prometheus, whatever is away."""
+        check_names(request.query_params, [])
+        own = CollectorRegistry(auto_describe=False)
+        own.register(Figures())
+        requests: bytes = ExportToDjangoView(request).content
+        return HttpResponse(requests + in_text(own), content_type=CONTENT_TYPE_LATEST)
+
+
+class Figures(Collector):
+    """How Sonar is at this moment; what cannot be read is left out, and `sonar_up` says so."""
+
+    def collect(self) -> Iterator[Metric]:
+        now = timezone.now()
+        found, waiting = read_status(now), read_queues()
+        up = {"database": found is not None, "redis": waiting is not None}
+        yield gauge("up", "Whether a part answers.", up, "part")
+        yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
+        yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})
+        if waiting is not None:
+            yield gauge("queue_messages", "Messages that no worker has taken.", waiting, "queue")
+        if found is not None:
+            yield from of_life(found.life)
+            yield from of_tests(found)
+            yield of_coverage(found.coverage)
+
+
+def read_status(now: datetime) -> Status | None:
+    """Read the status; nothing if the database does not answer soon."""
+    if not health.look_at_database(now)[0].ok:
+        return None
+    try:
+        return status.read(now)
+    except DatabaseTrouble as error:
+        log.warning("The status cannot be read: %s", str(error).partition("\n")[0])
+        return None
+
+
+def read_queues() -> dict[str, int] | None:
+    """Count the messages in each queue; nothing if Redis does not answer soon."""
+    try:
+        with health.queue() as client:
+            return {name: cast(int, client.llen(name)) for name in QUEUES}
+    except redis.RedisError as error:
+        log.warning("The queues cannot be counted: %s", error)
+        return None
+
+
+def of_life(life: Life) -> Iterator[Metric]:
+    """When somebody last gave a sign; who never did has no sample."""
+    last = {name: sign.seen_at.timestamp() for name in TASKS if (sign := life.task(name))}
+    plan = {"": last[PLAN]} if PLAN in last else {}
+    beat = {"": life.beat.seen_at.timestamp()} if life.beat else {}
+    workers = {queue: len(life.workers(queue)) for queue in QUEUES}
+    yield gauge("last_plan_timestamp_seconds", "When a tick of the planner last ended.", plan)
+    yield gauge("task_last_timestamp_seconds", "When a task last ended well.", last, "task")
+    yield gauge("beat_last_timestamp_seconds", "When the beat last sent something.", beat)
+    yield gauge("workers", "Workers that take from a queue.", workers, "queue")
+
+
+def of_tests(found: Status) -> Iterator[Metric]:
+    probes = {"queued": found.probes.queued, "running": found.probes.running}
+    waiting = {one.reason: one.tests for one in found.work.waiting}
+    results = found.work.results
+    unsealed, dirty = {"": found.work.unsealed}, {"": found.dirty_seconds}
+    yield gauge("probes", "Tests under way.", probes, "state")
+    yield gauge("scheduled_waiting", "Tests that are due and wait.", waiting, "reason")
+    yield gauge("results_last_hour", "Results of the last hour.", results, "state")
+    yield gauge("unsealed_buckets", "Hours and days that are over and not sealed.", unsealed)
+    yield gauge("oldest_dirty_seconds", "For how long the first of them is over.", dirty)
+
+
+def of_coverage(found: Iterable[Coverage]) -> Metric:
+    words = "Links by their state in the matrix of the last 24 hours."
+    family = GaugeMetricFamily("sonar_coverage_links", words, labels=["size", "state"])
+    for one in found:
+        for state, links in one.states.items():
+            family.add_metric([one.size, state], links)
+    return family
+
+
+def gauge(name: str, words: str, values: Mapping[str, float], label: str = "") -> Metric:
+    """Return a gauge with a value for each value of a label; without a label, for ``""``."""
+    family = GaugeMetricFamily(f"sonar_{name}", words, labels=[label] if label else [])
+    for which, value in values.items():
+        family.add_metric([which] if label else [], value)
+    return family

@@ -1,0 +1,178 @@
+"""The page of operations: is Sonar itself well, what goes on now, and what waits and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Self
+
+from django.conf import settings
+from django.http import QueryDict
+
+from matrix import attempts, held_back, records, status, under_way
+from matrix.attempts import Wanted
+from matrix.display import Display
+from matrix.forms import BadQueryError
+from matrix.pages.attempt import Attempt, progress_words
+from matrix.pages.matrix import MatrixPage
+from matrix.pages.page import Page
+from matrix.places import Place
+from matrix.query import MatrixQuery
+from matrix.status import NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
+from matrix.troubles import troubles, unsealed
+from matrix.under_way import UnderWay
+from matrix.wishes import ORDER
+from sonar import roles
+from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
+from sonar.roles import Anyone
+from sonar.windows import preset
+
+MOST_RUNNING, MOST_RESULTS, MOST_DOWNTIMES = 30, 10, 20
+AHEAD = timedelta(days=7)
+TASK_WORDS = {
+    PLAN: ("planner", "queues what is due"),
+    "sweep": ("sweep", "ends lost tests, deletes files left behind"),
+    "seal": ("sealing", "makes segments of hours that are over"),
+    "keep_months": ("months", "makes partitions ahead, drops what is too old"),
+}
+REASON_WORDS = {
+    "downtime": "an end is in a declared downtime",
+    "cap": "an end, or Sonar itself, has as many tests at once as it bears",
+    "quiet hours": "their mesh does not test at this time of the day",
+    "budget": "an end has used up its test bytes of today",
+    NEXT_TICK: "due since the last tick of the planner",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A process or task in the list of what must live; ``sign`` is its last sign of life."""
+
+    name: str
+    does: str
+    sign: SignOfLife | None
+    late: bool
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running test as the page shows it."""
+
+    test: UnderWay
+    progress: str
+    url: str
+
+    @property
+    def percent(self) -> int:
+        return round(100 * self.test.share)
+
+
+@dataclass(frozen=True)
+class OperationsPage(Page):
+    template: ClassVar[str] = "operations.html"
+    nav: ClassVar[str] = "operations"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        if params:
+            sentence = "This page has no parameters: leave out what follows the question mark."
+            raise BadQueryError({"parameters": [sentence]})
+        return cls()
+
+    def path(self) -> str:
+        return "/operations/"
+
+    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+        found = status.read(now)
+        places = records.read_places(records.read_versions())
+        return {
+            "status": found,
+            "troubles": troubles(found),
+            "lines": lines(found.life),
+            "workers": workers(found.life),
+            "running": running(now),
+            "unsealed": unsealed(found.work.unsealed),
+            "limit": settings.SONAR_IN_FLIGHT,
+            "waiting": waiting(found, places),
+            "coverage": [(one, state_urls(one)) for one in found.coverage],
+            "planned": any(one.links for one in found.coverage),
+            "results": results(now, places),
+            "downtimes": downtimes(now),
+            "order": order_form(reader),
+        }
+
+
+def lines(life: Life) -> list[Line]:
+    """List the beat and its tasks, with when they were last heard of."""
+    beat = Line("beat", "sends the tasks below in time", life.beat, life.is_late(life.beat))
+    tasks = (Line(*TASK_WORDS[name], life.task(name), life.is_stuck(name)) for name in TASKS)
+    return [beat, *tasks]
+
+
+def workers(life: Life) -> list[tuple[str, list[SignOfLife]]]:
+    return [(queue, life.workers(queue)) for queue in QUEUES]
+
+
+def running(now: datetime) -> list[Running]:
+    """Return the tests that run, the longest first."""
+    rows = under_way.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
+    tests = [UnderWay(probe, None, now) for probe in rows[:MOST_RUNNING]]
+    return [Running(one, progress_words(one.probe), f"/transfers/{one.probe.id}/") for one in tests]
+
+
+def waiting(found: Status, places: Sequence[Place]) -> list[dict[str, Any]]:
+    """Return the reasons for which tests wait, with the links that wait the longest."""
+    held = held_back.examples(found.moment)
+    names = {place.id: place.name for place in places}
+    return [
+        {
+            "waiting": one,
+            "words": REASON_WORDS[one.reason],
+            "examples": [
+                (some, names[some.source], names[some.destination])
+                for some in held.get(one.reason, [])
+            ],
+        }
+        for one in found.work.waiting
+        if one.tests
+    ]
+
+
+def state_urls(one: Coverage) -> list[tuple[str, int, str]]:
+    """Return each state, how many links have it, and the matrix of only those."""
+    query = MatrixQuery(size=one.size, window=WINDOW)
+    return [
+        (state, links, MatrixPage(query, Display(only=(state,))).url() if links else "")
+        for state, links in one.states.items()
+    ]
+
+
+def results(now: datetime, places: Sequence[Place]) -> list[dict[str, Any]]:
+    """Return the newest results of the last day, of all sizes and states."""
+    names = {place.id: place.name for place in places}
+    rows = Wanted(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(places)
+    return [
+        {"attempt": Attempt.of(one), "ends": (names[one.source_id], names[one.destination_id])}
+        for one in attempts.listing(rows, MOST_RESULTS).results
+    ]
+
+
+def downtimes(now: datetime) -> list[tuple[Downtime, bool]]:
+    """Return the declared downtimes that go on or begin soon, and whether each goes on."""
+    soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
+    found = soon.select_related("site", "endpoint").order_by("starts_at", "id")[:MOST_DOWNTIMES]
+    return [(one, one.starts_at <= now) for one in found]
+
+
+def order_form(reader: Anyone) -> dict[str, Any] | None:
+    """Return what the form to order a test offers; nothing to who may order none."""
+    own = roles.sites_of(reader)
+    if not roles.may(reader, ORDER, own):
+        return None
+    in_use = Endpoint.objects.filter(retired_at=None)
+    return {
+        "endpoints": list(in_use.values_list("name", flat=True)),
+        "sizes": list(SizeClass.objects.values_list("name", flat=True)),
+        "everywhere": reader.has_perm(ORDER),
+    }

@@ -1,0 +1,242 @@
+"""Is Sonar itself well? The figures that status/, /metrics and the page of operations show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Min, Q
+
+from matrix import grid
+from matrix.cells import STATES
+from matrix.query import MatrixQuery
+from matrix.recent import Recent
+from matrix.records import VERSIONS
+from sonar import signs
+from sonar.models import Probe, Schedule, SignOfLife, SizeClass, Transfer
+from sonar.models.mesh import SkipReason
+from sonar.sealing import GRACE
+
+# Queues that somebody must take from, or nothing is measured.
+QUEUES = ("transfers", "control")
+# Tasks of the beat, by the names in CELERY_BEAT_SCHEDULE.
+TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
+PLAN = "plan"
+# Due since the last tick: the planner has not looked at them yet.
+NEXT_TICK = "next tick"
+REASONS = (*SkipReason.values, NEXT_TICK)
+COVERED = tuple(state for state in STATES if state != "not_applicable")
+WINDOW = "24h"
+HOUR = timedelta(hours=1)
+# The waiting are one look into an index as long as little waits; at three million links that all
+# wait it takes a second. Coverage costs as much as the matrix of each size class.
+WORK_SECONDS, COVERAGE_SECONDS = 10, 30
+
+# Marks of what is over and should be sealed: there are few, unless nobody seals.
+OLDEST_DIRTY = """
+    SELECT min(over), count(DISTINCT (size_class_id, level, over)) FROM (
+        SELECT size_class_id, level, start + ('1 ' || level)::interval AS over
+        FROM sonar_dirtymark) AS marks
+    WHERE over <= %(now)s
+"""
+# Every change leaves a mark with a higher number, and sealing it a segment with a higher one.
+VERSION = f"""
+    SELECT concat_ws('-', {VERSIONS}, (SELECT max(seq) FROM sonar_dirtymark),
+                     (SELECT max(id) FROM sonar_segment))
+"""  # noqa: S608 - constants
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Tests that are due and wait for one reason, the longest ``since``."""
+
+    reason: str
+    tests: int
+    since: datetime | None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The links of a size class by their state over the last 24 hours, as the matrix has them."""
+
+    size: str
+    states: Mapping[str, int]
+    as_of: datetime
+
+    @property
+    def links(self) -> int:
+        return sum(self.states.values())
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is dear to read, as of some seconds ago.
+
+    ``unsealed`` buckets are over and have not been sealed, the first since ``dirty_since``.
+    """
+
+    waiting: tuple[Waiting, ...]
+    results: Mapping[str, int]
+    unsealed: int
+    dirty_since: datetime | None
+
+
+@dataclass(frozen=True)
+class Life:
+    """Who has given a sign of life lately, and when the beat's tasks last ended well."""
+
+    moment: datetime
+    signs: tuple[SignOfLife, ...]
+
+    def task(self, name: str) -> SignOfLife | None:
+        return self._first(SignOfLife.Kind.TASK, name)
+
+    @property
+    def beat(self) -> SignOfLife | None:
+        """Return the sign of the beat, the newest if there are several."""
+        return self._first(SignOfLife.Kind.BEAT)
+
+    def workers(self, queue: str) -> list[SignOfLife]:
+        """Return the workers that take from a queue and are not silent."""
+        return [
+            sign
+            for sign in self._of(SignOfLife.Kind.WORKER)
+            if queue in sign.queues and not self.is_late(sign)
+        ]
+
+    def is_late(self, sign: SignOfLife | None) -> bool:
+        """Say whether somebody has been silent for too long, or was never heard of."""
+        return sign is None or signs.is_silent(sign, self.moment)
+
+    def is_stuck(self, task: str) -> bool:
+        """Say whether a task has ended well before and does not any more.
+
+        One that comes once an hour has not ended yet in the first hour of a Sonar.
+        """
+        sign = self.task(task)
+        return sign is not None and self.is_late(sign)
+
+    def age(self, sign: SignOfLife | None) -> float | None:
+        """Return how many seconds ago a sign was given; a clock that is ahead makes it 0."""
+        return max((self.moment - sign.seen_at).total_seconds(), 0.0) if sign else None
+
+    def _of(self, kind: SignOfLife.Kind) -> list[SignOfLife]:
+        return [sign for sign in self.signs if sign.kind == kind]
+
+    def _first(self, kind: SignOfLife.Kind, name: str = "") -> SignOfLife | None:
+        found = [sign for sign in self._of(kind) if name in ("", sign.name)]
+        return max(found, key=lambda sign: sign.seen_at, default=None)
+
+
+@dataclass(frozen=True)
+class Probes:
+    """How many tests are queued and running."""
+
+    queued: int
+    running: int
+    oldest_queued: datetime | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything, at a moment."""
+
+    moment: datetime
+    life: Life
+    probes: Probes
+    work: Work
+    coverage: tuple[Coverage, ...]
+    data_version: str
+
+    @property
+    def dirty_seconds(self) -> float:
+        """Return for how long something is over and not sealed; 0 if nothing is."""
+        since = self.work.dirty_since
+        return max((self.moment - since).total_seconds(), 0.0) if since else 0.0
+
+
+_work: Recent[Work] = Recent(WORK_SECONDS)
+_coverage: Recent[tuple[Coverage, ...]] = Recent(COVERAGE_SECONDS)
+
+
+def read(now: datetime) -> Status:
+    """Read the status: three small SQL queries, and what is dear if it is too old."""
+    version = read_version()
+    registry = tuple(version.split("-")[:2])
+    return Status(
+        moment=now,
+        life=read_life(now),
+        probes=read_probes(),
+        work=_work.get(registry, lambda: read_work(now)),
+        coverage=_coverage.get(registry, lambda: read_coverage(now)),
+        data_version=version,
+    )
+
+
+def forget() -> None:
+    """Read everything anew the next time."""
+    _work.forget()
+    _coverage.forget()
+
+
+def read_life(now: datetime) -> Life:
+    return Life(now, tuple(SignOfLife.objects.all()))
+
+
+def read_version() -> str:
+    """Return what changes with every change of the registry, the schedule and the results."""
+    with connection.cursor() as cursor:
+        cursor.execute(VERSION)
+        (version,) = cursor.fetchone()
+        return str(version)
+
+
+def read_probes() -> Probes:
+    """Count the probes, which are few."""
+    queued = Q(state=Probe.State.QUEUED)
+    found = Probe.objects.aggregate(
+        queued=Count("id", filter=queued),
+        running=Count("id", filter=~queued),
+        oldest_queued=Min("requested_at", filter=queued),
+    )
+    return Probes(**found)
+
+
+def read_work(now: datetime) -> Work:
+    """Count what waits, what came in the last hour, and what should be sealed. 3 SQL queries."""
+    with connection.cursor() as cursor:
+        cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
+        dirty_since, unsealed = cursor.fetchone()
+    return Work(read_waiting(now), read_results(now), unsealed, dirty_since)
+
+
+def read_waiting(now: datetime) -> tuple[Waiting, ...]:
+    """Count the tests that are due by why they wait; all reasons, in the order of REASONS."""
+    due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
+    found = {
+        reason or NEXT_TICK: Waiting(reason or NEXT_TICK, tests, since)
+        for reason, tests, since in due.annotate(Count("id"), Min("skipped_since"))
+    }
+    return tuple(found.get(reason, Waiting(reason, 0, None)) for reason in REASONS)
+
+
+def read_results(now: datetime) -> dict[str, int]:
+    """Count the results of the last hour by state."""
+    recent = Transfer.objects.filter(started_at__gte=now - HOUR).values_list("state").order_by()
+    return dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
+
+
+def read_coverage(now: datetime) -> tuple[Coverage, ...]:
+    """Judge every link in each size class, as the matrix does."""
+    return tuple(
+        Coverage(name, counted(grid.build(MatrixQuery(size=name, window=WINDOW), now)), now)
+        for name in SizeClass.objects.values_list("name", flat=True)
+    )
+
+
+def counted(answered: grid.Grid) -> dict[str, int]:
+    states = answered.states()
+    return {state: states[state] for state in COVERED}

@@ -1,0 +1,89 @@
+"""What is wrong with Sonar itself, most serious first, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from matrix.notices import Notice, tests_are
+from matrix.status import PLAN, QUEUES, TASKS, Life, Status
+from sonar.models import SignOfLife
+from sonar.units import format_age, format_count
+
+# Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
+LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
+
+
+def troubles(found: Status) -> list[Notice]:
+    """Look at everything; what follows from something else that is wrong is left out."""
+    life = found.life
+    silent = [*of_workers(life), *of_beat(life)]
+    stuck = [] if silent else of_tasks(life)
+    return [*silent, *stuck, *of_queue(found), *of_sealing(found)]
+
+
+def of_workers(life: Life) -> Iterator[Notice]:
+    does = {"transfers": "nothing is measured", "control": "nothing is planned, swept or sealed"}
+    for queue in QUEUES:
+        if not life.workers(queue):
+            yield Notice(
+                f"no-worker-{queue}",
+                f"No worker takes from the queue “{queue}”:",
+                f"{does[queue]}. Start one, or look at its log; if all are silent, look whether "
+                "Redis answers.",
+            )
+
+
+def of_beat(life: Life) -> Iterator[Notice]:
+    if life.is_late(life.beat):
+        yield Notice(
+            "no-beat",
+            "The beat sends nothing:",
+            f"{heard(life, life.beat)}. No test is planned without it. Start it, once only.",
+        )
+
+
+def of_tasks(life: Life) -> Iterator[Notice]:
+    """Look at who does not end though everybody lives."""
+    for task in TASKS:
+        sign = life.task(task)
+        if life.is_stuck(task) or (task == PLAN and sign is None):
+            yield Notice(
+                f"late-{task}",
+                f"The task “{task}” does not end:",
+                f"{heard(life, sign)}. Look at the log of the worker for the queue “control”.",
+            )
+
+
+def of_queue(found: Status) -> Iterator[Notice]:
+    oldest = found.probes.oldest_queued
+    if oldest and found.moment - oldest > LONG_QUEUED:
+        yield Notice(
+            "long-queue",
+            f"{tests_are(found.probes.queued)} queued,",
+            f"the oldest since {format_age(found.moment - oldest)}. There are too few workers "
+            "for “transfers”, or their threads are taken by slow tests.",
+        )
+
+
+def of_sealing(found: Status) -> Iterator[Notice]:
+    if found.dirty_seconds > LONG_UNSEALED.total_seconds():
+        yield Notice(
+            "late-sealing",
+            "Sealing is late:",
+            f"{unsealed(found.work.unsealed)}, so that pages read their results one by one and get "
+            "slower. Look whether the worker for “control” keeps up.",
+        )
+
+
+def heard(life: Life, sign: SignOfLife | None) -> str:
+    """Say when somebody was last heard of."""
+    if sign is None:
+        return "it has never been heard of"
+    return f"last heard of {format_age(life.moment - sign.seen_at)}"
+
+
+def unsealed(count: int) -> str:
+    if count == 1:
+        return "1 hour or day that is over is not sealed"
+    return f"{format_count(count)} hours and days that are over are not sealed"

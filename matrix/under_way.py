@@ -1,0 +1,81 @@
+"""The tests that are queued or running: which, how far they are, and what comes before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from matrix.attempts import Cursor
+from sonar.models import Probe
+from sonar.units import MB
+
+# Oldest first: as they were asked for, which is how the queue gives them out.
+ORDER = ("requested_at", "id")
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A test at a moment. ``place`` is 1 for the next of the queue, None for one that runs."""
+
+    probe: Probe
+    place: int | None
+    moment: datetime
+
+    @property
+    def seconds(self) -> float | None:
+        """Return for how long a worker has had it; that includes making its source file."""
+        started = self.probe.started_at
+        return max((self.moment - started).total_seconds(), 0.0) if started else None
+
+    @property
+    def share(self) -> float:
+        """Return how much of the file has arrived, from 0 to 1."""
+        return min(self.probe.progress_bytes / self.probe.bytes, 1.0)
+
+    @property
+    def rate_mb_s(self) -> float | None:
+        """Return the rate so far, of what has arrived over all its seconds."""
+        return self.probe.progress_bytes / self.seconds / MB if self.seconds else None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of them, oldest first; ``next`` says where the next page begins, if there is one."""
+
+    tests: list[UnderWay]
+    next: Cursor | None
+
+
+def rows() -> QuerySet[Probe]:
+    return Probe.objects.select_related("source", "destination", "size_class", "mesh")
+
+
+def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | None) -> Page:
+    """Return a page of tests. Two SQL queries over a table that has few rows."""
+    if after:
+        same = Q(requested_at=after.started_at, id__gt=after.id)
+        chosen = chosen.filter(Q(requested_at__gt=after.started_at) | same)
+    found = list(chosen.order_by(*ORDER)[: count + 1])
+    last = found[count - 1] if len(found) > count else None
+    following = Cursor(last.requested_at, last.id) if last else None
+    return Page(under_way(found[:count], now), following)
+
+
+def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
+    places = places_in_queue()
+    return [UnderWay(probe, places.get(probe.id), now) for probe in probes]
+
+
+def places_in_queue() -> Mapping[UUID, int]:
+    """Number what is queued in the order in which it was asked for."""
+    queued = Probe.objects.filter(state=Probe.State.QUEUED).order_by(*ORDER)
+    return {one: place for place, one in enumerate(queued.values_list("id", flat=True), start=1)}
+
+
+def known(sought: UUID, now: datetime) -> UnderWay | None:
+    found = rows().filter(id=sought).first()
+    return under_way([found], now)[0] if found else None

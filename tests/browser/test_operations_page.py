@@ -1,0 +1,159 @@
+"""The page of operations in a real browser: it keeps itself up to date, and orders tests."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from matrix import status
+from sonar import ordering, roles
+from sonar.models import Probe, Schedule, SignOfLife, SizeClass
+from sonar.roles import Role
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
+from tests.browser.scene import Scene
+from tests.matrix import world
+
+URL = "/operations/"
+MINUTE = timedelta(minutes=1)
+everybody = pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW, NARROW_DARK], ids=str)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    status.forget()
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+
+
+@pytest.fixture
+def busy(scene: Scene) -> Probe:
+    """A grid on which tests run, wait and are queued; returns one that runs."""
+    made = scene.world
+    signs = {"transfers@w1": "worker", "control@w2": "worker", "beat@w2": "beat"}
+    signs |= dict.fromkeys(status.TASKS, "task")
+    for name, kind in signs.items():
+        queues = [name.partition("@")[0]] if kind == "worker" else []
+        SignOfLife.objects.create(
+            name=name, kind=kind, seen_at=world.NOW, every_seconds=600, queues=queues
+        )
+    waiting = Schedule.objects.filter(source=made.glasgow)
+    waiting.update(skipped_because="cap", skipped_since=world.NOW - 20 * MINUTE)
+    running = [
+        probe(scene, size, share, started_at=world.NOW - MINUTE)
+        for size, share in (("small", 0.4), ("large", 0.05), ("large", 1.0))
+    ]
+    probe(scene, "medium", 0)
+    return running[0]
+
+
+def probe(scene: Scene, size: str, share: float, **running: object) -> Probe:
+    size_class = SizeClass.objects.get(name=size)
+    if running:
+        running |= {"state": "running", "deadline": world.NOW + 60 * MINUTE, "worker": "w1"}
+    return Probe.objects.create(
+        source=scene.world.ral,
+        destination=scene.world.glasgow,
+        size_class=size_class,
+        bytes=size_class.test_bytes,
+        mover="http-tpc",
+        requested_at=world.NOW - 2 * MINUTE,
+        sent_at=world.NOW,
+        progress_bytes=int(share * size_class.test_bytes),
+        **running,
+    )
+
+
+def log_in(visit: Visit, role: Role, *sites: object) -> None:
+    user = User.objects.create_user("shifter", password="four in the morning")
+    roles.give(user, role, sites)
+    page = visit.open("/login/")
+    page.fill("[name=username]", "shifter")
+    page.fill("[name=password]", "four in the morning")
+    page.click("main button")
+
+
+def keep_picture(page: Page, name: str) -> None:
+    """Keep a picture to look at, where SCREENSHOTS says so."""
+    if place := os.environ.get("SCREENSHOTS"):
+        page.wait_for_timeout(150)
+        page.screenshot(path=f"{place}/{name}.png", full_page=True)
+
+
+@everybody
+def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Reader) -> None:
+    log_in(visit, Role.OPERATOR)
+    page = visit.open(URL)
+    expect(page.locator("h1")).to_contain_text("Operations")
+    assert violations(page) == []
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+    keep_picture(page, f"operations-{reader}")
+
+
+@everybody
+def test_an_empty_one_too(visit: Visit, real_commits: None, reader: Reader) -> None:
+    page = visit.open(URL)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    keep_picture(page, f"operations-empty-{reader}")
+
+
+def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: Probe) -> None:
+    page = visit.open(URL)
+    bars = page.locator("progress")
+    expect(bars).to_have_count(3)
+    Probe.objects.filter(id=busy.id).update(progress_bytes=15_000_000)
+    expect(page.locator("progress[value='75']")).to_have_count(1, timeout=9000)
+    Probe.objects.filter(state="running").delete()
+    expect(bars).to_have_count(0, timeout=9000)
+
+
+def test_a_test_is_ordered_and_its_page_follows_it(visit: Visit, busy: Probe) -> None:
+    Probe.objects.all().delete()
+    log_in(visit, Role.OPERATOR)
+    page = visit.open(URL)
+    page.fill("[name=source]", "RAL_DATADISK")
+    page.fill("[name=destination]", "DESY_DATADISK")
+    page.select_option("[name=size]", "small")
+    page.click("text=Order >> nth=-1")
+    expect(page.locator("h1")).to_have_text("Transfer from RAL_DATADISK to DESY_DATADISK")
+    expect(page.locator("main")).to_contain_text("It is queued")
+    Probe.objects.update(
+        state="running", started_at=world.NOW, deadline=world.NOW + MINUTE, progress_bytes=10**7
+    )
+    expect(page.locator("progress")).to_have_attribute("value", "50", timeout=9000)
+
+
+def test_a_refusal_says_why_and_leads_back(visit: Visit, busy: Probe) -> None:
+    log_in(visit, Role.OPERATOR)
+    page = visit.open(URL)
+    page.fill("[name=source]", "DESY_SCRATCHDISK")
+    page.fill("[name=destination]", "RAL_DATADISK")
+    page.locator("main form button").click()
+    expect(page.locator("main li")).to_have_text("DESY_SCRATCHDISK is in a declared downtime.")
+    visit.expect_refusal(409)
+    keep_picture(page, "operations-refused")
+    page.click("text=Back to the operations")
+    expect(page.locator("h1")).to_contain_text("Operations")
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_it_works_without_javascript(visit: Visit, busy: Probe, reader: Reader) -> None:
+    Probe.objects.all().delete()
+    log_in(visit, Role.OPERATOR)
+    page = visit.open(URL)
+    page.fill("[name=source]", "RAL_DATADISK")
+    page.fill("[name=destination]", "DESY_DATADISK")
+    page.locator("main form button").click()
+    expect(page.locator("h1")).to_have_text("Transfer from RAL_DATADISK to DESY_DATADISK")
+
+
+def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/sites/")
+    page.click("nav >> text=Operations")
+    expect(page.locator("nav [aria-current]")).to_have_text("Operations")

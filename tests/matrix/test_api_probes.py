@@ -1,0 +1,444 @@
+"""probes/: what is queued and running, and ordering tests by REST."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from sonar import ordering, results, roles, tokens
+from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.movers.base import Receipt
+from sonar.movers.measure import Outcome
+from sonar.roles import Role
+from tests.matrix.world import NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/probes/"
+MINUTE = timedelta(minutes=1)
+WORKER = "worker-7.internal.example.org"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UUID]]:
+    """Ids that were sent to the workers."""
+    ids: list[UUID] = []
+    monkeypatch.setattr(ordering, "send", ids.extend)
+    return ids
+
+
+def account(role: Role, *sites: object) -> User:
+    user = User.objects.create_user(f"{role}-{uuid4()}")
+    roles.give(user, role, sites)
+    return user
+
+
+@pytest.fixture
+def operator(client: Client, db: None) -> Client:
+    client.force_login(account(Role.OPERATOR))
+    return client
+
+
+def wish(**change: object) -> dict[str, Any]:
+    return {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]} | change
+
+
+def post(client: Client, body: object, **headers: str) -> Any:
+    sent = body if isinstance(body, str | bytes) else json.dumps(body)
+    return client.post(URL, sent, content_type="application/json", headers=headers)
+
+
+def refused(response: Any, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.content
+    answer = response.json()
+    assert set(answer) == {"detail", "errors"}
+    assert not Probe.objects.exists()
+    return answer
+
+
+def probe(
+    source: Endpoint, destination: Endpoint, ago: timedelta = MINUTE, **fields: object
+) -> Probe:
+    """Queue a test, or let one run if it is given a worker."""
+    size = SizeClass.objects.get(name=fields.pop("size", "small"))
+    started = NOW - timedelta(seconds=10)
+    running = {"state": "running", "started_at": started, "deadline": NOW + MINUTE}
+    return Probe.objects.create(
+        source=source,
+        destination=destination,
+        size_class=size,
+        bytes=size.test_bytes,
+        mover="http-tpc",
+        requested_at=NOW - ago,
+        sent_at=NOW - ago,
+        **({**running, **fields} if "worker" in fields else fields),
+    )
+
+
+def get(client: Client, path: str = "", **params: object) -> Any:
+    response = client.get(URL + path, params)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+# Ordering.
+
+
+def test_an_order_is_accepted_with_what_can_be_asked_for(
+    operator: Client, small_world: World, sent, django_capture_on_commit_callbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        response = post(operator, wish(sizes=["small", "large"], streams=4, mode="push"))
+    assert response.status_code == 202
+    assert response["Cache-Control"] == "no-store"
+    first, second = response.json()["probes"]
+    assert [first["size"], second["size"]] == ["small", "large"]
+    assert {one["state"] for one in (first, second)} == {"queued"}
+    assert sent == [UUID(first["id"]), UUID(second["id"])]
+    assert operator.get(first["url"]).json()["id"] == first["id"]
+    stored = Probe.objects.get(id=first["id"])
+    assert (stored.mesh, stored.streams, stored.mode) == (None, 4, "push")
+    assert stored.requested_at == NOW
+
+
+def test_count_is_for_each_size(operator: Client, small_world: World) -> None:
+    Endpoint.objects.update(inbound_cap=20, outbound_cap=20)
+    made = post(operator, wish(sizes=["small", "medium"], count=3)).json()["probes"]
+    assert [one["size"] for one in made] == ["small"] * 3 + ["medium"] * 3
+    assert sorted(one["place_in_queue"] for one in made) == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
+    operator: Client, small_world: World, sent
+) -> None:
+    Downtime.objects.create(
+        endpoint=small_world.desy, starts_at=NOW - MINUTE, ends_at=NOW + MINUTE, reason="x"
+    )
+    answer = refused(post(operator, wish(count=3)), 409)
+    assert answer["errors"] == {
+        "source": ["RAL_DATADISK sends at most 2 tests at once: there is room for 2 more."],
+        "destination": [
+            "DESY_DATADISK receives at most 2 tests at once: there is room for 2 more.",
+            "DESY_DATADISK is in a declared downtime.",
+        ],
+    }
+    assert answer["detail"].startswith("RAL_DATADISK sends at most 2")
+    assert sent == []
+
+
+def test_a_planner_that_is_busy_is_a_503_to_try_again(
+    operator: Client, small_world: World, monkeypatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise ordering.PlannerBusyError("The planner is at work: try again in some seconds.")
+
+    monkeypatch.setattr(ordering, "order", busy)
+    response = post(operator, wish())
+    assert refused(response, 503)["detail"].startswith("The planner is at work")
+    assert response["Retry-After"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "said"),
+    [
+        ({"source": "nowhere"}, "source", "source “nowhere” is no registered endpoint."),
+        ({"destination": "RAL_DATADISK"}, "destination", "another endpoint than source"),
+        ({"source": 7}, "source", "source must be the name of a registered endpoint."),
+        ({"source": "a\0b"}, "source", "must be the name of a registered endpoint"),
+        ({"source": None}, "source", "must be the name"),
+        ({"sizes": []}, "sizes", "sizes must be a list of 1 to 10 names of size classes."),
+        ({"sizes": "small"}, "sizes", "must be a list"),
+        ({"sizes": ["huge"]}, "sizes", "“huge” is no size class"),
+        ({"sizes": ["small", "small"]}, "sizes", "twice: use count"),
+        ({"sizes": ["small"] * 11}, "sizes", "list of 1 to 10"),
+        ({"count": 0}, "count", "count must be a whole number from 1 to 10."),
+        ({"count": 11}, "count", "from 1 to 10"),
+        ({"count": "2"}, "count", "from 1 to 10"),
+        ({"count": True}, "count", "from 1 to 10"),
+        ({"count": 1.0}, "count", "from 1 to 10"),
+        ({"count": 10**30}, "count", "from 1 to 10"),
+        ({"streams": 65}, "streams", "from 1 to 64"),
+        ({"mover": "gridftp"}, "mover", "mover must be http-tpc or fake."),
+        ({"mover": "fake"}, "mover", "fake:// alone"),
+        ({"mode": "both"}, "mode", "mode must be pull or push."),
+        ({"priority": 1}, "priority", "There is no field “priority”"),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_is_allowed(
+    operator: Client, small_world: World, change: dict[str, object], field: str, said: str
+) -> None:
+    answer = refused(post(operator, wish(**change)), 400)
+    assert list(answer["errors"]) == [field]
+    assert said in answer["errors"][field][0]
+
+
+def test_all_that_is_missing_is_said_at_once(operator: Client, small_world: World) -> None:
+    answer = refused(post(operator, {}), 400)
+    assert set(answer["errors"]) == {"source", "destination", "sizes"}
+    assert answer["errors"]["sizes"] == [
+        "sizes is missing: give a list of 1 to 10 names of size classes."
+    ]
+
+
+@pytest.mark.parametrize("body", ["", "[]", "null", "{", '{"count": NaN}', '"text"', b"\xff{}"])
+def test_what_is_no_json_object_is_a_400(operator: Client, small_world: World, body) -> None:
+    refused(post(operator, body), 400)
+
+
+def test_the_fake_mover_is_for_endpoints_that_are_fake(
+    operator: Client, small_world: World
+) -> None:
+    for end in (small_world.ral, small_world.desy):
+        Endpoint.objects.filter(id=end.id).update(base_url=f"fake://{end.id}/x")
+    assert post(operator, wish(mover="fake")).status_code == 202
+
+
+BODIES = st.dictionaries(
+    st.sampled_from(["source", "destination", "sizes", "count", "streams", "mover", "mode", "x"]),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+        st.sampled_from(["RAL_DATADISK", "DESY_DATADISK", "small", "pull", "http-tpc"]),
+        st.lists(st.one_of(st.text(), st.sampled_from(["small", "large"])), max_size=3),
+        st.dictionaries(st.text(), st.integers(), max_size=2),
+    ),
+)
+
+
+@given(BODIES)
+@example({"source": "\ud800"})
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_body_breaks_it(operator: Client, small_world: World, body: dict[str, Any]) -> None:
+    response = post(operator, body)
+    assert response.status_code in (202, 400, 409), response.content
+
+
+def test_orders_cost_the_same_number_of_queries_however_many(
+    operator: Client, small_world: World, django_assert_max_num_queries
+) -> None:
+    Endpoint.objects.update(inbound_cap=200, outbound_cap=200)
+    with django_assert_max_num_queries(18) as one:
+        post(operator, wish())
+    with django_assert_max_num_queries(18) as many:
+        post(operator, wish(sizes=["small", "medium", "large"], count=10))
+    assert len(one) == len(many)
+
+
+# Who may order.
+
+
+def test_an_admin_of_either_site_may_order_and_no_other(client: Client, small_world: World) -> None:
+    Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
+    for site, status in (
+        (small_world.ral.site, 202),
+        (small_world.desy.site, 202),
+        (small_world.glasgow.site, 403),
+    ):
+        client.force_login(account(Role.SITE_ADMIN, site))
+        assert post(client, wish()).status_code == status, site
+
+
+@pytest.mark.parametrize(("scopes", "status"), [(["operate"], 202), (["read"], 403)])
+def test_a_token_needs_the_scope_operate(
+    client: Client, small_world: World, scopes: list[str], status: int
+) -> None:
+    _, text = tokens.create(account(Role.OPERATOR), "script", scopes, 1)
+    assert post(client, wish(), authorization=f"Token {text}").status_code == status
+
+
+def test_nobody_and_a_reader_may_not(client: Client, small_world: World) -> None:
+    refused(post(client, wish()), 401)
+    client.force_login(account(Role.READER))
+    refused(post(client, wish()), 403)
+
+
+# What is under way.
+
+
+def test_the_oldest_come_first_with_their_place_in_the_queue(
+    client: Client, small_world: World
+) -> None:
+    made = small_world
+    second = probe(made.ral, made.desy, 1 * MINUTE)
+    first = probe(made.ral, made.glasgow, 2 * MINUTE)
+    running = probe(made.desy, made.ral, 3 * MINUTE, worker=WORKER, progress_bytes=5_000_000)
+    found = get(client)["probes"]
+    assert [one["id"] for one in found] == [str(one.id) for one in (running, first, second)]
+    assert [one["place_in_queue"] for one in found] == [None, 1, 2]
+
+
+def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -> None:
+    running = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=5_000_000)
+    found = get(client, f"{running.id}/")
+    assert (found["state"], found["ended"]) == ("running", False)
+    assert found["share"] == 5 / 20
+    assert found["running_seconds"] == 10.0
+    assert found["rate_mb_s"] == 0.5
+    assert found["started_at"] == "2026-11-20T12:00:20Z"
+
+
+def test_a_queued_test_has_no_rate_and_no_time(client: Client, small_world: World) -> None:
+    found = get(client, f"{probe(small_world.ral, small_world.desy).id}/")
+    nothing = ("started_at", "deadline", "running_seconds", "rate_mb_s", "mesh")
+    assert [found[name] for name in nothing] == [None] * 5
+    assert (found["share"], found["place_in_queue"]) == (0, 1)
+
+
+def test_a_clock_that_is_ahead_and_more_bytes_than_the_file_do_no_harm(
+    client: Client, small_world: World
+) -> None:
+    one = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=30_000_000)
+    Probe.objects.filter(id=one.id).update(started_at=NOW + MINUTE)
+    found = get(client, f"{one.id}/")
+    assert (found["share"], found["running_seconds"], found["rate_mb_s"]) == (1, 0, None)
+
+
+def test_a_test_that_has_ended_is_the_transfer_it_has_become(
+    client: Client, small_world: World
+) -> None:
+    one = probe(small_world.ral, small_world.desy, worker=WORKER)
+    assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0, ip_version=6), None, None, 5.0))
+    found = get(client, f"{one.id}/")
+    assert found.pop("ended") is True
+    assert found == client.get(f"/api/v1/transfers/{one.id}/").json()
+    assert (found["state"], found["rate_mb_s"], found["mesh"]) == ("done", 5.0, None)
+
+
+def test_a_transfer_that_was_never_a_test_is_found_too(client: Client, small_world: World) -> None:
+    one = transfer(small_world.ral, small_world.desy, None)
+    assert get(client, f"{one.id}/")["state"] == "failed"
+
+
+def test_an_id_that_nobody_knows_is_a_404(client: Client, small_world: World) -> None:
+    response = client.get(f"{URL}{uuid4()}/")
+    assert response.status_code == 404
+    assert "results are kept for" in response.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("params", "found"),
+    [
+        ({"source": "RAL_DATADISK"}, {"a", "b"}),
+        ({"destination": "RAL_DATADISK"}, {"c"}),
+        ({"site": "DESY"}, {"a", "c"}),
+        ({"size": "large"}, {"b"}),
+        ({"state": "running"}, {"c"}),
+        ({"state": "queued", "site": "DESY"}, {"a"}),
+    ],
+)
+def test_filters_choose(client: Client, small_world: World, params, found: set[str]) -> None:
+    made = small_world
+    tests = {
+        "a": probe(made.ral, made.desy),
+        "b": probe(made.ral, made.glasgow, size="large"),
+        "c": probe(made.scratch, made.ral, worker=WORKER),
+    }
+    names = {str(one.id): name for name, one in tests.items()}
+    assert {names[one["id"]] for one in get(client, **params)["probes"]} == found
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"source": "nowhere"},
+        {"site": "a\0b"},
+        {"size": "huge"},
+        {"state": "done"},
+        {"page_size": "0"},
+        {"page_size": "1001"},
+        {"cursor": "x"},
+        {"cursor": "9999-12-31T23:59:59-23:00_00000000-0000-4000-8000-000000000000"},
+        {"format": "xml"},
+        {"cloud": "UK"},
+        {"format": "csv", "page_size": "1"},
+    ],
+)
+def test_a_wrong_parameter_is_a_400_that_names_it(
+    client: Client, small_world: World, params: dict[str, str]
+) -> None:
+    response = client.get(URL, params)
+    assert response.status_code == 400
+    assert set(response.json()["errors"]) <= set(params)
+    assert response.json()["errors"]
+
+
+def test_pages_go_through_all_of_them_once(client: Client, small_world: World) -> None:
+    made = small_world
+    # Ordered together, and so with the same time.
+    ids = {str(probe(made.ral, made.desy).id) for _ in range(5)}
+    ids |= {str(probe(made.ral, made.desy, 2 * MINUTE).id) for _ in range(2)}
+    seen, url = [], f"{URL}?page_size=2&site=RAL"
+    while url:
+        answer = client.get(url).json()
+        assert len(answer["probes"]) <= 2
+        seen += [one["id"] for one in answer["probes"]]
+        url = answer["next"]
+    assert len(seen) == 7
+    assert set(seen) == ids
+
+
+def test_csv_and_ndjson_have_the_same_rows(client: Client, small_world: World) -> None:
+    made = small_world
+    probe(made.desy, made.ral, 2 * MINUTE, worker=WORKER, progress_bytes=1)
+    probe(made.ral, made.desy)
+    rows = get(client)["probes"]
+    lines = client.get(URL, {"format": "ndjson"}).content.splitlines()
+    assert [orjson.loads(line) for line in lines] == rows
+    text = client.get(URL, {"format": "csv"}).content.decode()
+    read = list(csv.DictReader(StringIO(text)))
+    assert [list(one) for one in read] == [list(one) for one in rows]
+    assert [one["id"] for one in read] == [one["id"] for one in rows]
+    assert read[1]["rate_mb_s"] == ""
+
+
+@pytest.mark.parametrize(
+    ("role", "sees"), [(None, False), (Role.READER, False), (Role.OPERATOR, True)]
+)
+@pytest.mark.parametrize("form", ["json", "csv", "ndjson"])
+def test_the_name_of_a_worker_is_for_operators(
+    client: Client, small_world: World, role: Role | None, sees: bool, form: str
+) -> None:
+    one = probe(small_world.ral, small_world.desy, worker=WORKER)
+    if role:
+        client.force_login(account(role))
+    assert (WORKER.encode() in client.get(URL, {"format": form}).content) is sees
+    assert (WORKER.encode() in client.get(f"{URL}{one.id}/").content) is sees
+
+
+def test_a_list_costs_the_same_with_few_and_with_many(
+    client: Client, small_world: World, django_assert_num_queries
+) -> None:
+    for count in (1, 30):
+        for _ in range(count):
+            probe(small_world.ral, small_world.desy, worker=WORKER)
+        with django_assert_num_queries(2):
+            get(client)
+
+
+def test_an_etag_spares_what_has_not_changed(client: Client, small_world: World) -> None:
+    one = probe(small_world.ral, small_world.desy)
+    etag = client.get(URL)["ETag"]
+    assert client.get(URL, headers={"if-none-match": etag}).status_code == 304
+    Probe.objects.filter(id=one.id).delete()
+    assert client.get(URL, headers={"if-none-match": etag}).status_code == 200
+    assert not Transfer.objects.exists()

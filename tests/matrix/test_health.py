@@ -1,0 +1,201 @@
+"""/healthz and /readyz: the truth in a sentence for each part, without names, soon."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix import health
+from sonar.models import SignOfLife
+
+pytestmark = pytest.mark.usefixtures("real_commits")
+SECOND = timedelta(seconds=1)
+
+
+def sign(name: str, kind: str, ago: timedelta = SECOND, *queues: str, every: int = 10) -> None:
+    seen = timezone.now() - ago
+    SignOfLife.objects.create(
+        name=name, kind=kind, seen_at=seen, every_seconds=every, queues=list(queues)
+    )
+
+
+def all_well(without: str = "") -> None:
+    """Give the signs of a Sonar that is well, but for one of them."""
+    signs: dict[str, tuple[Any, ...]] = {
+        "transfers@secret-host": ("worker", SECOND, "transfers"),
+        "control@secret-host": ("worker", SECOND, "control"),
+        "beat@secret-host": ("beat", SECOND),
+        "plan": ("task", SECOND),
+    }
+    for name, fields in signs.items():
+        if name.partition("@")[0] != without:
+            sign(name, *fields)
+
+
+def ready(client: Client) -> tuple[int, dict[str, Any]]:
+    response = client.get("/readyz")
+    answer = response.json()
+    assert (response.status_code == 200) is answer["ready"]
+    assert answer["ready"] is all(part["ok"] for part in answer["parts"].values())
+    assert b"secret-host" not in response.content
+    assert response["Cache-Control"].startswith("max-age=0")
+    return response.status_code, answer["parts"]
+
+
+def failing(client: Client) -> dict[str, str]:
+    """Return the sentences of the parts that do not work."""
+    status, parts = ready(client)
+    assert status == 503
+    return {name: part["detail"] for name, part in parts.items() if not part["ok"]}
+
+
+def test_a_process_that_answers_is_alive_and_asks_nobody(
+    client: Client, django_assert_num_queries, settings: Settings
+) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    with django_assert_num_queries(0):
+        response = client.get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"alive": True})
+
+
+def test_a_sonar_that_is_well_is_ready(client: Client) -> None:
+    all_well()
+    status, parts = ready(client)
+    assert status == 200
+    assert set(parts) == {"database", "redis", "workers", "beat"}
+    assert parts["workers"]["detail"] == (
+        "Workers take tests and tasks: 1 from transfers, 1 from control."
+    )
+
+
+@pytest.mark.parametrize(
+    ("without", "part", "said"),
+    [
+        ("transfers", "workers", "No worker takes from the queue “transfers”: start one."),
+        ("control", "workers", "No worker takes from the queue “control”"),
+        ("beat", "beat", "The beat sends nothing: it has never been seen."),
+        ("plan", "beat", "no tick of the planner ends"),
+    ],
+)
+def test_who_is_missing_is_named(client: Client, without: str, part: str, said: str) -> None:
+    all_well(without)
+    told = failing(client)
+    assert list(told) == [part]
+    assert said in told[part]
+
+
+@pytest.mark.parametrize("name", ["transfers", "control", "beat", "plan"])
+def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(
+    client: Client, name: str
+) -> None:
+    all_well()
+    late = SignOfLife.objects.filter(name__startswith=name)
+    late.update(seen_at=timezone.now() - 29 * SECOND)
+    assert ready(client)[0] == 200
+    late.update(seen_at=timezone.now() - 31 * SECOND)
+    assert len(failing(client)) == 1
+
+
+def test_the_age_of_the_last_sign_is_said(client: Client) -> None:
+    all_well("beat")
+    sign("beat@secret-host", "beat", 75 * SECOND)
+    assert "the last was 75 s ago" in failing(client)["beat"]
+
+
+def test_one_worker_may_take_from_both_queues(client: Client) -> None:
+    for without in ("transfers", "control"):
+        SignOfLife.objects.all().delete()
+        all_well(without)
+        sign("both@secret-host", "worker", SECOND, "control", "transfers")
+        assert ready(client)[0] == 200
+
+
+def test_a_migration_that_is_not_applied_is_not_ready(client: Client) -> None:
+    all_well()
+    name = "0007_roles_and_signs"
+    gone = "DELETE FROM django_migrations WHERE app = 'sonar' AND name = %s RETURNING applied"
+    back = "INSERT INTO django_migrations (app, name, applied) VALUES ('sonar', %s, %s)"
+    with connection.cursor() as cursor:
+        cursor.execute(gone, [name])
+        (applied,) = cursor.fetchone()
+        try:
+            assert "1 migrations are not applied" in failing(client)["database"]
+        finally:
+            cursor.execute(back, [name, applied])
+
+
+def test_without_redis_it_is_not_ready(client: Client, settings: Settings) -> None:
+    all_well()
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    assert failing(client) == {"redis": "Redis does not answer: nothing is sent to workers."}
+
+
+def test_without_the_database_nothing_is_known_of_the_others(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = {"dbname": "secret-host", "host": "127.0.0.1", "port": 1}
+    monkeypatch.setattr(
+        type(connection._connections["default"]), "get_connection_params", lambda _: params
+    )
+    told = failing(client)
+    assert set(told) == {"database", "workers", "beat"}
+    assert told["database"] == "The database does not answer."
+    assert told["workers"] == told["beat"] == health.UNKNOWN
+
+
+@pytest.fixture
+def mute() -> Any:
+    """A server that takes connections and never says a word; returns its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        held: list[socket.socket] = []
+
+        def accept() -> None:
+            while True:
+                try:
+                    held.append(listening.accept()[0])
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listening.getsockname()[1]
+        for one in held:
+            one.close()
+
+
+def test_servers_that_hang_do_not_hang_it(
+    client: Client, mute: int, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    params = {"dbname": "x", "host": "127.0.0.1", "port": mute}
+    monkeypatch.setattr(
+        type(connection._connections["default"]), "get_connection_params", lambda _: params
+    )
+    settings.REDIS_URL = f"redis://127.0.0.1:{mute}/0"
+    began = time.monotonic()
+    assert set(failing(client)) == {"database", "redis", "workers", "beat"}
+    assert time.monotonic() - began < 6
+
+
+def test_a_statement_that_hangs_does_not_hang_it() -> None:
+    with (
+        psycopg.connect(**health.quickly()) as session,
+        pytest.raises(psycopg.errors.QueryCanceled),
+    ):
+        session.execute("SELECT pg_sleep(10)")
+
+
+def test_looking_takes_no_connection_of_the_pages(
+    client: Client, django_assert_num_queries
+) -> None:
+    all_well()
+    with django_assert_num_queries(0):
+        assert ready(client)[0] == 200

@@ -1,0 +1,195 @@
+"""/metrics: figures for Prometheus, whatever is away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError
+from django.test import Client
+from django.urls import get_resolver
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django import Settings
+
+from matrix import health, status
+from sonar import tokens
+from sonar.models import SignOfLife
+from tests.matrix import world
+from tests.matrix.world import NOW, World, transfer
+
+pytestmark = pytest.mark.usefixtures("real_commits")
+URL = "/metrics"
+HOST = "host-7.internal"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    status.forget()
+
+
+@pytest.fixture
+def made(real_commits: None) -> World:
+    return world.make()
+
+
+def samples(client: Client, **headers: str) -> dict[tuple[str, str], float]:
+    """Return every sample of Sonar's own by its name and the values of its labels."""
+    response = client.get(URL, headers=headers)
+    assert response.status_code == 200, response.content
+    assert response["Content-Type"].startswith("text/plain; version=")
+    return {
+        (one.name, ",".join(one.labels.values())): one.value
+        for family in text_string_to_metric_families(response.content.decode())
+        for one in family.samples
+        if one.name.startswith("sonar_")
+    }
+
+
+def sign(name: str, kind: str, *queues: str) -> None:
+    SignOfLife.objects.create(
+        name=name, kind=kind, seen_at=NOW, every_seconds=10, queues=list(queues)
+    )
+
+
+def test_everything_that_one_alerts_on_is_there(client: Client, made: World) -> None:
+    sign(f"w@{HOST}", "worker", "transfers")
+    sign(f"beat@{HOST}", "beat")
+    sign("plan", "task")
+    transfer(made.ral, made.desy, 5.0, ago=timedelta(hours=2))
+    transfer(made.ral, made.desy, 5.0)
+    found = samples(client)
+    at = NOW.timestamp()
+    assert found["sonar_last_plan_timestamp_seconds", ""] == at
+    assert found["sonar_beat_last_timestamp_seconds", ""] == at
+    assert found["sonar_task_last_timestamp_seconds", "plan"] == at
+    assert found["sonar_workers", "transfers"] == 1
+    assert found["sonar_workers", "control"] == 0
+    assert found["sonar_probes", "queued"] == found["sonar_probes", "running"] == 0
+    assert found["sonar_queue_messages", "control"] >= 0
+    assert found["sonar_in_flight_limit", ""] == 100
+    assert found["sonar_results_last_hour", "done"] == 1
+    assert found["sonar_oldest_dirty_seconds", ""] == 3630
+    assert found["sonar_unsealed_buckets", ""] == 1
+    assert found["sonar_scheduled_waiting", "next tick"] == 12
+    assert found["sonar_coverage_links", "large,measured"] == 1
+    assert found["sonar_coverage_links", "large,untested"] == 11
+    assert found["sonar_up", "database"] == found["sonar_up", "redis"] == 1
+    assert ("sonar_info", "0.5") in found
+
+
+def test_who_was_never_heard_of_has_no_sample(client: Client, made: World) -> None:
+    names = {name for name, _ in samples(client)}
+    assert not names & {"sonar_last_plan_timestamp_seconds", "sonar_beat_last_timestamp_seconds"}
+
+
+def test_no_machine_is_named(client: Client, made: World) -> None:
+    sign(f"w@{HOST}", "worker", "transfers")
+    sign(f"beat@{HOST}", "beat")
+    assert HOST.encode() not in client.get(URL).content
+
+
+def test_without_the_database_it_still_answers(
+    client: Client, made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = {"dbname": "x", "host": "127.0.0.1", "port": 1, "connect_timeout": 2}
+    monkeypatch.setattr(health, "quickly", lambda: nowhere)
+    found = samples(client)
+    assert found["sonar_up", "database"] == 0
+    assert found["sonar_up", "redis"] == 1
+    assert not [name for name, _ in found if name == "sonar_workers"]
+
+
+def test_a_database_that_goes_while_it_is_asked_is_no_500(
+    client: Client, made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise OperationalError("server closed the connection")
+
+    monkeypatch.setattr(status, "read", away)
+    assert samples(client)["sonar_up", "database"] == 0
+
+
+def test_without_redis_it_still_answers(client: Client, made: World, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    found = samples(client)
+    assert (found["sonar_up", "redis"], found["sonar_up", "database"]) == (0, 1)
+    assert not [name for name, _ in found if name == "sonar_queue_messages"]
+
+
+def test_reading_it_needs_what_reading_needs(
+    client: Client, made: World, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ = False
+    refused = client.get(URL)
+    assert refused.status_code in (401, 403)
+    assert refused.json()["detail"]
+    _, token = tokens.create(User.objects.create_user("prometheus"), "scrape", ["read"], 1)
+    assert samples(client, authorization=f"Token {token}")
+
+
+def requests_counted(client: Client) -> set[tuple[str, str]]:
+    """Return view and method of every request that was counted with its time."""
+    families = text_string_to_metric_families(client.get(URL).content.decode())
+    return {
+        (one.labels["view"], one.labels["method"])
+        for family in families
+        for one in family.samples
+        if one.name == "django_http_requests_latency_seconds_by_view_method_count"
+    }
+
+
+def test_requests_are_counted_by_route_and_never_by_path(client: Client, made: World) -> None:
+    before = requests_counted(client)
+    for number in range(5):
+        client.get(f"/sites/nowhere-{number}/")
+        client.get(f"/api/v1/nothing-{number}/")
+        client.get(f"/nothing-{number}/")
+        client.generic(f"X{number}", "/")
+    found = requests_counted(client)
+    assert ("site", "GET") in found
+    assert {method for _, method in found - before} <= {"GET", "<invalid method>"}
+    assert len(found - before) <= 6
+    routes: Any = get_resolver().reverse_dict
+    for view, _ in found:
+        assert view in routes or "." in view or ":" in view or view == "<unnamed view>", view
+
+
+FORKED = """
+import os, sys
+import django
+django.setup()
+from django.test import Client
+Client().get("/healthz")
+if len(sys.argv) > 1:
+    print(Client().get("/metrics").content.decode())
+"""
+
+
+def test_several_processes_count_together(real_commits: None, tmp_path: Path) -> None:
+    from django.db import connection
+
+    url = os.environ["DATABASE_URL"].rpartition("/")[0]
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "sonar.settings",
+        "DATABASE_URL": f"{url}/{connection.settings_dict['NAME']}",
+        "SONAR_ALLOWED_HOSTS": "testserver",
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
+    }
+    command = [sys.executable, "-c", FORKED]
+    for more in ([], ["show"]):
+        told = subprocess.run(
+            [*command, *more], env=environment, check=True, capture_output=True, text=True
+        ).stdout
+    counted = (
+        'django_http_requests_latency_seconds_by_view_method_count{method="GET",view="healthz"} 2.0'
+    )
+    assert counted in told
+    assert "sonar_up" in told

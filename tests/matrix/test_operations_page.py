@@ -1,0 +1,335 @@
+"""The page of operations: what it says of a Sonar that is well, ill, empty; and ordering there."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from matrix import held_back, status
+from sonar import ordering, roles
+from sonar.models import Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
+from sonar.roles import Role
+from tests.matrix.world import NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+URL, ORDER = "/operations/", "/operations/probes/"
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+WORKER = "worker-7.internal"
+MARKUP = "<script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    status.forget()
+
+
+@pytest.fixture
+def well(db: None) -> None:
+    """The signs of a Sonar that is well."""
+    signs = {
+        f"transfers@{WORKER}": "worker",
+        f"control@{WORKER}": "worker",
+        f"beat@{WORKER}": "beat",
+    }
+    signs |= dict.fromkeys(status.TASKS, "task")
+    SignOfLife.objects.bulk_create(
+        SignOfLife(
+            name=name,
+            kind=kind,
+            seen_at=NOW - timedelta(seconds=3),
+            every_seconds=10,
+            queues=[name.partition("@")[0]] if kind == "worker" else [],
+        )
+        for name, kind in signs.items()
+    )
+
+
+def text(client: Client) -> str:
+    response = client.get(URL)
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def account(role: Role, *sites: object) -> User:
+    user = User.objects.create_user(f"{role}-{uuid4()}")
+    roles.give(user, role, sites)
+    return user
+
+
+def probe(source: Endpoint, destination: Endpoint, **fields: object) -> Probe:
+    size = SizeClass.objects.get(name="small")
+    started = {"state": "running", "started_at": NOW - 10 * MINUTE, "deadline": NOW + HOUR}
+    return Probe.objects.create(
+        source=source,
+        destination=destination,
+        size_class=size,
+        bytes=size.test_bytes,
+        requested_at=NOW - 11 * MINUTE,
+        sent_at=NOW,
+        mover="http-tpc",
+        **(started | fields if "worker" in fields else fields),
+    )
+
+
+# What it says.
+
+
+def test_a_sonar_that_is_well_says_so_in_one_line(
+    client: Client, small_world: World, well: None
+) -> None:
+    page = text(client)
+    assert "Sonar is well: beat and workers live" in page
+    assert "silent" not in page
+    assert page.count("1 lives") == 2
+
+
+def test_an_empty_sonar_without_processes_says_what_to_start(client: Client) -> None:
+    page = text(client)
+    assert "No worker takes from the queue “transfers”: nothing is measured." in page
+    assert "No worker takes from the queue “control”" in page
+    assert "The beat sends nothing: it has never been heard of." in page
+    for words in (
+        "No test is running at this moment",
+        "Nothing that is due has to wait",
+        "No test has ended in the last 24 hours",
+        "None.",
+    ):
+        assert words in page
+
+
+def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
+    client: Client, small_world: World, well: None
+) -> None:
+    SignOfLife.objects.filter(name="plan").update(seen_at=NOW - HOUR)
+    assert "The task “plan” does not end: last heard of 1 h ago" in text(client)
+    SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
+    page = text(client)
+    assert "The beat sends nothing: last heard of 1 h ago" in page
+    assert "The task “plan”" not in page
+
+
+def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
+    client: Client, small_world: World, well: None
+) -> None:
+    SignOfLife.objects.filter(name="keep_months").delete()
+    assert "Sonar is well" in text(client)
+    assert "not yet" in text(client)
+    SignOfLife.objects.filter(name="sweep").update(seen_at=NOW - HOUR)
+    assert "The task “sweep” does not end" in text(client)
+
+
+def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(
+    client: Client, small_world: World, well: None
+) -> None:
+    probe(small_world.ral, small_world.desy)
+    transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
+    page = text(client)
+    assert "1 test is queued, the oldest since 11 min ago" in page
+    assert "Sealing is late: 1 hour or day that is over is not sealed" in page
+
+
+def test_running_tests_have_a_bar_and_lead_to_their_pages(
+    client: Client, small_world: World, well: None
+) -> None:
+    one = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=15_000_000)
+    page = client.get(URL).content.decode()
+    assert '<progress max="100" value="75"' in page
+    assert f'href="/transfers/{one.id}/"' in page
+    assert "every 5s, refresh" in page
+    Probe.objects.all().delete()
+    assert "every 5s" not in client.get(URL).content.decode()
+
+
+def test_what_waits_has_its_reason_and_the_links_that_wait_longest(
+    client: Client, small_world: World, well: None
+) -> None:
+    made = small_world
+    Schedule.objects.update(next_due=NOW + HOUR)
+    waiting = Schedule.objects.filter(source=made.ral)
+    since = {"skipped_because": "cap", "skipped_since": NOW - 20 * MINUTE}
+    waiting.update(next_due=NOW - HOUR, **since)
+    waiting.filter(destination=made.desy).update(next_due=NOW - 2 * HOUR)
+    page = client.get(URL).content.decode()
+    assert "has as many tests at once as it bears" in page
+    row = page.partition('<th scope="row">cap</th>')[2].partition("</tr>")[0]
+    assert '<td class="number">3</td>' in row
+    first = re.findall(r'href="(/links/[^"]+)"', row)[0]
+    assert first == "/links/RAL_DATADISK/DESY_DATADISK/"
+
+
+def test_only_the_oldest_are_looked_at_for_examples(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Schedule.objects.filter(source=small_world.ral).update(next_due=NOW - HOUR)
+    Schedule.objects.filter(source=small_world.desy).update(
+        skipped_because="cap", skipped_since=NOW
+    )
+    assert {reason: len(some) for reason, some in held_back.examples(NOW).items()} == {
+        "next tick": 3,
+        "cap": 3,
+    }
+    monkeypatch.setattr(held_back, "OLDEST_DUE", 2)
+    assert {reason: len(some) for reason, some in held_back.examples(NOW).items()} == {
+        "next tick": 2
+    }
+
+
+def test_coverage_leads_to_the_matrix_of_these_links(
+    client: Client, small_world: World, well: None
+) -> None:
+    transfer(small_world.ral, small_world.desy, None)
+    page = client.get(URL).content.decode()
+    assert '<a href="/?window=24h&amp;only=failed">1</a>' in page
+    assert "Only cells in focus" in client.get("/?window=24h&only=failed").content.decode()
+
+
+def test_results_and_downtimes_are_there_and_escaped(
+    client: Client, small_world: World, well: None
+) -> None:
+    made = small_world
+    one = transfer(made.ral, made.desy, 5.0)
+    transfer(made.desy, made.ral, None)
+    for begin, end in ((-1, 1), (24, 30), (24 * 8, 24 * 9), (-3, -2)):
+        Downtime.objects.create(
+            site=made.desy.site,
+            starts_at=NOW + begin * HOUR,
+            ends_at=NOW + end * HOUR,
+            reason=f"disks {begin} {MARKUP}",
+        )
+    page = client.get(URL).content.decode()
+    assert f'href="/transfers/{one.id}/"' in page
+    assert "disks -1" in page
+    assert "disks 24 " in page
+    assert "disks 192" not in page
+    assert "disks -3" not in page
+    assert MARKUP not in page
+    assert "<strong>now</strong>" in page
+
+
+@pytest.mark.parametrize(
+    ("role", "sees"), [(None, False), (Role.READER, False), (Role.OPERATOR, True)]
+)
+def test_names_of_machines_are_for_operators(
+    client: Client, small_world: World, well: None, role: Role | None, sees: bool
+) -> None:
+    probe(small_world.ral, small_world.desy, worker=WORKER)
+    if role:
+        client.force_login(account(role))
+    assert (WORKER in client.get(URL).content.decode()) is sees
+
+
+def test_the_page_costs_the_same_with_few_and_with_many(
+    client: Client, small_world: World, well: None, django_assert_max_num_queries
+) -> None:
+    counts = []
+    for number in (1, 1, 40):
+        for minute in range(number):
+            transfer(small_world.ral, small_world.desy, 5.0, ago=minute * MINUTE)
+            probe(small_world.ral, small_world.glasgow, worker=WORKER)
+        client.get(URL)  # what is dear is known
+        with django_assert_max_num_queries(12) as context:
+            client.get(URL)
+        counts.append(len(context))
+    assert counts[1] == counts[2]
+
+
+def test_it_has_no_parameters_and_needs_what_reading_needs(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    assert client.get(URL, {"size": "small"}).status_code == 400
+    settings.SONAR_PUBLIC_READ = False
+    assert client.get(URL).status_code == 302
+
+
+# Ordering.
+
+
+def order(client: Client, **change: object) -> object:
+    wish = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "size": "small"}
+    return client.post(ORDER, wish | change)
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMINISTRATOR])
+def test_who_may_orders_a_test_and_is_led_to_it(
+    client: Client, small_world: World, role: Role
+) -> None:
+    client.force_login(account(role))
+    assert 'action="/operations/probes/"' in client.get(URL).content.decode()
+    response = order(client)
+    made = Probe.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/transfers/{made.id}/")
+    assert (made.source, made.destination, made.mesh) == (small_world.ral, small_world.desy, None)
+    page = client.get(f"/transfers/{made.id}/").content.decode()
+    assert "asked for by hand" in page
+    assert "This test has not ended" in page
+
+
+def test_an_admin_of_a_site_orders_for_it_alone(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
+    assert "one of the ends must be at a site of yours" in text(client)
+    assert order(client).status_code == 302
+    assert order(client, destination="Glasgow_DATADISK").status_code == 403
+    assert Probe.objects.count() == 1
+
+
+def test_readers_have_no_form_and_may_not(client: Client, small_world: World) -> None:
+    assert ORDER not in client.get(URL).content.decode()
+    response = order(client)
+    assert (response.status_code, response["Location"]) == (302, f"/login/?next={ORDER}")
+    client.force_login(account(Role.READER))
+    assert ORDER not in client.get(URL).content.decode()
+    assert order(client).status_code == 403
+    assert order(client, source="nowhere").status_code == 403
+    assert not Probe.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"source": "nowhere"}, "source “nowhere” is no registered endpoint"),
+        ({"source": ""}, "Source must be the name"),
+        ({"source": f"{MARKUP}"}, "Source must be the name"),
+        ({"size": "huge"}, "“huge” is no size class"),
+        ({"size": []}, "Sizes must be a list"),
+    ],
+)
+def test_a_wrong_wish_is_answered_with_what_is_allowed(
+    client: Client, small_world: World, change: dict[str, object], said: str
+) -> None:
+    client.force_login(account(Role.OPERATOR))
+    response = order(client, **change)
+    assert response.status_code == 400
+    page = response.content.decode()
+    assert said.casefold() in page.casefold()
+    assert MARKUP not in page
+
+
+def test_what_the_ends_do_not_bear_is_said(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.OPERATOR))
+    Endpoint.objects.filter(id=small_world.ral.id).update(retired_at=NOW)
+    response = order(client)
+    assert response.status_code == 409
+    assert "RAL_DATADISK is retired." in response.content.decode()
+    assert not Probe.objects.exists()
+
+
+def test_a_form_of_another_site_orders_nothing(small_world: World) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(account(Role.OPERATOR))
+    assert order(strict).status_code == 403
+    assert strict.get(ORDER).status_code == 405
+
+
+def test_ids_of_ordered_tests_are_ids(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.OPERATOR))
+    location = order(client)["Location"]
+    assert UUID(location.split("/")[2])

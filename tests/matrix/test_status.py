@@ -1,0 +1,264 @@
+"""status/: is Sonar itself well? And what is dear in it is not read for each request."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from matrix import recent, status
+from sonar import roles, sealing
+from sonar.models import DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
+from sonar.roles import Role
+from tests.matrix.world import NOW, World, transfer
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/status/"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+KIND = SignOfLife.Kind
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    status.forget()
+
+
+def sign(name: str, kind: KIND, ago: float = 1, every: int = 10, *queues: str) -> None:
+    seen = NOW - timedelta(seconds=ago)
+    SignOfLife.objects.create(
+        name=name, kind=kind, seen_at=seen, every_seconds=every, queues=list(queues)
+    )
+
+
+def get(client: Client) -> Any:
+    response = client.get(URL)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
+    found = get(client)
+    never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
+    assert found["planner"] == found["beat"] == never
+    not_yet = never | {"late": False}
+    assert found["tasks"] == dict.fromkeys(["sweep", "seal", "keep_months"], not_yet)
+    assert found["workers"] == {"transfers": {"count": 0}, "control": {"count": 0}}
+    assert found["probes"] == {
+        "queued": 0,
+        "running": 0,
+        "oldest_queued": None,
+        "in_flight_limit": 100,
+    }
+    assert found["results_last_hour"] == {"done": 0, "failed": 0, "lost": 0}
+    assert found["sealing"] == {"unsealed": 0, "dirty_since": None, "dirty_seconds": 0.0}
+    assert found["sonar_version"]
+    assert found["time"] == "2026-11-20T12:00:30Z"
+
+
+def test_the_last_tick_has_its_time_and_age_and_is_late_after_three(client: Client) -> None:
+    sign("plan", KIND.TASK, ago=4)
+    sign("seal", KIND.TASK, ago=31)
+    found = get(client)
+    assert found["planner"] == {
+        "last": "2026-11-20T12:00:26Z",
+        "age_seconds": 4.0,
+        "every_seconds": 10,
+        "late": False,
+    }
+    assert found["tasks"]["seal"]["late"] is True
+
+
+def test_workers_are_counted_by_queue_and_the_silent_are_not(client: Client) -> None:
+    sign("a", KIND.WORKER, 1, 10, "transfers")
+    sign("b", KIND.WORKER, 29, 10, "transfers", "control")
+    sign("c", KIND.WORKER, 31, 10, "transfers")
+    assert get(client)["workers"] == {"transfers": {"count": 2}, "control": {"count": 1}}
+
+
+@pytest.mark.parametrize(
+    ("role", "sees"), [(Role.READER, False), (Role.OPERATOR, True), (Role.ADMINISTRATOR, True)]
+)
+def test_names_of_workers_are_for_operators(client: Client, role: Role, sees: bool) -> None:
+    sign("transfers@host-7.internal", KIND.WORKER, 1, 10, "transfers")
+    sign("beat@host-8.internal", KIND.BEAT)
+    user = User.objects.create_user("one")
+    roles.give(user, role)
+    client.force_login(user)
+    text = client.get(URL).content.decode()
+    assert ("host-7.internal" in text) is sees
+    assert "host-8" not in text
+    if sees:
+        assert get(client)["workers"]["transfers"]["names"] == ["transfers@host-7.internal"]
+
+
+def test_queued_and_running_are_counted_at_once(client: Client, small_world: World) -> None:
+    for number, state in enumerate(["queued", "queued", "running"]):
+        running = {"started_at": NOW, "deadline": NOW + HOUR} if state == "running" else {}
+        Probe.objects.create(
+            source=small_world.ral,
+            destination=small_world.desy,
+            size_class=SizeClass.objects.get(name="small"),
+            bytes=1,
+            state=state,
+            requested_at=NOW - timedelta(seconds=number),
+            sent_at=NOW,
+            **running,
+        )
+    found = get(client)["probes"]
+    assert (found["queued"], found["running"]) == (2, 1)
+    assert found["oldest_queued"] == "2026-11-20T12:00:29Z"
+
+
+def test_what_waits_is_counted_by_reason_with_the_longest(
+    client: Client, small_world: World
+) -> None:
+    Schedule.objects.update(next_due=NOW + HOUR)
+    rows = list(Schedule.objects.order_by("id"))
+    for row, minutes in zip(rows[:3], (5, 9, 1), strict=True):
+        since = NOW - timedelta(minutes=minutes)
+        due = {"next_due": NOW - HOUR, "skipped_because": "cap", "skipped_since": since}
+        Schedule.objects.filter(id=row.id).update(**due)
+    Schedule.objects.filter(id=rows[3].id).update(next_due=NOW)
+    assert get(client)["waiting"] == [
+        {"reason": "downtime", "tests": 0, "since": None},
+        {"reason": "cap", "tests": 3, "since": "2026-11-20T11:51:30Z"},
+        {"reason": "quiet hours", "tests": 0, "since": None},
+        {"reason": "budget", "tests": 0, "since": None},
+        {"reason": "next tick", "tests": 1, "since": None},
+    ]
+
+
+def test_results_of_the_last_hour_are_counted_by_state(client: Client, small_world: World) -> None:
+    made = small_world
+    transfer(made.ral, made.desy, 5.0)
+    transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=59))
+    transfer(made.ral, made.desy, None)
+    transfer(made.ral, made.desy, None, state="lost")
+    transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=61))
+    assert get(client)["results_last_hour"] == {"done": 2, "failed": 1, "lost": 1}
+
+
+def test_an_hour_is_dirty_when_it_is_over_and_clean_when_it_is_sealed(
+    client: Client, small_world: World
+) -> None:
+    made = small_world
+    transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=0))  # this hour goes on
+    assert get(client)["sealing"]["unsealed"] == 0
+    transfer(made.ral, made.desy, 5.0, ago=2 * HOUR)  # 10:00 to 11:00
+    status.forget()
+    assert get(client)["sealing"] == {
+        "unsealed": 1,
+        "dirty_since": "2026-11-20T11:00:00Z",
+        "dirty_seconds": 3630.0,
+    }
+    sealing.seal(NOW)
+    status.forget()
+    assert get(client)["sealing"]["unsealed"] == 0
+    assert DirtyMark.objects.exists()  # of the hour and the day that go on
+
+
+def test_a_day_that_is_over_counts_as_well(client: Client, small_world: World) -> None:
+    size = SizeClass.objects.get(name="large")
+    midnight = NOW.replace(hour=0, minute=0, second=0)
+    DirtyMark.objects.create(size_class=size, level="day", start=midnight - DAY)
+    DirtyMark.objects.create(size_class=size, level="day", start=midnight)
+    found = get(client)["sealing"]
+    assert (found["unsealed"], found["dirty_since"]) == (1, "2026-11-20T00:00:00Z")
+
+
+def test_coverage_has_the_states_of_the_matrix_of_a_day(client: Client, small_world: World) -> None:
+    made = small_world
+    transfer(made.ral, made.glasgow, 50.0)
+    transfer(made.glasgow, made.ral, None)
+    transfer(made.ral, made.desy, 5.0, ago=timedelta(hours=5))  # tested every hour
+    transfer(made.desy, made.ral, 5.0, ago=timedelta(hours=25))
+    Downtime.objects.create(
+        endpoint=made.scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
+    )
+    sizes = {one.pop("size"): one for one in get(client)["coverage"]}
+    assert list(sizes) == ["small", "medium", "large"]
+    counted = {"measured": 1, "failed": 1, "stale": 1, "untested": 3, "down": 6, "links": 12}
+    assert sizes["large"] == counted | {"as_of": "2026-11-20T12:00:30Z"}
+    assert sizes["small"]["links"] == 0
+    states = client.get("/api/v1/matrix/", {"window": "24h"}).json()["cells"]["state"]
+    flat = [state for row in states for state in row]
+    assert {name: flat.count(name) for name in counted if name != "links"} == {
+        name: number for name, number in counted.items() if name != "links"
+    }
+
+
+def test_the_data_version_moves_with_everything(client: Client, small_world: World) -> None:
+    seen = [get(client)["data_version"]]
+
+    def moved() -> bool:
+        seen.append(get(client)["data_version"])
+        return len(set(seen)) == len(seen)
+
+    transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(0))
+    assert moved()
+    transfer(small_world.ral, small_world.desy, 5.0, ago=2 * DAY)
+    assert moved()
+    sealing.seal(NOW)  # of a day that is over no mark is left: only a segment says it
+    assert moved()
+    small_world.ral.label = "NEW"
+    small_world.ral.save()
+    assert moved()
+    assert get(client)["data_version"] == seen[-1]
+
+
+def test_what_is_dear_is_read_once_in_a_while(
+    client: Client, small_world: World, django_assert_num_queries
+) -> None:
+    get(client)
+    with django_assert_num_queries(3):
+        get(client)
+
+
+def test_the_first_reading_costs_the_same_with_few_and_with_many(
+    client: Client, small_world: World, django_assert_max_num_queries
+) -> None:
+    counts = []
+    for number in (1, 1, 60):  # the first time registry and schedule are read, too
+        for minute in range(number):
+            transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(minutes=minute))
+        status.forget()
+        with django_assert_max_num_queries(31) as context:
+            get(client)
+        counts.append(len(context))
+    assert counts[1] == counts[2]
+
+
+def test_a_change_of_the_registry_is_seen_at_once(client: Client, small_world: World) -> None:
+    assert {one["size"] for one in get(client)["coverage"]} == {"small", "medium", "large"}
+    SizeClass.objects.create(name="huge", from_bytes=10**11, test_bytes=10**11)
+    assert "huge" in {one["size"] for one in get(client)["coverage"]}
+
+
+def test_due_tests_are_found_by_the_index_and_not_by_reading_them_all(small_world: World) -> None:
+    explained = Schedule.objects.filter(next_due__lte=NOW).values_list("skipped_because")
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "schedule_next_due" in explained.order_by().explain()
+
+
+def test_recent_answers_are_kept_for_their_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(recent.time, "monotonic", lambda: clock[0])
+    kept: recent.Recent[int] = recent.Recent(10)
+    answers = iter(range(10))
+    assert [kept.get("a", lambda: next(answers)) for _ in range(3)] == [0, 0, 0]
+    clock[0] = 109.9
+    assert kept.get("a", lambda: next(answers)) == 0
+    clock[0] = 110.0
+    assert kept.get("a", lambda: next(answers)) == 1
+    assert kept.get("b", lambda: next(answers)) == 2
+
+
+def test_parameters_are_refused(client: Client) -> None:
+    assert client.get(URL, {"window": "7d"}).status_code == 400
