@@ -100,13 +100,21 @@ def read(
     own = parameters(sizes)
     query = MatrixQuery.from_params(params, also=(*own, *also))
     given = {name: texts for name, texts in params.lists() if name in own and any(texts)}
-    for short, name in SHORT.items():
-        if short in given:
-            given.setdefault(f"{query.size}.{name}", []).extend(given.pop(short))
+    shorts = {f"{query.size}.{name}": short for short, name in SHORT.items() if short in given}
+    for name, short in shorts.items():
+        given.setdefault(name, []).extend(given.pop(short))
     form = ListingForm(given, sizes)
-    if form.errors:
-        raise BadQueryError({name: list(map(str, some)) for name, some in form.errors.items()})
+    if errors := form.errors:
+        raise BadQueryError(dict(as_asked(name, some, shorts) for name, some in errors.items()))
     return query, form.listing()
+
+
+def as_asked(
+    name: str, sentences: Iterable[object], shorts: Mapping[str, str]
+) -> tuple[str, list[str]]:
+    """Say what is wrong of a parameter by the name that it was given under."""
+    given = shorts.get(name, name)
+    return given, [str(sentence).replace(name, given) for sentence in sentences]
 
 
 def parameters(sizes: Sequence[str]) -> tuple[str, ...]:

@@ -63,10 +63,15 @@ def copy_of(queryset: QuerySet[Any, Any], form: str) -> str:
 
     Raises EmptyResultSet where it needs no database to know that this is nothing.
     """
+    return f"COPY ({sql_of(queryset)}) TO STDOUT (FORMAT {form})"
+
+
+def sql_of(queryset: QuerySet[Any, Any]) -> str:
+    """Return what a queryset selects as SQL, its parameters put in; raises as copy_of does."""
     sql, params = queryset.query.sql_with_params()
     operations = cast("DatabaseOperations", connection.ops)
     # A cursor that logs queries takes no parameters with a COPY, hence the composed text.
-    return str(operations.compose_sql(f"COPY ({sql}) TO STDOUT (FORMAT {form})", params))
+    return str(operations.compose_sql(sql, params))
 
 
 def _row(fields: Mapping[str, str]) -> np.dtype[np.void]:

@@ -1,21 +1,29 @@
-"""Compression of large answers, at a level that costs little more than the answer itself."""
+"""Compression of large answers and of streams, at a level that costs little more than the answer.
+
+By ISA-L: of a stream of results it makes a fifth at 1 GB a second, where zlib's level 1 makes a
+fourth at 0.23 GB and Brotli's a fifth at 0.6 GB. Every client knows gzip.
+"""
 
 from __future__ import annotations
 
-import gzip
+from collections.abc import Iterable, Iterator
+from typing import cast
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware, re_accepts_gzip
 from django.utils.cache import patch_vary_headers
+from isal import igzip, isal_zlib
+
+from matrix.api.formats import TYPES
 
 # Data only: pages carry tokens, and are left to Django with its padding against BREACH.
-DATA = ("application/json", "text/csv")
+DATA = frozenset(TYPES.values())
 # Numbers of the script of a page: to squeeze 33 MB of floats takes longer than to send them.
 ARRAYS = "application/octet-stream"
 LARGE = 20_000  # bytes
-# A matrix of 200 endpoints: 14 ms for 633 kB; at Django's level 6 it is 104 ms for 522 kB.
 LEVEL = 1
+AS_GZIP = 16 + isal_zlib.MAX_WBITS
 
 
 class QuickGZipMiddleware(GZipMiddleware):
@@ -24,7 +32,7 @@ class QuickGZipMiddleware(GZipMiddleware):
     ) -> HttpResponseBase:
         if kind(response) == ARRAYS:
             return response
-        if isinstance(response, HttpResponse) and is_large_data(response):
+        if is_large_data(response) and not response.has_header("Content-Encoding"):
             patch_vary_headers(response, ("Accept-Encoding",))
             if re_accepts_gzip.search(request.headers.get("Accept-Encoding", "")):
                 compress(response)
@@ -36,15 +44,30 @@ def kind(response: HttpResponseBase) -> str:
     return response.headers.get("Content-Type", "").partition(";")[0]
 
 
-def is_large_data(response: HttpResponse) -> bool:
-    return kind(response) in DATA and len(response.content) >= LARGE
+def is_large_data(response: HttpResponseBase) -> bool:
+    """Say whether it is data, and much of it; of a stream nobody knows how much will come."""
+    if isinstance(response, HttpResponse):
+        return kind(response) in DATA and len(response.content) >= LARGE
+    return kind(response) in DATA
 
 
-def compress(response: HttpResponse) -> None:
-    response.content = gzip.compress(response.content, compresslevel=LEVEL, mtime=0)
-    response.headers["Content-Length"] = str(len(response.content))
+def compress(response: HttpResponseBase) -> None:
+    if isinstance(response, StreamingHttpResponse):
+        pieces = cast("Iterable[bytes]", response.streaming_content)
+        response.streaming_content = compressed(pieces)
+    elif isinstance(response, HttpResponse):
+        response.content = igzip.compress(response.content, LEVEL, mtime=0)
+        response.headers["Content-Length"] = str(len(response.content))
     response.headers["Content-Encoding"] = "gzip"
     etag = response.headers.get("ETag", "")
     if etag.startswith('"'):
         # The bytes differ from those that were tagged, what they say does not (RFC 9110, 8.8.1).
         response.headers["ETag"] = f"W/{etag}"
+
+
+def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Compress piece by piece: what was made leaves, and does not wait for what comes."""
+    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, AS_GZIP)
+    for piece in pieces:
+        yield packer.compress(piece) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
+    yield packer.flush(isal_zlib.Z_FINISH)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -11,7 +11,11 @@ from rest_framework.request import Request
 from matrix.filters import either
 from matrix.forms import BadQueryError
 
-FORMATS = ("json", "csv")
+TYPES = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
+CONTENT_TYPES = TYPES | {"csv": "text/csv; charset=utf-8"}
+# Of an answer that is one thing, and of one that is a list of things.
+TABLE = ("json", "csv")
+LIST = ("json", "csv", "ndjson")
 
 
 class ErrorsInJson(DefaultContentNegotiation):
@@ -24,13 +28,20 @@ class ErrorsInJson(DefaultContentNegotiation):
         return first, str(first.media_type)
 
 
-def asked_format(request: Request) -> str:
-    """Return `json` or `csv`; raise BadQueryError for a `format=` that is neither."""
-    if given := request.query_params.get("format"):
-        if given not in FORMATS:
-            raise BadQueryError(
-                {"format": [f"format “{given}” is not known: use {either(FORMATS)}."]}
-            )
-        return given
-    accepted = request.headers.get("Accept", "")
-    return "csv" if "text/csv" in accepted and "application/json" not in accepted else "json"
+def asked_format(request: Request, allowed: Sequence[str] = TABLE) -> str:
+    """Return one of the ``allowed`` formats; raise BadQueryError for a `format=` that is none.
+
+    An Accept header that fits none of them gets the first, as one that fits all does.
+    """
+    given = [one for one in request.query_params.getlist("format") if one]
+    if len(given) > 1:
+        raise BadQueryError({"format": [f"format is given {len(given)} times: give it once."]})
+    if given and given[0] not in allowed:
+        sentence = f"format “{given[0]}” is not known: use {either(allowed)}."
+        raise BadQueryError({"format": [sentence]})
+    return given[0] if given else accepted(request, allowed)
+
+
+def accepted(request: Request, allowed: Sequence[str]) -> str:
+    by_type = {TYPES[name]: name for name in allowed}
+    return by_type.get(request.get_preferred_type(list(by_type)) or "", allowed[0])

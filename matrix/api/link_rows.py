@@ -1,9 +1,8 @@
-"""Rows of a link table as the API writes them: records for JSON, lines for CSV."""
+"""Rows of a link table as the API writes them: records for JSON, lines of CSV or of JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -14,12 +13,15 @@ from numpy.typing import NDArray
 
 from matrix.api.answers import unix_time
 from matrix.api.cell_text import dumps, rounded
+from matrix.api.streams import Pieces
 from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
 from matrix.places import Place
 from matrix.statistics import Floats, Integers
 
-# So many lines of CSV are about 10 MB in memory, and 4 MB of text.
-BLOCK = 20_000
+# So many rows are some 10 MB in memory while they are written, and a few of text.
+BLOCK = 10_000
+# What an end is, besides what a table can be ordered by.
+FLAGS = ("simulated", "retired")
 Records = list[dict[str, Any]]
 
 
@@ -63,19 +65,34 @@ def whole(values: Floats) -> list[int | None]:
     return [None if math.isnan(value) else int(value) for value in values.tolist()]
 
 
-def lines(table: LinkTable, rows: Integers) -> Iterator[bytes]:
-    """Yield CSV block by block; its columns are called as in an ordering."""
+def pieces(table: LinkTable, rows: Integers, form: str) -> Pieces:
+    """Yield rows block by block in a form, `csv` (with a header) or `ndjson`."""
     for start in range(0, max(len(rows), 1), BLOCK):
-        frame = pd.DataFrame(csv_columns(table.taken(rows[start : start + BLOCK])))
-        text = frame.to_csv(
-            index=False, header=start == 0, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
-        )
-        yield str(text).encode()
+        block = table.taken(rows[start : start + BLOCK])
+        yield json_lines(block) if form == "ndjson" else csv_lines(block, header=start == 0)
+
+
+def json_lines(table: LinkTable) -> bytes:
+    return b"".join(dumps(record) + b"\n" for record in records(table))
+
+
+def csv_lines(table: LinkTable, *, header: bool) -> bytes:
+    """Write CSV; its columns are called as in an ordering."""
+    frame = pd.DataFrame(csv_columns(table))
+    text = frame.to_csv(
+        index=False, header=header, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
+    )
+    return str(text).encode()
 
 
 def csv_columns(table: LinkTable) -> dict[str, Any]:
-    names = [end if name == "name" else f"{end}.{name}" for end in ENDS for name in ATTRIBUTES]
-    found: dict[str, Any] = {name: table.column(name) for name in names}
+    found: dict[str, Any] = {}
+    for end, at in zip(ENDS, (table.source, table.destination), strict=True):
+        names = [end if name == "name" else f"{end}.{name}" for name in ATTRIBUTES]
+        found |= {name: table.column(name) for name in names}
+        for name in FLAGS:
+            words = [str(getattr(place, name)).lower() for place in table.places]
+            found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     found["priority"] = pd.array(whole(table.priority), dtype="Int64")
     for size in table.classes:
         for name in COLUMNS:

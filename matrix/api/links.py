@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from matrix import links, listing
 from matrix.api import link_rows
 from matrix.api.cell_text import dumps
-from matrix.api.formats import ErrorsInJson, asked_format
+from matrix.api.formats import LIST, TYPES, asked_format
+from matrix.api.openapi.links import LINKS
+from matrix.api.paging import check_paging, following, page_size, wrong_cursor
+from matrix.api.streams import stream
+from matrix.api.view import ApiView, unless_known
 from matrix.forms import BadQueryError
 from matrix.links import LinkTable
 from matrix.listing import Listing
@@ -49,7 +50,7 @@ class Cursor:
             return cls(now)
         match = re.fullmatch(r"([0-9]{1,10})-([0-9]{1,9})", text)
         if match is None or int(match[1]) > now.timestamp():
-            raise wrong("cursor", text, "one that an answer had in its `next`")
+            raise wrong_cursor(text)
         return cls(datetime.fromtimestamp(int(match[1]), UTC), int(match[2]))
 
     def after(self, rows: int) -> str:
@@ -71,54 +72,38 @@ class Asked:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = listing.read(params, sizes, also=OWN)
-        wanted = asked_format(request)
-        for name in ("page", "per_page") + OWN[1:] * (wanted == "csv"):
-            if name in params:
-                raise BadQueryError({name: [NOT_HERE[name]]})
+        wanted = asked_format(request, LIST)
+        check_paging(params, wanted)
+        for name, sentence in NOT_HERE.items():
+            if params.get(name):
+                raise BadQueryError({name: [sentence]})
         cursor = Cursor.read(params.get("cursor", ""), now)
-        return cls(query, chosen, cursor, page_size(params.get("page_size", "")), wanted)
+        return cls(query, chosen, cursor, page_size(params, PAGE_SIZE, MOST_ROWS), wanted)
 
 
 NOT_HERE = {
     "page": "page is for the page: an answer in JSON goes on at its `next`.",
     "per_page": "per_page is for the page: use page_size.",
-    "cursor": "cursor is for JSON: CSV has all rows at once.",
-    "page_size": "page_size is for JSON: CSV has all rows at once.",
 }
 
 
-def page_size(text: str) -> int:
-    if not text:
-        return PAGE_SIZE
-    if not re.fullmatch(r"0*[1-9][0-9]{0,4}", text) or int(text) > MOST_ROWS:
-        raise wrong("page_size", text, f"a whole number from 1 to {MOST_ROWS}")
-    return int(text)
-
-
-def wrong(parameter: str, text: str, allowed: str) -> BadQueryError:
-    return BadQueryError({parameter: [f"{parameter} “{text}” is not {allowed}."]})
-
-
-class LinksView(APIView):
-    content_negotiation_class = ErrorsInJson
-
+class LinksView(ApiView):
+    @LINKS
     def get(self, request: Request) -> HttpResponseBase:
         asked = Asked.read(request, timezone.now())
-        moment = asked.cursor.moment
-        version = links.version(asked.query, moment)
-        etag = quote_etag(f"{version}-{digest(asked)}")
-        response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
-        if response is None:
-            table = links.build(asked.query, moment, version)
-            rows = asked.chosen.rows(table, moment)
-            if asked.format == "csv":
-                response = as_csv(table, rows)
-            else:
-                response = as_json(request, asked, table, rows)
-        response["ETag"] = etag
-        response["Cache-Control"] = "no-cache"
-        response["Vary"] = "Accept, Cookie"
-        return response
+        version = links.version(asked.query, asked.cursor.moment)
+        tag = f"{version}-{digest(asked)}"
+        return unless_known(request, tag, lambda: answer(request, asked, version))
+
+
+def answer(request: Request, asked: Asked, version: str) -> HttpResponseBase:
+    moment = asked.cursor.moment
+    table = links.build(asked.query, moment, version)
+    rows = asked.chosen.rows(table, moment)
+    if asked.format == "json":
+        return as_json(request, asked, table, rows)
+    pieces = link_rows.pieces(table, rows, asked.format)
+    return stream(request, pieces, asked.format, "sonar-links")
 
 
 def digest(asked: Asked) -> str:
@@ -129,7 +114,7 @@ def digest(asked: Asked) -> str:
 def as_json(request: Request, asked: Asked, table: LinkTable, rows: Integers) -> HttpResponse:
     cursor = asked.cursor
     page = rows[cursor.rows : cursor.rows + asked.page_size]
-    answer = {
+    found = {
         "query": echo(asked, table),
         "total": len(table),
         "found": len(rows),
@@ -137,8 +122,8 @@ def as_json(request: Request, asked: Asked, table: LinkTable, rows: Integers) ->
         "next": None,
     }
     if cursor.rows + len(page) < len(rows):
-        answer["next"] = following(request, cursor.after(len(page)))
-    return HttpResponse(dumps(answer), content_type="application/json")
+        found["next"] = following(request, cursor.after(len(page)))
+    return HttpResponse(dumps(found), content_type=TYPES["json"])
 
 
 def echo(asked: Asked, table: LinkTable) -> dict[str, Any]:
@@ -156,17 +141,3 @@ def echo(asked: Asked, table: LinkTable) -> dict[str, Any]:
         **{one.name: one.text for one in asked.chosen.conditions},
         **filters,
     }
-
-
-def following(request: Request, cursor: str) -> str:
-    params = request.query_params.copy()
-    params["cursor"] = cursor
-    return request.build_absolute_uri(f"{request.path}?{params.urlencode(safe=':!')}")
-
-
-def as_csv(table: LinkTable, rows: Integers) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(
-        link_rows.lines(table, rows), content_type="text/csv; charset=utf-8"
-    )
-    response["Content-Disposition"] = 'inline; filename="sonar-links.csv"'
-    return response

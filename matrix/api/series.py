@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -13,13 +14,14 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from numpy.typing import NDArray
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
-from matrix import records, series
+from matrix import records, runs, series
 from matrix.api.answers import unix_time
 from matrix.api.asked import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.cell_text import dumps, rounded
-from matrix.api.formats import ErrorsInJson, asked_format
+from matrix.api.formats import CONTENT_TYPES, asked_format
+from matrix.api.openapi.series import SERIES
+from matrix.api.view import ApiView, unless_known
 from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.series import AUTO, BUCKETS, Series
@@ -50,6 +52,12 @@ class Asked:
         points = one_of(params, "points", ("1",)) == "1"
         return cls(source, destination, query, query.window_at(now), bucket, points)
 
+    @property
+    def version(self) -> str:
+        """What changes whenever the answer may, for one SQL statement."""
+        found = runs.fingerprint(self.query.size, self.window)
+        return hashlib.sha256(f"{found} {self}".encode()).hexdigest()[:32]
+
     def series(self) -> Series:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
         link = self.source.id, self.destination.id
@@ -73,17 +81,14 @@ def ends(params: QueryDict) -> tuple[Place, Place]:
     return known[names["source"]], known[names["destination"]]
 
 
-class SeriesView(APIView):
-    content_negotiation_class = ErrorsInJson
-
+class SeriesView(ApiView):
+    @SERIES
     def get(self, request: Request) -> HttpResponseBase:
         wanted = asked_format(request)
         asked = Asked.read(request.query_params, timezone.now())
-        found = asked.series()
-        response = as_csv(asked, found) if wanted == "csv" else as_json(asked, found)
-        response["Cache-Control"] = "no-cache"
-        response["Vary"] = "Accept, Cookie"
-        return response
+        write = as_csv if wanted == "csv" else as_json
+        tag = f"{asked.version}-{wanted}"
+        return unless_known(request, tag, lambda: write(asked, asked.series()))
 
 
 def as_json(asked: Asked, found: Series) -> HttpResponse:
@@ -97,7 +102,7 @@ def as_json(asked: Asked, found: Series) -> HttpResponse:
     }
     if asked.points:
         answer["points"] = points(found, times(found.points.started))
-    return HttpResponse(dumps(answer), content_type="application/json")
+    return HttpResponse(dumps(answer), content_type=CONTENT_TYPES["json"])
 
 
 def echo(asked: Asked) -> dict[str, Any]:
@@ -144,6 +149,6 @@ def as_csv(asked: Asked, found: Series) -> HttpResponse:
     lines = pd.DataFrame(table).to_csv(
         index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
     )
-    response = HttpResponse(str(lines).encode(), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(str(lines).encode(), content_type=CONTENT_TYPES["csv"])
     response["Content-Disposition"] = 'inline; filename="sonar-series.csv"'
     return response

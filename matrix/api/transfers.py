@@ -3,69 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import IO, Any, cast
+from typing import Any, cast
 
-import orjson
 from django.db import OperationalError, connection, transaction
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from psycopg.errors import LockNotAvailable
 from rest_framework.exceptions import ParseError
-from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from matrix.api import results as results_api
 from matrix.api.access import MayIngest, MayRead
+from matrix.api.bodies import JsonList
 from matrix.api.errors import FaultyBody, NotNow, TooLarge
-from matrix.api.formats import ErrorsInJson
+from matrix.api.openapi.transfers import STORE, TRANSFERS
+from matrix.api.view import ApiView
 from sonar import results
 from sonar.records.admission import Known
 from sonar.records.record import Record, WrongRecordError, from_json
 from sonar.results import Stored
 
 MOST_RESULTS = 10_000
-MOST_BYTES = 8_000_000
 ROWS_NAMED = 20
 # An import of a large file holds the lock for longer than a request should wait.
 LONGEST_WAIT_SECONDS = 10
 
 
-class JsonList(BaseParser):
-    """Reads a JSON list; orjson takes no NaN and no text that is not UTF-8."""
-
-    media_type = "application/json"
-
-    def parse(
-        self,
-        stream: IO[Any],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - the framework's signature knows mappings only
-        body = stream.read(MOST_BYTES + 1)
-        if len(body) > MOST_BYTES:
-            raise TooLarge(f"The body is larger than {MOST_BYTES:,} bytes: send fewer results.")
-        try:
-            rows = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            raise ParseError(f"The body is not JSON: {error}.") from error
-        if not isinstance(rows, list):
-            raise ParseError("The body is not a list: send a JSON list of results.")
-        return rows
-
-
-class TransfersView(APIView):
-    content_negotiation_class = ErrorsInJson
+class TransfersView(ApiView):
     parser_classes = [JsonList]
 
     def get_permissions(self) -> list[BasePermission]:
         return [MayIngest() if self.request.method == "POST" else MayRead()]
 
+    @TRANSFERS
     def get(self, request: Request) -> HttpResponseBase:
         return results_api.answer(request)
 
+    @STORE
     def post(self, request: Request) -> Response:
         rows = cast("list[Any]", request.data)
         if not rows:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.readers import CHROMIUM, LAPTOP
+from tests.browser.waiting import until
 
-PATIENCE_MS = 120_000
+PATIENCE_SECONDS = 120
 MOVES = 25
 # Frames and long tasks, noted from the very beginning of each page.
 WATCH = """
@@ -69,9 +70,9 @@ def see(browser: Browser, url: str) -> Seen:
     context = LAPTOP.sit_down(browser)
     page = context.new_page()
     page.add_init_script(WATCH)
-    page.goto(url, timeout=PATIENCE_MS)
+    page.goto(url, timeout=1000 * PATIENCE_SECONDS)
     for mark in ("picture-drawn", "cells-loaded"):
-        wait_for(page, f"performance.getEntriesByName('{mark}').length")
+        until(page, f"performance.getEntriesByName('{mark}').length", PATIENCE_SECONDS)
     page.wait_for_timeout(500)  # what is left of the drawing
     loading = page.evaluate("Math.max(0, ...longTasks.splice(0))")
     hover(page)
@@ -86,22 +87,18 @@ def see(browser: Browser, url: str) -> Seen:
     return seen
 
 
-def wait_for(page: Page, expression: str) -> None:
-    page.wait_for_function(expression, timeout=PATIENCE_MS)
-
-
 def hover(page: Page) -> None:
     """Move over the diagonal of the cells; the card must follow."""
     left, top, width, height = page.evaluate(CELLS)
     page.mouse.move(left + width * 0.05, top + height * 0.1)
     page.locator("#card").wait_for()
-    wait_for(page, "frames.length === 1")
+    until(page, "frames.length === 1")
     said = [page.locator("#card").inner_text()]
     page.evaluate("frames.length = 0")
     for move in range(1, MOVES + 1):
         part = 0.05 + 0.9 * move / MOVES
         page.mouse.move(left + width * part, top + height * (0.1 + 0.85 * move / MOVES))
-        wait_for(page, f"frames.length === {move}")
+        until(page, f"frames.length === {move}")
         said.append(page.locator("#card").inner_text())
     # In a small matrix, two moves may end in one cell.
     if len(set(said)) < MOVES // 2:

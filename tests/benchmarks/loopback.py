@@ -7,16 +7,26 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from subprocess import Popen
 
+import psutil
 import urllib3
 
 from sonar.sandbox.processes import start, stop, wait_until
+from sonar.sandbox.run import WEB_PROCESSES, WEB_THREADS
+from tests.benchmarks import server
+from tests.benchmarks.bench import Bench
 
-# As docker-compose.yml runs it, with its pool of connections; one worker, as the contests ask
-# one question at a time.
-GUNICORN = ["-m", "gunicorn", "sonar.wsgi", "--worker-class=gthread", "--workers=1", "--threads=8"]
-POOL = {"SONAR_DATABASE_POOL": "8"}
+# As docker-compose.yml runs it, with its pool of connections; one worker, unless said otherwise,
+# as the contests ask one question at a time.
+GUNICORN = ["-m", "gunicorn", "sonar.wsgi", "--worker-class=gthread", f"--threads={WEB_THREADS}"]
+ENVIRONMENT = {
+    "SONAR_DATABASE_POOL": "8",
+    "SONAR_RATE_ANONYMOUS": "off",
+    "SONAR_RATE_ACCOUNT": "off",
+}
 
 
 def free_port() -> int:
@@ -28,9 +38,14 @@ def free_port() -> int:
 class Web:
     """Sonar's web server, over one kept connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, process: Popen[bytes]) -> None:
         self.url = url
+        self._process = process
         self.pool = urllib3.PoolManager(retries=False, timeout=600)
+
+    def workers(self) -> list[int]:
+        """Return the processes that answer."""
+        return [child.pid for child in psutil.Process(self._process.pid).children()]
 
     def answers(self) -> bool:
         try:
@@ -52,15 +67,21 @@ class Web:
 
 
 @contextlib.contextmanager
-def sonar(home: Path, environment: dict[str, str]) -> Iterator[Web]:
+def sonar(home: Path, environment: dict[str, str], workers: int = 1) -> Iterator[Web]:
     """Run Sonar's web server on the database that the environment names."""
     (home / "static").mkdir(exist_ok=True)
     port = free_port()
-    command = [sys.executable, *GUNICORN, f"--bind=127.0.0.1:{port}"]
-    process = start(command, home / "gunicorn.log", {**os.environ, **POOL, **environment})
-    web = Web(f"http://127.0.0.1:{port}")
+    command = [sys.executable, *GUNICORN, f"--bind=127.0.0.1:{port}", f"--workers={workers}"]
+    process = start(command, home / "gunicorn.log", {**os.environ, **ENVIRONMENT, **environment})
+    web = Web(f"http://127.0.0.1:{port}", process)
     try:
         wait_until(web.answers, process, "gunicorn", home / "gunicorn.log")
         yield web
     finally:
         stop(process)
+
+
+def as_it_runs(bench: Bench) -> AbstractContextManager[Web]:
+    """Run it with as many processes as `make run` does, on the data of the benchmarks."""
+    environment = server.environment(bench.home, bench.url)
+    return sonar(bench.home, environment, workers=int(WEB_PROCESSES))

@@ -16,13 +16,21 @@ import django
 from tests.benchmarks.scale import aligned
 
 
-def peak_mb() -> float:
-    """Return the most memory that this process has had resident.
+def peak_mb(pid: int | str = "self") -> float:
+    """Return the most memory that a process has had resident.
 
     Not getrusage: a child's ru_maxrss begins with what its parent had when it started it.
     """
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return status_mb("VmHWM:", pid)
+
+
+def resident_mb(pid: int | str = "self") -> float:
+    return status_mb("VmRSS:", pid)
+
+
+def status_mb(name: str, pid: int | str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024 / 1e6
 
 

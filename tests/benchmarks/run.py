@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tests.benchmarks import facts
 from tests.benchmarks.bench import Bench, console
-from tests.benchmarks.goals import answering, browser, ingest, matrix, time_series
+from tests.benchmarks.goals import answering, browser, ingest, matrix, over_http, time_series
 from tests.benchmarks.measured import Goal
 
 
@@ -31,6 +31,7 @@ GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     6: ingest.goal_6,
     7: time_series.goal_7,
     10: browser.goal_10,
+    11: over_http.goal_11,
     0: facts.all_of_them,
     8: elsewhere("flight"),
     9: elsewhere("planning"),

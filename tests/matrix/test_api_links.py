@@ -15,6 +15,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix import links
+from matrix.api import link_rows
 from matrix.query import MatrixQuery
 from sonar.models import Endpoint, Site
 from tests.matrix import many_links, world
@@ -130,11 +131,12 @@ def test_csv_has_a_column_for_everything_that_can_be_ordered_by(
     client: Client, measured: World
 ) -> None:
     head = list(lines(client)[0])
-    assert head[:7] == [
+    flags = ["source.simulated", "source.retired"]
+    assert head[:9] == [
         *("source", "source.site", "source.cloud", "source.tier", "source.country"),
-        *("source.label", "destination"),
+        *("source.label", *flags, "destination"),
     ]
-    for column in head:
+    for column in set(head) - {*flags, "destination.simulated", "destination.retired"}:
         assert get(client, f"?ordering={column}")["links"]
 
 
@@ -164,6 +166,19 @@ def test_links_are_chosen_by_what_the_page_has_and_by_the_short_names(
     ] == (expected)
 
 
+def test_csv_tells_what_is_simulated_or_retired_as_json_does(
+    client: Client, measured: World
+) -> None:
+    Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
+    Endpoint.objects.filter(name="DESY_DATADISK").update(retired_at=NOW)
+    written = lines(client)
+    for row, line in zip(get(client)["links"], written, strict=True):
+        for end in ("source", "destination"):
+            for flag in ("simulated", "retired"):
+                assert line[f"{end}.{flag}"] == str(row[end][flag]).lower()
+    assert {line["source.simulated"] for line in written} == {"true", "false"}
+
+
 def test_links_without_a_value_come_last_either_way(client: Client, measured: World) -> None:
     for sign, first in (("", "RAL_DATADISK"), ("-", "Glasgow_DATADISK")):
         rows = get(client, f"?ordering={sign}large.mean_mb_s")["links"]
@@ -173,8 +188,9 @@ def test_links_without_a_value_come_last_either_way(client: Client, measured: Wo
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
-    """The table has 1,560 links."""
+    """The table has 1,560 links, and is written in some blocks."""
     table = many_links.table(40)
+    monkeypatch.setattr(link_rows, "BLOCK", 500)
     monkeypatch.setattr(links, "build", lambda *asked: table)
 
 
@@ -219,13 +235,13 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client: Client, many: Non
         ("page_size=x", "page_size", "page_size “x” is not a whole number"),
         ("cursor=x", "cursor", "cursor “x” is not one that an answer had in its `next`."),
         ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not one"),
-        ("cursor=1-1&format=csv", "cursor", "cursor is for JSON: CSV has all rows at once."),
-        ("page_size=1&format=csv", "page_size", "page_size is for JSON"),
+        ("cursor=1-1&format=csv", "cursor", "cursor is for JSON: CSV and NDJSON have all rows"),
+        ("page_size=1&format=ndjson", "page_size", "page_size is for JSON"),
         ("page=2", "page", "page is for the page"),
         ("per_page=25", "per_page", "use page_size"),
-        ("format=ndjson", "format", "format “ndjson” is not known: use json or csv."),
+        ("format=xml", "format", "format “xml” is not known: use json, csv or ndjson."),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
-        ("min_mb_s=fast", "large.mean_mb_s.min", "is not a number from 0 on"),
+        ("min_mb_s=fast", "min_mb_s", "min_mb_s “fast” is not a number from 0 on"),
         ("fields=ok", "fields", "There is no parameter “fields”"),
         ("window=2h", "window", "window “2h” is not known"),
         ("site=NOWHERE", "site", "use the name of a registered site"),
@@ -298,3 +314,8 @@ def test_reading_can_be_for_accounts_only(
 
 def test_it_is_read_only(client: Client, db: None) -> None:
     assert client.post(API).status_code in (403, 405)
+
+
+def test_an_empty_parameter_counts_as_not_given(client: Client, measured: World) -> None:
+    assert len(lines(client, "?format=csv&cursor=&page_size=&page=&search=")) == 12
+    assert len(get(client, "?format=&cursor=&page_size=&per_page=")["links"]) == 12

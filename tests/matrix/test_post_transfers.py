@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from matrix.api import transfers
-from sonar import results, tokens
+from matrix.api.errors import NEEDS_ACCOUNT
+from sonar import results, roles, tokens
 from sonar.models import Profile, Token, Transfer
 from sonar.records.record import FIELDS
+from sonar.roles import Role
+from tests.accounts import account
 from tests.matrix.world import NOW, World
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +39,10 @@ def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shifter(db: None) -> User:
-    return User.objects.create_user("shifter")
+    """An account that may store results, and nothing else."""
+    user = account(name="shifter")
+    roles.let_ingest(user)
+    return user
 
 
 def token(user: User, *scopes: str) -> str:
@@ -210,7 +216,7 @@ def test_more_than_ten_thousand_results_are_a_413(client, small_world, ingest) -
 
 def test_a_body_that_is_too_large_is_a_413(client, small_world, ingest) -> None:
     answer = refused(post(client, b" " * 8_000_001, ingest), 413)
-    assert answer["detail"] == "The body is larger than 8,000,000 bytes: send fewer results."
+    assert answer["detail"] == "The body is larger than 8,000,000 bytes."
 
 
 def test_ten_thousand_results_are_taken(client, small_world, ingest) -> None:
@@ -233,26 +239,48 @@ def test_other_methods_are_a_405(client: Client, db: None, method: str) -> None:
 
 def test_without_credentials_it_is_a_401_that_asks_for_a_token(client, small_world) -> None:
     response = post(client, [row()])
-    assert refused(response, 401)["detail"] == "Authentication credentials were not provided."
+    assert refused(response, 401)["detail"] == NEEDS_ACCOUNT
     assert response["WWW-Authenticate"] == "Token"
+
+
+@pytest.mark.parametrize("word", ["Bearer", "bearer", "sonar", "Basic "])
+def test_a_token_under_another_word_is_a_401_when_reading_too(client, small_world, ingest, word):
+    headers = {"authorization": ingest["authorization"].replace("Token", word)}
+    for response in (post(client, [row()], headers), client.get(MATRIX, headers=headers)):
+        assert refused(response, 401)["detail"] == "Send a token as “Authorization: Token ...”."
+
+
+def test_the_word_of_a_proxy_is_none_of_ours(client, small_world) -> None:
+    assert (
+        client.get(MATRIX, headers={"authorization": "Basic c2hpZnQ6dGVhbQ=="}).status_code == 200
+    )
 
 
 @pytest.mark.parametrize("scopes", [["read"], ["operate"], ["read", "operate"]])
 def test_a_token_without_ingest_is_a_403(client, small_world, shifter, scopes) -> None:
-    shifter.user_permissions.add(Permission.objects.get(codename="add_transfer"))
+    roles.give(shifter, Role.OPERATOR)
     headers = {"authorization": f"Token {token(shifter, *scopes)}"}
     assert "scope ingest" in refused(post(client, [row()], headers), 403)["detail"]
 
 
 def test_a_session_needs_the_permission(client, small_world, shifter) -> None:
+    shifter.user_permissions.clear()
     client.force_login(shifter)
     refused(post(client, [row()]), 403)
-    shifter.user_permissions.add(Permission.objects.get(codename="add_transfer"))
+    roles.let_ingest(shifter)
     assert post(client, [row()]).status_code == 201
 
 
+def test_a_token_may_no_more_than_its_user_who_lost_the_right(
+    client, small_world, shifter, ingest
+) -> None:
+    shifter.user_permissions.clear()
+    assert "add_transfer" in refused(post(client, [row()], ingest), 403)["detail"]
+    roles.let_ingest(shifter)
+    assert post(client, [row()], ingest).status_code == 201
+
+
 def test_a_session_needs_its_csrf_token(small_world, shifter) -> None:
-    shifter.user_permissions.add(Permission.objects.get(codename="add_transfer"))
     client = Client(enforce_csrf_checks=True)
     client.force_login(shifter)
     assert "CSRF" in refused(post(client, [row()]), 403)["detail"]

@@ -1,0 +1,93 @@
+"""Results as lines of CSV or of JSON, newest first, as PostgreSQL writes them.
+
+No row is kept, and none becomes an object of Python: ten million take no more memory than ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import QuerySet
+from psycopg.abc import Buffer
+
+from matrix.api.streams import Pieces, by_piece
+from matrix.snapshot import snapshot
+from sonar import binary
+from sonar.models import Transfer
+from sonar.records.record import FIELDS
+
+COLUMNS = (
+    *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
+    *("source_id", "destination_id", "profile_id", "size_class_id"),
+)
+# The fields of results.record, in its order. The names are looked up row by row, in a few rows
+# that PostgreSQL remembers: rows leave in the order of the index on the time, the first at
+# once, and nothing is sorted. OFFSET 0 keeps it from joining the tables instead.
+RECORDS = """
+    SELECT {what} FROM ({chosen}) AS chosen,
+        LATERAL (SELECT name FROM sonar_endpoint WHERE id = source_id OFFSET 0) AS source,
+        LATERAL (SELECT name FROM sonar_endpoint WHERE id = destination_id OFFSET 0)
+            AS destination,
+        LATERAL (SELECT name FROM sonar_sizeclass WHERE id = size_class_id OFFSET 0) AS size,
+        LATERAL (SELECT mover, streams, ip_version, origin FROM sonar_profile
+                 WHERE id = profile_id OFFSET 0) AS made,
+        LATERAL (SELECT chosen.id, source.name AS source, destination.name AS destination,
+            to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
+            seconds, bytes, state, nullif(error, '') AS error,
+            nullif(error_where, '') AS error_where,
+            made.mover, made.streams, made.ip_version, made.origin, size.name AS size,
+            CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s) AS record
+    ORDER BY chosen.started_at DESC, chosen.id DESC
+"""
+WHAT = {
+    "csv": ", ".join(f"record.{name}" for name in FIELDS),
+    "ndjson": "row_to_json(record)",
+}
+# JSON has no character below a space in it, so these leave it as it is: no quotes are doubled.
+AS_IT_IS = "csv, QUOTE e'\\x01', DELIMITER e'\\x02'"
+FORMS = {"csv": "csv", "ndjson": AS_IT_IS}
+HEADS = {"csv": (",".join(FIELDS) + "\n").encode(), "ndjson": b""}
+# Compiling or sharing out the query would only keep the first row waiting.
+SETTINGS = """SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true),
+    set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('enable_sort', %s, true)"""
+
+
+def pieces(rows: QuerySet[Transfer], form: str, *, most: bool = False) -> Pieces:
+    """Yield all of these results in a form, `csv` (with a header) or `ndjson`.
+
+    ``most`` says that nothing but a pass over the whole window finds them. It is then made in
+    the order of time: sorting afterwards takes no less long, and room on disk. Where an index
+    finds few, they are found in a fifth of the time and sorted.
+    """
+    return by_piece(lines(rows, form, most), HEADS[form])
+
+
+def lines(rows: QuerySet[Transfer], form: str, most: bool) -> Iterator[Buffer]:
+    try:
+        statement = copy_of(rows, form)
+    except EmptyResultSet:
+        return
+    with reading_for_long(most), binary.copying(statement) as copy:
+        yield from copy
+
+
+def copy_of(rows: QuerySet[Transfer], form: str) -> str:
+    """Return the COPY of results; raise EmptyResultSet where there can be none."""
+    chosen = binary.sql_of(rows.order_by("-started_at", "-id").values_list(*COLUMNS))
+    records = RECORDS.format(what=WHAT[form], chosen=chosen)
+    return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
+
+
+@contextmanager
+def reading_for_long(most: bool) -> Iterator[None]:
+    """Read as of one moment, for as long as a stream may take."""
+    with snapshot():
+        with connection.cursor() as cursor:
+            seconds, sort = f"{settings.SONAR_STREAM_SECONDS}s", "off" if most else "on"
+            cursor.execute(SETTINGS, [seconds, sort])
+        yield

@@ -1,0 +1,69 @@
+"""What all calls of the API have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.decorators import method_decorator
+from django.utils.http import quote_etag
+from django.views.decorators.http import conditional_page
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from matrix.api.access import MayOperate
+from matrix.api.bodies import JsonBody
+from matrix.api.errors import need_length
+from matrix.api.formats import ErrorsInJson
+
+
+# An answer without an ETag gets one made of its bytes: that spares sending them, not making
+# them. Who knows a version gives it before, and is spared both.
+@method_decorator(conditional_page, name="dispatch")
+class ApiView(APIView):
+    """A call: errors in JSON, bodies in JSON, reading for readers and writing by `allow`."""
+
+    content_negotiation_class = ErrorsInJson
+    parser_classes = [JsonBody]
+    permission_classes = [MayOperate]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        need_length(request)
+        super().initial(request, *args, **kwargs)
+
+    def finalize_response(
+        self,
+        request: Request,
+        response: Response,
+        *args: Any,  # noqa: ANN401 - of the route
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Response:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        patch_vary_headers(answer, ("Accept", "Authorization", "Cookie"))
+        answer["Cache-Control"] = keeping(request, answer)
+        return answer
+
+
+def keeping(request: Request, response: HttpResponseBase) -> str:
+    """Say who may keep an answer: nobody what was written or refused, else with a look each time.
+
+    What an account reads may be more than what everybody does.
+    """
+    if request.method not in SAFE_METHODS or response.status_code >= 400:
+        return "no-store"
+    return "private, no-cache" if request.user.is_authenticated else "no-cache"
+
+
+def unless_known(
+    request: Request, version: str, make: Callable[[], HttpResponseBase]
+) -> HttpResponseBase:
+    """Answer with what ``make`` returns or, to who has this version already, with a 304."""
+    etag = quote_etag(version)
+    known: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+    response = make() if known is None else known
+    response["ETag"] = etag
+    return response

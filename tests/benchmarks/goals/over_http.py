@@ -1,0 +1,66 @@
+"""Goal 11: the API over HTTP as `make run` serves it: answers a second, and one long stream."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from sonar.windows import Window, format_time
+from tests.benchmarks import clients, loopback, scale
+from tests.benchmarks.bench import SIZE, Bench
+from tests.benchmarks.clients import Load
+from tests.benchmarks.goals import streaming
+from tests.benchmarks.measured import Goal
+from tests.benchmarks.registry import CLOUDS
+
+DAYS = 30
+CONNECTIONS = (1, 4, 16)
+GZIP = {"Accept-Encoding": "gzip"}
+
+
+def goal_11(bench: Bench) -> list[Goal]:
+    found = streaming.goals(bench)
+    answers(bench)
+    return found
+
+
+def answers(bench: Bench) -> None:
+    """Ask for what is asked for most, on more and more connections."""
+    with loopback.as_it_runs(bench) as web:
+        for name, urls, known in calls(web.url):
+            # Once for each process and question: what is in their caches counts.
+            clients.seen(Load(urls, 16, seconds(bench) / 4, GZIP, known))
+            for connections in CONNECTIONS[: 1 if is_small(bench) else None]:
+                with bench.at_work(f"{name}, {connections} connections"):
+                    found = clients.seen(Load(urls, connections, seconds(bench), GZIP, known))
+                words = f"{name}; connections: {connections}"
+                bench.fact(words, found.per_second, "answers/s", found.words())
+
+
+def seconds(bench: Bench) -> float:
+    return 0.3 if is_small(bench) else 15
+
+
+def is_small(bench: Bench) -> bool:
+    """Say whether this is only to see that it works."""
+    return bench.scale.name == "small"
+
+
+def calls(url: str) -> list[tuple[str, list[str], bool]]:
+    """Return the calls: a name, addresses to ask for in turn, whether clients remember them."""
+    window = bounds(scale.aligned(DAYS))
+    matrix = f"{url}/api/v1/matrix/?{urlencode({'size': SIZE, **window})}"
+    best = {"min_mb_s": "1", "ordering": f"-{SIZE}.mean_mb_s", "page_size": "100", **window}
+    links = [
+        f"{url}/api/v1/links/?{urlencode(best | {'source_cloud': cloud})}" for cloud in CLOUDS[:4]
+    ]
+    return [
+        (f"matrix/ {DAYS} d, 304", [matrix], True),
+        (f"matrix/ {DAYS} d, gzip", [matrix], False),
+        (f"links/ {DAYS} d of a cloud, best 100, 304", links[:1], True),
+        (f"links/ {DAYS} d of a cloud, best 100, the same again", links[:1], False),
+        (f"links/ {DAYS} d of a cloud, best 100, four clouds in turn", links, False),
+    ]
+
+
+def bounds(window: Window) -> dict[str, str]:
+    return {"from": format_time(window.start), "to": format_time(window.end)}

@@ -1,0 +1,132 @@
+"""A stream of all results over HTTP, against psql with the same COPY and Django's iterator."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+import orjson
+
+from sonar.windows import Window, format_time
+from tests.benchmarks import clients, loopback, memory, scale
+from tests.benchmarks.answer import DisagreementError
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.clients import Load
+from tests.benchmarks.loopback import Web
+from tests.benchmarks.measured import Goal, Spread, ratio
+from tests.benchmarks.peers import iterator, psql
+
+GZIP = {"Accept-Encoding": "gzip"}
+READ_BYTES = 1 << 18
+# What Django's iterator is timed with, newest first; the rest of it is reckoned.
+PART = 200_000
+ROUNDS = 3
+GROWTH_LIMIT_MB = 50
+PEER_LIMIT = 5
+PLAIN, PACKED, COPY = "over HTTP", "over HTTP, gzip", "psql, the same COPY"
+PEER = "Django's iterator and json.dumps"
+
+
+@dataclass
+class Read:
+    """What a client had of a stream: rows (0 if compressed), bytes, seconds to the first."""
+
+    rows: int = 0
+    bytes: int = 0
+    first: float = 0.0
+
+
+def goals(bench: Bench) -> list[Goal]:
+    everything = Window(bench.scale.start, scale.END)
+    with loopback.as_it_runs(bench) as web:
+        agree(bench, web, scale.aligned(1))
+        # A process loads the most of its code with its first answer.
+        clients.seen(Load([f"{web.url}/api/v1/transfers/"], 16, 1))
+        before = {pid: memory.resident_mb(pid) for pid in web.workers()}
+        read: dict[str, Read] = {}
+        contestants: dict[str, Callable[[], object]] = {
+            PLAIN: lambda: read.update({PLAIN: stream(web, everything)}),
+            PACKED: lambda: read.update({PACKED: stream(web, everything, GZIP)}),
+            COPY: lambda: psql.copy(bench.url, everything),
+        }
+        times = bench.contest("a stream of all results", contestants, rounds(bench))
+        growth = max(memory.peak_mb(pid) - at_first for pid, at_first in before.items())
+    if read[PLAIN].rows != bench.scale.rows:
+        raise DisagreementError(f"{read[PLAIN].rows} rows came of {bench.scale.rows}")
+    for name, one in read.items():
+        note_speed(bench, name, one, min(times[name]))
+    bench.fact("memory of a web process before the streams", max(before.values()), "MB")
+    return [memory_goal(bench, growth), peer_goal(bench, everything, times[PLAIN])]
+
+
+def rounds(bench: Bench) -> int:
+    return 1 if bench.scale.name == "small" else ROUNDS
+
+
+def note_speed(bench: Bench, name: str, read: Read, seconds: float) -> None:
+    megabytes = read.bytes / 1e6
+    note = f"{megabytes / seconds:.0f} MB/s, {megabytes:,.0f} MB in all, fastest round; the first "
+    note += f"byte after {1000 * read.first:.1f} ms"
+    bench.fact(f"NDJSON {name}", bench.scale.rows / seconds, "rows/s", note)
+
+
+def memory_goal(bench: Bench, growth: float) -> Goal:
+    text = f"what a web process's memory grew by over streams of {bench.scale.rows:,} rows, peak"
+    spread = Spread(growth, growth, growth, 1)
+    return Goal.from_spread(11, text, GROWTH_LIMIT_MB, spread, "MB", at_least=False)
+
+
+def peer_goal(bench: Bench, window: Window, ours: list[float]) -> Goal:
+    """Compare with the peer by the row: for all of them it would take many minutes."""
+    count = min(PART, bench.scale.rows)
+    contestants = {PEER: lambda: sum(map(len, iterator.lines(window, count)))}
+    theirs = bench.contest(f"the newest {count:,} of them", contestants, len(ours))[PEER]
+    a_row = [one / bench.scale.rows for one in ours]
+    a_row_of_theirs = [one / count for one in theirs]
+    note = f"a row in {1e6 * min(a_row):.2f} against {1e6 * min(a_row_of_theirs):.1f} us; the "
+    note += f"peer without HTTP, by its newest {count:,} rows"
+    text = f"NDJSON over HTTP against {PEER}, by the row"
+    return Goal.from_spread(11, text, PEER_LIMIT, ratio(a_row_of_theirs, a_row), note=note)
+
+
+def stream(
+    web: Web,
+    window: Window,
+    headers: dict[str, str] | None = None,
+    keep: list[bytes] | None = None,
+) -> Read:
+    """Read the results of a window as they come; raise RuntimeError if they do not."""
+    bounds = {"from": format_time(window.start), "to": format_time(window.end)}
+    path = f"/api/v1/transfers/?{urlencode({'format': 'ndjson', **bounds})}"
+    own = http.client.HTTPConnection(urlsplit(web.url).netloc, timeout=600)
+    began = time.perf_counter()
+    own.request("GET", path, headers=headers or {})
+    response = own.getresponse()
+    if response.status != 200:
+        raise RuntimeError(f"{response.status}: {response.read()[:200]!r}")
+    read = Read()
+    while piece := response.read1(READ_BYTES):
+        read.first = read.first or time.perf_counter() - began
+        read.bytes += len(piece)
+        read.rows += 0 if headers else piece.count(b"\n")
+        if keep is not None:
+            keep.append(piece)
+    own.close()
+    return read
+
+
+def agree(bench: Bench, web: Web, window: Window) -> None:
+    """Raise DisagreementError unless all three write the same records."""
+    pieces: list[bytes] = []
+    rows = stream(web, window, keep=pieces).rows
+    ours, target = b"".join(pieces), bench.home / "psql.ndjson"
+    psql.copy(bench.url, window, target)
+    if ours != target.read_bytes():
+        raise DisagreementError("psql writes other lines")
+    target.unlink()
+    theirs = list(iterator.lines(window, rows))
+    if list(map(orjson.loads, ours.splitlines())) != list(map(orjson.loads, theirs)):
+        raise DisagreementError("Django's iterator gives other records")

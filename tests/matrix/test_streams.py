@@ -1,0 +1,404 @@
+"""Answers in CSV and NDJSON: the records of JSON, all of them, and never a part for the whole."""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import io
+import json
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+from rest_framework.request import Request
+
+from matrix.api import result_lines, streams
+from matrix.api.streams import by_piece, stream
+from sonar import results
+from sonar.models import Transfer
+from tests.benchmarks import loopback
+from tests.matrix import world
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, result, send
+from tests.matrix.world import HOUR, NOW, World
+
+URL = "/api/v1/transfers/"
+LINKS = "/api/v1/links/"
+NDJSON = "?format=ndjson"
+NASTY = (
+    MARKUP,
+    'said "no", and \\"no\\" again',
+    "\\.",
+    "\\N",
+    "back\\slash \\n \\u0041 \\",
+    "".join(map(chr, range(1, 32))) + "\x7f\x80\x9f",
+    "two\nlines\r\nand\ttabs",
+    "\x01quoted\x01 and \x02parted\x02",
+    "\U0001f40d naïve ﷽ \u2028 \u2029 \ufeff",
+    "{}",
+    "null",
+    '"',
+    ", ; | , ;",
+    " leading and trailing ",
+)
+
+
+def ndjson(client: Client, path: str = URL, text: str = "") -> list[dict[str, Any]]:
+    response = client.get(f"{path}{NDJSON}&{text}")
+    assert response.status_code == 200, response
+    assert response["Content-Type"] == "application/x-ndjson"
+    body = b"".join(response.streaming_content)
+    assert not body or body.endswith(b"\n")
+    # Not splitlines: it takes U+2028 for the end of a line as well.
+    return [json.loads(line) for line in body.split(b"\n")[:-1]]
+
+
+def pages(client: Client, path: str, name: str, text: str = "") -> list[dict[str, Any]]:
+    found, url = [], f"{path}?page_size=100&{text}"
+    while url:
+        answer = client.get(url).json()
+        found += answer[name]
+        url = answer["next"]
+    return found
+
+
+@pytest.fixture
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def nasty(small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    six = world.profile(**PLAIN | {"streams": 16, "ip_version": 6, "origin": "production"})
+    results.store(
+        result(*ends, NOW - timedelta(microseconds=number), error=error)
+        for number, error in enumerate(NASTY)
+    )
+    rng = random.Random(2011)
+    results.store(
+        result(
+            *ends,
+            NOW - HOUR - timedelta(microseconds=rng.randrange(10**10)),
+            seconds=rng.choice(
+                [1.0, 0.1 + 0.2, 1e-3, rng.uniform(0.001, 1), rng.expovariate(1e-3)]
+            ),
+            bytes=rng.choice([1, 10**9, rng.randrange(1, 10**9)]),
+            profile_id=six.id,
+        )
+        for _ in range(300)
+    )
+    # As much as a record can have, and as little.
+    huge = {"bytes": 10**18 - 1, "seconds": 10.0**8}
+    results.store([result(*ends, NOW - 2 * HOUR, **huge), result(*ends, NOW - 2 * HOUR, bytes=1)])
+    send(*ends, NOW - 3 * HOUR, state="lost", error="worker died", error_where="control")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+@pytest.mark.parametrize(
+    "text", ["", "state=lost&state=failed", "size=small", "error=no", "cloud=FR"]
+)
+def test_a_line_is_the_same_record_as_in_json(
+    client: Client, small_world: World, text: str
+) -> None:
+    nasty(small_world)
+    streamed, paged = ndjson(client, text=text), pages(client, URL, "transfers", text)
+    assert len(streamed) == len(paged)
+    for line, record in zip(streamed, paged, strict=True):
+        assert line == record
+        assert list(line) == list(record)
+    assert len(paged) == {"": 316, "cloud=FR": 0}.get(text, len(paged))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+@pytest.mark.parametrize(
+    ("text", "sort"), [("", "off"), ("state=failed&mover=x", "off"), ("source_site=RAL", "on")]
+)
+def test_all_of_a_window_leaves_in_the_order_of_an_index(
+    client: Client, small_world: World, text: str, sort: str
+) -> None:
+    many(small_world.ral, small_world.glasgow, 500, NOW)
+    with CaptureQueriesContext(connection) as captured:
+        ndjson(client, text=text)
+    (told,) = [one["sql"] for one in captured.captured_queries if "enable_sort" in one["sql"]]
+    assert f"set_config('enable_sort', '{sort}', true)" in told
+    copied = result_lines.copy_of(Transfer.objects.filter(state="failed"), "ndjson")
+    query = copied.removeprefix("COPY (").partition(") TO STDOUT")[0]
+    with result_lines.reading_for_long(most=sort == "off"), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {query}")
+        steps = [step.strip(" ->").partition("  ")[0] for (step,) in cursor.fetchall()]
+    assert ("Sort" in steps) is (sort == "on")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_csv_has_the_same_texts_and_numbers(client: Client, small_world: World) -> None:
+    nasty(small_world)
+    body = b"".join(client.get(f"{URL}?format=csv").streaming_content).decode()
+    lines = list(csv.DictReader(io.StringIO(body, newline="")))
+    for line, record in zip(lines, ndjson(client), strict=True):
+        assert (line["error"] or None) == record["error"]
+        assert float(line["seconds"]) == record["seconds"]
+        assert int(line["bytes"]) == record["bytes"]
+        assert line["started_at"] == record["started_at"]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_links_are_the_same_records_too(client: Client, small_world: World) -> None:
+    many(small_world.ral, small_world.glasgow, 30, NOW - MINUTE)
+    for text in ("", "ordering=-large.mean_mb_s&source_cloud=UK", "min_mb_s=1", "search=nothing"):
+        streamed = ndjson(client, LINKS, text)
+        assert streamed == pages(client, LINKS, "links", text)
+    assert len(ndjson(client, LINKS)) == 12
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/x-ndjson", "application/x-ndjson"),
+        ("text/csv;q=0.9, application/x-ndjson;q=0.1", "text/csv; charset=utf-8"),
+        ("text/csv;q=0.1, application/x-ndjson;q=0.9, */*;q=0.05", "application/x-ndjson"),
+        ("application/json;q=0, text/*", "text/csv; charset=utf-8"),
+        ("text/csv, application/json", "text/csv; charset=utf-8"),
+        ("text/html, */*;q=0.1", "application/json"),
+        ("text/html", "application/json"),
+        ("*/*", "application/json"),
+        (";;q=x,,/", "application/json"),
+        ("text/csv;q=2", "text/csv; charset=utf-8"),
+    ],
+)
+@pytest.mark.parametrize("path", [URL, LINKS])
+def test_the_accept_header_chooses_by_its_weights(
+    client: Client, db: None, path: str, accept: str, kind: str
+) -> None:
+    response = client.get(path, headers={"accept": accept})
+    assert (response.status_code, response["Content-Type"]) == (200, kind)
+    assert "Accept" in response["Vary"]
+    response.getvalue()
+
+
+@pytest.mark.django_db
+def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client: Client) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        response = client.head(f"{URL}{NDJSON}")
+    assert (response.status_code, response["Content-Type"]) == (200, "application/x-ndjson")
+    assert not [one["sql"] for one in captured.captured_queries if "COPY" in one["sql"]]
+
+
+def test_lines_go_in_pieces_and_the_first_one_at_once() -> None:
+    lines = [b"x" * 999 + b"\n"] * 1000
+    pieces = list(by_piece(iter(lines), b"head\n"))
+    assert pieces[0] == b"head\n" + lines[0]
+    assert b"".join(pieces) == b"head\n" + b"".join(lines)
+    assert max(map(len, pieces)) < 70_000
+    assert list(by_piece(iter([]))) == [b""]
+
+
+# As many as may be
+
+
+def asked(method: str = "get", **environ: object) -> Request:
+    return Request(getattr(RequestFactory(), method)("/", **environ))
+
+
+@pytest.fixture
+def one_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.SONAR_STREAMS = 1
+    monkeypatch.setattr(streams, "places", BoundedSemaphore(1))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_place")
+def test_one_more_than_may_be_is_a_503_that_says_when(client: Client, small_world: World) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"1"
+        yield b"2"
+
+    first = stream(asked(), pieces(), "csv", "numbers")
+    for path in (URL, LINKS):
+        refused = client.get(f"{path}{NDJSON}")
+        assert (refused.status_code, refused["Retry-After"]) == (503, "10")
+        sentence = "As many streams as may be (1) are under way: try again."
+        assert refused.json() == {"detail": sentence, "errors": {}}
+        assert client.get(path).status_code == client.head(f"{path}{NDJSON}").status_code == 200
+    assert first.getvalue() == b"12"
+    assert client.get(f"{LINKS}{NDJSON}").getvalue()
+
+
+@pytest.mark.usefixtures("one_place")
+@pytest.mark.parametrize("taken", [0, 1, 2])
+def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken: int) -> None:
+    closed: list[int] = []
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            yield from (b"piece",) * 9
+        finally:
+            closed.append(1)
+
+    response = stream(asked(), pieces(), "csv", "pieces")
+    content = iter(response.streaming_content)
+    for _ in range(taken):
+        next(content)
+    response.close()
+    assert closed == [1]
+    stream(asked(), pieces(), "csv", "pieces").close()
+
+
+@pytest.mark.usefixtures("one_place")
+def test_an_error_before_the_first_piece_is_one_of_the_call() -> None:
+    def pieces() -> Iterator[bytes]:
+        raise OperationalError("gone")
+        yield b""
+
+    for _ in range(2):
+        with pytest.raises(OperationalError):
+            stream(asked(), pieces(), "csv", "pieces")
+
+
+@pytest.mark.usefixtures("one_place")
+def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"first"
+        raise OperationalError("gone\nfor good")
+
+    content = iter(stream(asked(), pieces(), "csv", "pieces").streaming_content)
+    assert next(content) == b"first"
+    with pytest.raises(ConnectionResetError):
+        next(content)
+    assert caplog.messages == ["An answer broke off and was cut: gone for good"]
+    assert caplog.records[0].exc_info is None
+    assert streams.places.acquire(blocking=False)
+
+
+def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        environ = {"gunicorn.socket": ours}
+        stream(asked(**environ), iter([b""]), "csv", "nothing").close()
+        assert ours.gettimeout() == streams.PATIENCE_SECONDS
+
+
+# Under gunicorn
+
+Web = Callable[..., loopback.Web]
+
+
+@pytest.fixture
+def web(real_commits: None, tmp_path: Path) -> Iterator[Web]:
+    """Start Sonar's own web server on the database of this test, with these settings."""
+    base = os.environ["DATABASE_URL"].rpartition("/")[0]
+    url = f"{base}/{connection.settings_dict['NAME']}"
+    with ExitStack() as stack:
+
+        def started(**settings: str) -> loopback.Web:
+            environment = {"DATABASE_URL": url, "SONAR_STREAMS": "1"} | settings
+            return stack.enter_context(loopback.sonar(tmp_path, environment))
+
+        yield started
+
+
+@pytest.fixture
+def much(real_commits: None) -> datetime:
+    """Results of 30 MB, which no buffer of a connection takes at once."""
+    made, now, rng = world.make(), timezone.now(), random.Random(1)
+    results.store(
+        result(
+            made.ral, made.glasgow, now - number * timedelta(seconds=1),
+            error=rng.randbytes(4_900).hex(),
+        )
+        for number in range(3_000)
+    )  # fmt: skip
+    return now
+
+
+def begin(web: loopback.Web, headers: dict[str, str] | None = None) -> http.client.HTTPResponse:
+    """Ask for everything, and read the beginning of the first record."""
+    own = http.client.HTTPConnection(urlsplit(web.url).netloc, timeout=30)
+    own.request("GET", f"{URL}{NDJSON}", headers=headers or {})
+    response = own.getresponse()
+    assert response.status == 200, response.read()
+    assert response.read(5)
+    return response
+
+
+def backends() -> list[int]:
+    """Return the connections of the database that a stream has under way."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE state <> 'idle' AND query LIKE 'COPY (%'"
+            " AND pid <> pg_backend_pid()"
+        )
+        return [pid for (pid,) in cursor.fetchall()]
+
+
+def until(holds: Callable[[], bool], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Accept-Encoding": "gzip"}])
+def test_all_of_it_arrives(web: Web, much: datetime, headers: dict[str, str]) -> None:
+    response = web().get(URL, {"format": "ndjson"}, headers)
+    assert response.headers.get("Content-Encoding") == headers.get("Accept-Encoding")
+    records = [json.loads(line) for line in response.data.splitlines()]
+    assert [one["id"] for one in records] == [
+        str(one)
+        for one in Transfer.objects.order_by("-started_at", "-id").values_list("id", flat=True)
+    ]
+
+
+def test_a_reader_who_leaves_frees_the_database_at_once(web: Web, much: datetime) -> None:
+    running = web()
+    response = begin(running)
+    assert len(backends()) == 1
+    assert running.get(URL, {"format": "csv"}).status == 503
+    assert running.get(URL, {}).status == 200
+    response.close()
+    until(lambda: not backends())
+    until(lambda: running.get(URL, {"format": "csv"}).status == 200)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Accept-Encoding": "gzip"}])
+def test_a_stream_whose_database_goes_away_has_no_end(
+    web: Web, much: datetime, tmp_path: Path, headers: dict[str, str]
+) -> None:
+    running = web()
+    response = begin(running, headers)
+    (backend,) = backends()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [backend])
+    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+        response.read()
+    until(lambda: running.get(URL, {"format": "csv"}).status == 200)
+    log = (tmp_path / "gunicorn.log").read_text()
+    assert log.count("WARNING matrix.api.streams: An answer broke off and was cut:") == 1
+    assert "Traceback" not in log
+
+
+def test_a_stream_ends_when_its_time_is_over(web: Web, much: datetime) -> None:
+    running = web(SONAR_STREAM_SECONDS="1", SONAR_STATEMENT_SECONDS="60")
+    response = begin(running)
+    time.sleep(1.5)
+    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+        response.read()
