@@ -1,0 +1,134 @@
+"""The scripts of docs/examples, run as their users run them, against a live Sonar."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import sonar_client
+from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
+
+from sonar import roles, tokens
+from sonar.roles import Role
+from tests.examples.road import Road
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+MINUTE = timedelta(minutes=1)
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server, which is a thread of this process, live at the world's noon."""
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+@pytest.fixture
+def known_world(real_commits: None) -> World:
+    """Glasgow to RAL is fast, DESY's are slow, failing, or long ago."""
+    found = world.make()
+    ral, glasgow, desy, scratch = found.endpoints
+    for minutes, rate in enumerate((40.0, 50.0, 66.0), start=20):
+        transfer(glasgow, ral, rate, ago=minutes * MINUTE)
+        transfer(desy, ral, rate / 20, ago=minutes * MINUTE)
+        transfer(glasgow, desy, None, ago=minutes * MINUTE)
+    transfer(scratch, ral, 30.0, ago=5 * HOUR)
+    transfer(ral, glasgow, 25.0, ago=10 * MINUTE, size="small")
+    return found
+
+
+@pytest.fixture
+def url(known_world: World, live_server: LiveServer) -> str:
+    return str(live_server.url)
+
+
+@pytest.fixture
+def road(url: str) -> Iterator[Road]:
+    """Return a way to the server on which things happen."""
+    with Road(url) as way:
+        yield way
+
+
+@pytest.fixture
+def token(known_world: World) -> str:
+    """Return the token of an operator, for everything."""
+    user = User.objects.create_user("shifter")
+    roles.give(user, Role.OPERATOR)
+    return tokens.create(user, "scripts", ["read", "ingest", "operate"], 90)[1]
+
+
+@pytest.fixture
+def token_file(token: str, tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(token + "\n")
+    return path
+
+
+@pytest.fixture
+def run(url: str, token: str) -> Run:
+    """Run a script of docs/examples with SONAR_URL set; its output never has the token."""
+
+    def run_it(
+        script: str, *arguments: object, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        done = subprocess.run(
+            [sys.executable, EXAMPLES / script, *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**kept, "SONAR_URL": url, **environment},
+            check=False,
+        )
+        assert token not in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return run_it
+
+
+@dataclass(frozen=True)
+class Said:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Say = Callable[..., Said]
+
+
+@pytest.fixture
+def act(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Run a script in this process, which saves the second that its start takes."""
+    monkeypatch.setenv("SONAR_URL", url)
+
+    def act_it(script: ModuleType, *words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, words)])
+        try:
+            code = script.main()
+        except SystemExit as end:
+            code = int(str(end.code))
+        told = capsys.readouterr()
+        return Said(code, told.out, told.err)
+
+    return act_it
+
+
+@pytest.fixture
+def say(act: Say) -> Say:
+    """Run a command of the client in this process."""
+    return partial(act, sonar_client)

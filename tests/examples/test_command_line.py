@@ -1,0 +1,282 @@
+"""sonar_client.py in a terminal: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import sonar_client
+from django.utils import timezone
+
+from sonar import probes, results
+from sonar.models import Probe, Transfer
+from sonar.movers.base import MoverError, Receipt, Where
+from sonar.movers.measure import Outcome
+from tests.examples.conftest import EXAMPLES, Run, Said, Say
+from tests.examples.road import Road
+
+CLIENT = "sonar_client.py"
+READING = ("matrix", "links", "transfers", "series", "sites", "endpoints", "status")
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(text)))
+
+
+def test_the_matrix_is_drawn_with_what_it_is(say: Say) -> None:
+    done = say("matrix", "--window", "24h", "--source-cloud", "UK")
+    title, _, head, glasgow, _ral = done.stdout.splitlines()
+    assert title.startswith("Mean rate of large-file transfers, the last 24 hours")
+    assert title.endswith("(MB/s)")
+    assert head.split()[-1] == "RAL_DATADISK"
+    assert glasgow.split() == ["Glasgow_DATADISK", "-", "-", "-", "52"]
+    assert "failed" in say("matrix", "--fields=state").stdout
+
+
+def test_parameters_go_to_sonar_as_they_are(say: Say) -> None:
+    asked = ["--source-cloud", "UK", "--source-cloud", "DE", "--destination-site", "!DESY"]
+    done = say("links", *asked, "--ordering", "-large.mean_mb_s", "--large.ok.min", "1")
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [
+        "Glasgow_DATADISK",
+        "DESY_SCRATCHDISK",
+        "DESY_DATADISK",
+    ]
+    assert "2026-11-20T11:40:30Z" in done.stdout
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_the_address_may_stand_before_and_after_the_command(run: Run, url: str, where: str) -> None:
+    address = ["--url", url]
+    words = [*address, "sites"] if where == "before" else ["sites", *address]
+    assert "Glasgow" in run(CLIENT, *words, SONAR_URL="http://127.0.0.1:9").stdout
+
+
+def test_csv_json_and_ndjson_are_the_answers_of_the_api(run: Run, url: str) -> None:
+    for form in ("csv", "json", "ndjson"):
+        answer = requests.get(f"{url}/api/v1/transfers/?window=24h&format={form}", timeout=20)
+        done = run(CLIENT, "transfers", "--window=24h", "--format", form)
+        assert (done.returncode, done.stdout) == (0, answer.text)
+    assert len(rows(run(CLIENT, "links", "--format", "csv").stdout)) == 12
+
+
+def test_results_series_sites_endpoints_and_status_have_tables(say: Say) -> None:
+    transfers = say("transfers", "--state", "failed", "--page-size", "2").stdout
+    assert transfers.count("503 Service Unavailable") == 2
+    ends = ["--source", "Glasgow_DATADISK", "--destination", "RAL_DATADISK"]
+    series = say("series", *ends, "--points", "1").stdout
+    assert [line.split()[-1] for line in series.splitlines()[1:]] == ["66", "50", "40"]
+    assert say("sites", "--search", "glas").stdout.split()[-1] == "2026-11-20T11:40:30Z"
+    assert say("endpoints", "--site", "DESY").stdout.count("DISK") == 4
+    assert json.loads(say("status").stdout)["probes"]["queued"] == 0
+    assert say("links", "--search", "nothing").stdout == "Nothing matches.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["links", "--cluod", "UK"], 1, "There is no parameter “cluod”"),
+        (["links", "--path", "UK"], 1, "There is no parameter “path”"),
+        (["matrix", "--size", "huge"], 1, "size “huge” is not known: use "),
+        (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json or csv."),
+        (["series", "--source", "RAL_DATADISK"], 1, "destination is missing"),
+        (["push", "nowhere.csv"], 1, "No such file or directory: 'nowhere.csv'"),
+        (["links", "--token-file", "nowhere"], 1, "No such file or directory: 'nowhere'"),
+        (["links", "--foo"], 2, "unrecognised argument: --foo"),
+        (["links", "UK"], 2, "unrecognised argument: UK"),
+        (["links", "--format", "xml"], 2, "invalid choice: 'xml'"),
+        (["probe", "RAL_DATADISK"], 2, "DESTINATION"),
+        (["probe", "A", "B", "--site", "RAL"], 2, "unrecognised argument: --site=RAL"),
+        (["lynx"], 2, "invalid choice: 'lynx'"),
+        ([], 2, "COMMAND"),
+    ],
+)
+def test_what_is_wrong_is_said_with_an_exit_code(
+    say: Say, words: list[str], code: int, sentence: str
+) -> None:
+    done = say(*words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert sentence in done.stderr
+
+
+def test_without_an_address_it_asks_for_one(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SONAR_URL")
+    asked = "sonar_client: Which Sonar? Give --url, or set SONAR_URL.\n"
+    assert say("links") == Said(1, "", asked)
+
+
+def test_a_server_that_is_away_is_said(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sonar_client, "TRIES_AGAIN", 0)
+    done = say("status", "--url", "http://127.0.0.1:9")
+    assert done.returncode == 1
+    assert done.stderr.startswith("sonar_client: http://127.0.0.1:9/api/v1/ does not answer: ")
+    assert done.stderr.endswith("Connection refused\n")
+
+
+def test_a_token_comes_from_the_environment_or_a_file(
+    run: Run, token: str, token_file: Path, tmp_path: Path
+) -> None:
+    results = [result()]
+    assert run(CLIENT, "push", "-", stdin=ndjson(results)).returncode == 1
+    assert run(CLIENT, "push", "-", stdin=ndjson(results), SONAR_TOKEN=token).returncode == 0
+    pushed = run(CLIENT, "push", "-", "--token-file", token_file, stdin=ndjson(results))
+    assert pushed.stdout == "0 accepted, 1 duplicates\n"
+    wrong = run(CLIENT, "status", SONAR_TOKEN="sonar_" + "0" * 64)
+    assert wrong.returncode == 1
+    assert "This token is not valid" in wrong.stderr
+    assert "sonar_0" not in wrong.stderr
+
+
+def test_it_waits_as_a_busy_server_asks_and_says_so(run: Run, road: Road) -> None:
+    road.events.append("429 1")
+    began = time.monotonic()
+    done = run(CLIENT, "--url", road.url, "sites")
+    assert time.monotonic() - began > 1
+    assert (done.returncode, done.stderr) == (0, "Sonar answers 429 and asks to wait 1 s.\n")
+
+
+def test_unchanged_answers_come_from_the_cache(run: Run, road: Road, tmp_path: Path) -> None:
+    words = ["--url", road.url, "--cache", tmp_path / "cache", "matrix", "--window", "24h"]
+    first, second = run(CLIENT, *words), run(CLIENT, *words)
+    assert first.stdout == second.stdout
+    assert road.statuses == [200, 304]
+
+
+def test_a_cut_answer_ends_with_a_failure(run: Run, road: Road) -> None:
+    road.events.append("cut")
+    done = run(CLIENT, "--url", road.url, "transfers", "--format", "ndjson")
+    assert done.returncode == 1
+    assert "sonar_client: The answer broke off after " in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(url: str) -> None:
+    command = [sys.executable, EXAMPLES / CLIENT, "--url", url, "links", "--format", "csv"]
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert client.stdout
+    assert client.stderr
+    client.stdout.close()
+    assert client.stderr.read() == b""
+    client.stderr.close()
+    client.wait(30)
+
+
+def result(**fields: object) -> dict[str, Any]:
+    plain = {
+        "id": str(uuid.uuid4()),
+        "source": "RAL_DATADISK",
+        "destination": "Glasgow_DATADISK",
+        "started_at": "2026-11-20T03:00:00Z",
+        "seconds": 412.5,
+        "bytes": 2_000_000_000,
+        "state": "done",
+        "mover": "fts",
+        "ip_version": 6,
+    }
+    return plain | fields
+
+
+def ndjson(results: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(one) + "\n" for one in results)
+
+
+def test_results_are_pushed_from_csv_as_an_editor_writes_it(
+    run: Run, token: str, tmp_path: Path
+) -> None:
+    said = 'the server said:\r\n"no", twice'
+    failed = result(state="failed", error=said, error_where="destination", streams="")
+    path = tmp_path / "results.csv"
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, list(failed))
+        writer.writeheader()
+        writer.writerows([failed, result(streams=4)])
+    done = run(CLIENT, "push", path, SONAR_TOKEN=token)
+    assert (done.returncode, done.stdout) == (0, "2 accepted, 0 duplicates\n"), done.stderr
+    assert Transfer.objects.get(id=failed["id"]).error == said
+    assert Transfer.objects.filter(profile__streams=4, profile__ip_version=6).count() == 1
+
+
+def test_wrong_results_are_named(run: Run, token: str) -> None:
+    wrong = [result(), result(bytes=0), result(seconds="fast"), result(source="NOWHERE")]
+    done = run(CLIENT, "push", "-", stdin=ndjson(wrong), SONAR_TOKEN=token)
+    assert done.returncode == 1
+    assert "Nothing was stored: 3 of 4 results are wrong. The first, 1.bytes: " in done.stderr
+    assert "\n  2.seconds: seconds 'fast' is not a number of seconds" in done.stderr
+    assert "\n  3.source: source 'NOWHERE' is not registered" in done.stderr
+    done = run(CLIENT, "push", "-", stdin="id,seconds,bytes\n1\n2,,,4\n", SONAR_TOKEN=token)
+    assert "Nothing was stored: 2 of 2 results are wrong." in done.stderr
+    done = run(CLIENT, "push", "-", stdin="{broken\n", SONAR_TOKEN=token)
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_tests_are_ordered_and_watched_until_they_have_ended(
+    url: str, token: str, tmp_path: Path
+) -> None:
+    words = ["probe", "RAL_DATADISK", "Glasgow_DATADISK", "--sizes", "small,large", "--wait"]
+    client = subprocess.Popen(
+        [sys.executable, EXAMPLES / CLIENT, "--url", url, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SONAR_TOKEN": token},
+    )
+    end_tests()
+    told, _ = client.communicate(timeout=30)
+    lines = [line.split(maxsplit=2)[1:] for line in told.splitlines()]
+    assert sorted(lines[:2]) == [["large", "queued"], ["small", "queued"]]
+    assert ["small", "done 4.0"] in lines
+    assert ["large", "failed no room left"] in lines
+    assert client.returncode == 1
+
+
+def end_tests() -> None:
+    """Let the ordered tests end as a worker would: the small one well."""
+    deadline = time.monotonic() + 30
+    while Probe.objects.count() < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)  # it is seen while it is queued
+    for row in Probe.objects.select_related("size_class"):
+        probe = probes.claim(row.id, timezone.now())
+        assert probe
+        receipt = Receipt(probe.bytes, probe.bytes / 4e6)
+        error = MoverError(Where.DESTINATION, "no room left")
+        small = row.size_class.name == "small"
+        outcome = Outcome(receipt, None, None, 5) if small else Outcome(None, error, None, 5)
+        results.end_probe(probe, outcome)
+
+
+def test_a_refused_order_says_why(run: Run, token: str) -> None:
+    done = run(CLIENT, "probe", "RAL_DATADISK", "RAL_DATADISK", SONAR_TOKEN=token)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "destination must be another endpoint than source." in done.stderr
+
+
+@pytest.mark.parametrize("command", READING)
+def test_the_help_of_a_command_names_all_parameters_of_its_call(
+    say: Say, url: str, command: str
+) -> None:
+    schema = requests.get(f"{url}/api/v1/schema/?format=json", timeout=30).json()
+    call = schema["paths"][f"/api/v1/{command}/"]["get"]
+    known = {one["name"] for one in call["parameters"] if one["in"] == "query"}
+    # What only makes sense for the matrix, and columns by name, which depend on the size classes.
+    known -= {"stat", "rows", "columns"} if command == "links" else set()
+    known = {name.replace("_", "-") for name in known if "." not in name}
+    shown = set(re.findall(r"--([a-z-]+)", say(command, "--help").stdout))
+    assert shown - {"help", "url", "token-file", "cache"} >= known
+    assert shown - {"help", "url", "token-file", "cache", "large"} == known
+
+
+def test_every_command_has_a_help_with_the_exit_codes(say: Say) -> None:
+    commands = say("--help").stdout
+    for command in (*READING, "probe", "push"):
+        assert f"\n    {command} " in commands
+        told = say(command, "--help").stdout
+        assert "Exit code: 0, 1 if something was refused or failed, 2 if " in told
