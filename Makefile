@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test bench screenshots lint format clean help
+.PHONY: run test bench fuzz screenshots lint format clean help
 
 help: ## List the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,9 @@ test: $(VENV)/.test ## Check style and types, and run every test
 
 bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks
+
+fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests (FUZZ_SEED=1)
+	FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -s tests/api/test_fuzz.py
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
 	$(BIN)/python -m tests.screenshots

@@ -16,10 +16,21 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sonar.movers"}),
     frozenset({"sonar.models", "sonar.binary"}),
     frozenset({"sonar.partitions", "sonar.segments"}),
-    frozenset({"sonar.results", "sonar.sealing", "sonar.tokens", "sonar.patience"}),
+    frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),
+    frozenset({"sonar.signs"}),
+    frozenset({"sonar.tokens"}),
     frozenset({"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.orders"}),
     frozenset({"sonar.leftovers", "sonar.probes", "sonar.sweeping"}),
-    frozenset({"sonar.celery", "sonar.tasks", "sonar.admin", "sonar.management", "sonar.sandbox"}),
+    frozenset(
+        {
+            "sonar.celery",
+            "sonar.tasks",
+            "sonar.ordering",
+            "sonar.admin",
+            "sonar.management",
+            "sonar.sandbox",
+        }
+    ),
 )
 # The project package itself: settings and routes name things by string and import little.
 PROJECT_FILES = {"sonar.settings", "sonar.urls", "sonar.wsgi", "sonar.apps", "sonar"}

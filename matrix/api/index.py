@@ -1,0 +1,78 @@
+"""GET /api/v1/: the names of all calls, and where they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.urls import URLPattern, get_resolver
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matrix.api.asked import check_names
+from matrix.api.formats import asked_format
+from matrix.api.openapi.described import described, of
+from matrix.api.openapi.shapes import Answer
+from matrix.api.view import ApiView
+
+VERSION = "v1/"
+
+
+class Call(Answer):
+    """One route: `{name}` or `{id}` in its address stand for what is asked for."""
+
+    name: str
+    address: str
+    methods: dict[str, str]
+
+
+class Index(Answer):
+    calls: list[Call]
+
+
+EXAMPLE = {
+    "calls": [
+        {
+            "name": "matrix",
+            "address": "https://sonar.example.org/api/v1/matrix/",
+            "methods": {"GET": "The whole matrix, source by destination"},
+        }
+    ]
+}
+
+
+class IndexView(ApiView):
+    @described("All calls", answer=Index, example=EXAMPLE, tag="about")
+    def get(self, request: Request) -> Response:
+        check_names(request.query_params, ["format"])
+        asked_format(request, ("json",))
+        here = request.build_absolute_uri(request.path)
+        calls = [
+            Call(name=name_of(route), address=here + path_of(route), methods=methods_of(route))
+            for route in routes()
+        ]
+        return Response(Index(calls=calls).model_dump())
+
+
+def routes() -> Iterator[URLPattern]:
+    """Yield the routes of calls, in their order; of pages and other things there are none."""
+    for route in get_resolver("matrix.api.urls").url_patterns:
+        if isinstance(route, URLPattern) and methods_of(route):
+            yield route
+
+
+def name_of(route: URLPattern) -> str:
+    return (route.name or "").removeprefix("api-")
+
+
+def path_of(route: URLPattern) -> str:
+    """Return the path behind the version: `transfers/{id}/`."""
+    return re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern)).removeprefix(VERSION)
+
+
+def methods_of(route: URLPattern) -> dict[str, str]:
+    """Return what each method of a route does; nothing for what is no call."""
+    view = getattr(route.callback, "cls", None)
+    names = getattr(view, "http_method_names", [])
+    found = {name.upper(): of(getattr(view, name, None)) for name in names}
+    return {name: call.summary for name, call in found.items() if call}

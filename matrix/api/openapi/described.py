@@ -1,0 +1,96 @@
+"""`@described` says of a method of a view what it takes and answers; the schema is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from drf_spectacular.utils import OpenApiParameter
+
+from matrix.api.openapi.shapes import Shape
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Any call may refuse a parameter or a token, or be asked for too much.
+ALWAYS = (400, 401, 403, 429, 503)
+WITH_BODY = (411, 413, 415)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What `@described` was told of a call."""
+
+    summary: str
+    answer: Shape | None
+    status: int
+    errors: tuple[int, ...]
+    formats: tuple[str, ...]
+    parameters: tuple[OpenApiParameter, ...] = ()
+    body: Shape | None = None
+    example: Any = None
+    body_example: Any = None
+    csv_example: str = ""
+    tag: str = "results"
+    scope: str = "read"
+
+
+def described(
+    summary: str,
+    *,
+    answer: Shape | None,
+    parameters: Sequence[OpenApiParameter] = (),
+    body: Shape | None = None,
+    status: int = 200,
+    errors: Iterable[int] = (),
+    formats: Sequence[str] = ("json",),
+    example: object = None,
+    body_example: object = None,
+    csv_example: str = "",
+    tag: str,
+    scope: str = "",
+) -> Callable[[Method], Method]:
+    """Describe a method (`get`, `post`, `patch`, `delete`, ...) of a view for the schema.
+
+        @described("One mesh", answer=MeshAnswer, errors=(404,), example={...}, tag="registry")
+        def get(self, request: Request, name: str) -> Response:
+            '''Text of the method, if any, is the description of the call.'''
+
+    ``answer``: a pydantic model (of matrix.api.openapi.shapes.Answer), `Listed("sites", Row)` for
+    a page of a list of one, a JSON schema as a dict, or None for no content.
+    ``parameters``: query parameters, see matrix.api.openapi.parameters; `format` comes by itself
+    with ``formats`` (of a method that reads), and what is in the path too.
+    ``body``: likewise a model (of shapes.Body) or a dict, with ``body_example``.
+    ``status``: of success. ``errors``: further statuses; 400, 401, 403, 429, 503, and 411, 413 and
+    415 of a body, are there by themselves. ``scope``: read for `get`, else operate, unless given.
+    ``csv_example``: the first lines of the answer in CSV.
+    """
+
+    def decorated(method: Method) -> Method:
+        found = Described(
+            summary=summary,
+            answer=answer,
+            status=status,
+            errors=tuple(sorted({*ALWAYS, *(WITH_BODY if body else ()), *errors})),
+            formats=tuple(formats),
+            parameters=tuple(parameters),
+            body=body,
+            example=example,
+            body_example=body_example,
+            csv_example=csv_example,
+            tag=tag,
+            scope=scope or ("read" if method.__name__ == "get" else "operate"),
+        )
+        setattr(method, DESCRIBED, found)
+        return method
+
+    return decorated
+
+
+DESCRIBED = "described"
+
+
+def of(method: Callable[..., Any] | None) -> Described | None:
+    """Return what is said of a method of a view; None if nothing is."""
+    found: Described | None = getattr(method, DESCRIBED, None)
+    return found

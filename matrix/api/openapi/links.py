@@ -1,0 +1,177 @@
+"""The description of links/."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from pydantic import BaseModel
+
+from matrix import conditions
+from matrix.api.openapi.described import described
+from matrix.api.openapi.names import SIZE
+from matrix.api.openapi.parameters import choice, number, paging, text
+from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
+from matrix.api.openapi.shapes import Answer, Listed
+from matrix.forms import GROUPINGS, STATS
+from matrix.listing import LONGEST_TEXT, SHORT, TIERS, orderings
+
+TOLD = {
+    "has": "Only rows with this text in the column.",
+    "is": "Only rows with this value in the column.",
+    "min": "Only rows with at least this in the column.",
+    "max": "Only rows with at most this in the column.",
+}
+
+
+class End(Answer):
+    """An endpoint at one end of a link."""
+
+    name: str
+    site: str
+    cloud: str
+    tier: int
+    country: str
+    label: str
+    simulated: bool
+    retired: bool
+
+
+class OfClass(Answer):
+    """What is known of a link in one size class in the window."""
+
+    mean_mb_s: float | None
+    std_mb_s: float | None
+    size_mean_bytes: float | None
+    size_std_bytes: float | None
+    ok: int
+    failed: int
+    last: datetime | None
+
+
+class Link(BaseModel, extra="allow"):
+    """A row: its ends, the highest priority of its meshes, and each size class by its name."""
+
+    __pydantic_extra__: dict[str, OfClass]
+
+    source: End
+    destination: End
+    priority: int | None
+
+
+ECHO: dict[str, Any] = {
+    "type": "object",
+    "description": "What was asked: size, window, ordering, search; conditions and filters too.",
+    "properties": {
+        **{name: {"type": "string"} for name in ("size", "start", "end", "ordering", "search")},
+        "window": {"type": ["string", "null"]},
+    },
+    "required": ["size", "window", "start", "end", "ordering", "search"],
+    "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
+}
+
+
+def condition(name: str) -> OpenApiParameter:
+    how = name.rpartition(".")[2]
+    if how == "is":
+        return choice(name, TIERS, TOLD[how])
+    if how == "has":
+        return text(name, TOLD[how], "RAL", maxLength=LONGEST_TEXT)
+    return bound(name, TOLD[how])
+
+
+def bound(name: str, description: str) -> OpenApiParameter:
+    """A number as it is written for its column: sizes and ages may have a unit."""
+    column = name.removesuffix(".min").removesuffix(".max").rpartition(".")[2]
+    example = {"age": "6h", "size_mean_bytes": "200MB", "size_std_bytes": "1MB"}.get(column)
+    if example:
+        return text(name, description, example)
+    return number(name, description, minimum=0)
+
+
+def short(name: str) -> OpenApiParameter:
+    """A bound on a column of the size class that the query asks for."""
+    column, _, how = SHORT[name].rpartition(".")
+    return bound(name, TOLD[how]) if column != "age" else text(name, TOLD["max"], "6h")
+
+
+EXAMPLE = {
+    "query": {
+        "size": "large",
+        "window": "7d",
+        "start": "2026-11-13T12:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+        "ordering": "-large.mean_mb_s",
+        "search": "",
+        "source.has": "Glasgow",
+    },
+    "total": 12,
+    "found": 1,
+    "links": [
+        {
+            "source": {
+                "name": "Glasgow_DATADISK",
+                "site": "Glasgow",
+                "cloud": "UK",
+                "tier": 2,
+                "country": "GB",
+                "label": "DATADISK",
+                "simulated": False,
+                "retired": False,
+            },
+            "destination": {
+                "name": "RAL_DATADISK",
+                "site": "RAL",
+                "cloud": "UK",
+                "tier": 1,
+                "country": "GB",
+                "label": "DATADISK",
+                "simulated": False,
+                "retired": False,
+            },
+            "priority": 0,
+            "large": {
+                "mean_mb_s": 4.7,
+                "std_mb_s": 0.4,
+                "size_mean_bytes": 2000000000.0,
+                "size_std_bytes": 0.0,
+                "ok": 3,
+                "failed": 1,
+                "last": "2026-11-20T11:30:00Z",
+            },
+        }
+    ],
+    "next": None,
+}
+CSV = """source,source.site,source.cloud,...,destination,...,large.mean_mb_s,large.std_mb_s,...
+Glasgow_DATADISK,Glasgow,UK,...,RAL_DATADISK,...,4.7,0.4,...
+"""
+OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
+IGNORED = "Of the matrix: the address of a page may have it, and it changes nothing here."
+COLUMNS = [f"{sign}{column}" for column in orderings([SIZE]) for sign in ("", "-")]
+
+LINKS = described(
+    "The table of links",
+    answer=Listed(
+        "links",
+        Link,
+        also={"query": ECHO, "total": {"type": "integer"}, "found": {"type": "integer"}},
+    ),
+    parameters=[
+        SIZE_CLASS,
+        *WINDOW,
+        *LINKS_FILTERED,
+        *METHOD_FILTERED,
+        *(choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
+        choice("ordering", COLUMNS, "The column to order by; - for the greatest first.", "source"),
+        text("search", "Every word is in an attribute of one end.", "RAL", maxLength=LONGEST_TEXT),
+        *map(short, SHORT),
+        *map(condition, conditions.names([SIZE])),
+        *paging(default=1_000, most=10_000),
+    ],
+    formats=("json", "csv", "ndjson"),
+    example=EXAMPLE,
+    csv_example=CSV,
+    tag="results",
+)

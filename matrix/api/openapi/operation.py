@@ -1,0 +1,154 @@
+"""One operation of the schema, from what `@described` says of its method."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, Literal
+
+import orjson
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+
+from matrix.api.openapi import described, parameters, security  # noqa: F401 - it is registered
+from matrix.api.openapi.described import Described
+from matrix.api.openapi.refusals import REFUSALS, RETRY_AFTER
+from matrix.api.openapi.shapes import Error, Shapes
+
+BASE = "/api/v1/"
+HEADER: Literal["header"] = "header"
+MEDIA = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match",
+    location=HEADER,
+    description="The ETag of the answer that one has: if it is still so, the answer is a 304.",
+)
+Json = dict[str, Any]
+IN_PATHS = {"name": "Its name in the registry.", "id": "Its id, as lists have it."}
+ETAG = OpenApiParameter(
+    "ETag", location=HEADER, response=[200, 304], description="The version of the answer."
+)
+SAME = {304: OpenApiResponse(description="What one has is what there is.")}
+
+
+class Operation(AutoSchema):
+    """drf-spectacular's, which takes everything from `@described` and guesses nothing."""
+
+    @property
+    def call(self) -> Described:
+        found = described.of(self.handler)
+        if found is None:
+            raise TypeError(f"{self.method} {self.path} is not @described.")
+        return found
+
+    @property
+    def handler(self) -> Any:  # noqa: ANN401 - the method of a view
+        return getattr(self.view, self.method.lower())
+
+    def is_excluded(self) -> bool:
+        """Leave out what is not described: a test finds it, and the rest is told meanwhile."""
+        return described.of(self.handler) is None
+
+    def get_operation_id(self) -> str:
+        """Name it by method and path: `get_links`, `get_transfers_id`."""
+        words = re.findall(r"[a-z]+", self.path.removeprefix(BASE)) or ["index"]
+        return "_".join([self.method.lower(), *words])
+
+    def get_summary(self) -> str:
+        return self.call.summary
+
+    def get_description(self) -> str:  # type: ignore[override]  # as spectacular's own
+        return inspect.cleandoc(self.handler.__doc__ or "")
+
+    def get_tags(self) -> list[str]:
+        return [self.call.tag]
+
+    def get_auth(self) -> list[Json]:
+        """Let the framework note the schemes; say the scope that a token needs."""
+        super().get_auth()
+        known: list[Json] = [{"token": [self.call.scope]}, {"session": []}]
+        return [*known, {}] if self.call.scope == "read" else known
+
+    def get_override_parameters(self) -> list[Any]:
+        found = [*self.call.parameters, RETRY_AFTER]
+        if not self.reads:
+            return found
+        return [*found, parameters.format_of(self.call.formats), IF_NONE_MATCH, ETAG]
+
+    @property
+    def reads(self) -> bool:
+        return bool(self.method == "GET")
+
+    def _resolve_path_parameters(self, variables: list[str]) -> list[Json]:
+        found = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
+        return [one | {"description": IN_PATHS[one["name"]]} for one in found]
+
+    def get_request_serializer(self) -> Any:  # noqa: ANN401 - by media type
+        body = self.call.body
+        return {MEDIA["json"]: Shapes(self.registry).of(body, "request")} if body else None
+
+    def _get_request_body(self, direction: str = "request") -> Any:  # noqa: ANN401
+        if self.call.body is None:
+            return None
+        body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        return body | {"required": True}
+
+    def get_response_serializers(self) -> Any:  # noqa: ANN401 - by status and media type
+        refusals = {(status, MEDIA["json"]): self.refusal(status) for status in self.call.errors}
+        return self.answers() | (SAME if self.reads else {}) | refusals
+
+    def answers(self) -> dict[Any, OpenApiResponse]:
+        shape, status = self.call.answer, self.call.status
+        if shape is None:
+            return {status: OpenApiResponse(description="Done; there is no content.")}
+        schemas: dict[str, Json] = {name: {"type": "string"} for name in self.call.formats}
+        schemas["json"] = Shapes(self.registry).of(shape, "response")
+        return {
+            (status, MEDIA[name]): OpenApiResponse(schema, self.call.summary)
+            for name, schema in schemas.items()
+        }
+
+    def refusal(self, status: int) -> OpenApiResponse:
+        return OpenApiResponse(Shapes(self.registry).of(Error, "response"), REFUSALS[status][0])
+
+    def get_examples(self) -> list[OpenApiExample]:
+        return [*self.of_body(), *self.of_answer(), *self.of_refusals()]
+
+    def of_body(self) -> list[OpenApiExample]:
+        if self.call.body is None:
+            return []
+        return [OpenApiExample("Body", self.call.body_example, request_only=True)]
+
+    def of_answer(self) -> list[OpenApiExample]:
+        """Return an example for each format; a line of NDJSON is a row of the list in JSON."""
+        found = {
+            "json": self.call.example,
+            "csv": self.call.csv_example,
+            "ndjson": lines_of(self.call.example),
+        }
+        return [
+            OpenApiExample(
+                name.upper(),
+                found[name],
+                response_only=True,
+                media_type=MEDIA[name],
+                status_codes=[self.call.status],
+            )
+            for name in self.call.formats
+            if self.call.answer is not None
+        ]
+
+    def of_refusals(self) -> list[OpenApiExample]:
+        return [
+            OpenApiExample(
+                "Refusal", REFUSALS[status][1], response_only=True, status_codes=[status]
+            )
+            for status in self.call.errors
+        ]
+
+
+def lines_of(example: object) -> str:
+    """Return the rows of the list that an answer has, each as a line of JSON."""
+    fields = example.values() if isinstance(example, dict) else []
+    rows = next((value for value in fields if isinstance(value, list)), [])
+    return b"".join(orjson.dumps(row) + b"\n" for row in rows).decode()

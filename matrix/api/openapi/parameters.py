@@ -1,0 +1,59 @@
+"""Query parameters of calls, from the tuples that the code checks them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from drf_spectacular.utils import OpenApiParameter
+
+QUERY: Literal["query"] = "query"
+
+
+def parameter(
+    name: str, schema: dict[str, Any], description: str, *, required: bool = False
+) -> OpenApiParameter:
+    return OpenApiParameter(name, schema, QUERY, required=required, description=description)
+
+
+def choice(
+    name: str, allowed: Sequence[str], description: str, default: str | None = None
+) -> OpenApiParameter:
+    """One of some words; ``default`` is what stands for nothing."""
+    schema: dict[str, Any] = {"type": "string", "enum": list(allowed)}
+    return parameter(name, schema | ({"default": default} if default else {}), description)
+
+
+def text(
+    name: str, description: str, example: str, *, required: bool = False, **schema: object
+) -> OpenApiParameter:
+    """A text; ``schema`` may say more of it, as `pattern` or `maxLength`."""
+    told = {"type": "string", **schema, "examples": [example]}
+    return parameter(name, told, description, required=required)
+
+
+def several(name: str, description: str, **items: object) -> OpenApiParameter:
+    """A parameter that may be given several times; ``items`` says more of each, as `enum`."""
+    schema = {"type": "array", "items": {"type": "string", **items}}
+    return parameter(name, schema, description)
+
+
+def number(
+    name: str, description: str, kind: str = "number", default: float | None = None, **schema: float
+) -> OpenApiParameter:
+    """A number; ``kind`` may be `integer`, ``schema`` gives `minimum` and `maximum`."""
+    told: dict[str, Any] = {"type": kind, **schema}
+    return parameter(name, told | ({} if default is None else {"default": default}), description)
+
+
+def paging(default: int = 1000, most: int = 1000) -> tuple[OpenApiParameter, ...]:
+    """`page_size` and `cursor` of a list."""
+    size = number(
+        "page_size", "Rows of a page of JSON.", "integer", default=default, minimum=1, maximum=most
+    )
+    after = text("cursor", "Where the answer goes on: part of the address in `next`.", "")
+    return size, after
+
+
+def format_of(formats: Sequence[str]) -> OpenApiParameter:
+    return choice("format", formats, "Goes before what the Accept header says.", formats[0])

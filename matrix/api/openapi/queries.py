@@ -1,0 +1,67 @@
+"""Parameters that calls share, from the tuples that the forms check them by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from pydantic import BaseModel
+
+from matrix.api.openapi.names import SIZE
+from matrix.api.openapi.parameters import choice, several, text
+from matrix.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
+from matrix.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS, STATS
+from matrix.query import MatrixQuery
+from sonar.windows import PRESETS
+
+LONGEST_VALUE = 81  # of a filter, with its exclamation mark
+METHOD_WORDS = {
+    "mover": "with this protocol, as http-tpc",
+    "streams": "with so many TCP streams",
+    "ip_version": "over this version of IP",
+    "origin": "of this origin",
+    "mesh": "that this mesh asked for",
+}
+
+
+class Echo(BaseModel, extra="allow"):
+    """What was asked, defaults included: window as two times, filters by their names."""
+
+    __pydantic_extra__: dict[str, list[str]]
+
+    size: str
+    window: str | None
+    start: str
+    end: str
+
+
+def filter_of(name: str) -> OpenApiParameter:
+    items: dict[str, Any] = {"minLength": 1, "maxLength": LONGEST_VALUE}
+    if allowed := ALLOWED.get(Filter(name, "").attribute):
+        items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
+    return several(name, f"Only {words_of(name)}; with ! in front none of these.", **items)
+
+
+def words_of(name: str) -> str:
+    if name in METHOD_WORDS:
+        return f"transfers {METHOD_WORDS[name]}"
+    one = Filter(name, "")
+    preposition = {"source": "from", "destination": "to"}.get(one.end, "from or to")
+    return f"links {preposition} this {one.attribute}"
+
+
+SIZE_CLASS = choice("size", [SIZE], "The size class of the files.", DEFAULT_SIZE)
+WINDOW = (
+    choice("window", PRESETS, "Of how long, up to now; not with from and to.", MatrixQuery.window),
+    text(
+        "from", "Where the window begins, ISO 8601 to the second; with to.", "2026-11-13T00:00:00Z"
+    ),
+    text("to", "Where it ends: what starts then is not in it.", "2026-11-20T00:00:00Z"),
+)
+STAT = choice("stat", STATS, "What the cells say.", MatrixQuery.stat)
+ROWS = choice("rows", GROUPINGS, "What makes a row, of the sources.", MatrixQuery.rows)
+COLUMNS = choice("columns", GROUPINGS, "What makes a column.", MatrixQuery.columns)
+LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))
+METHOD_FILTERED = tuple(map(filter_of, PROFILE_FILTERS))
+# All of a MatrixQuery.
+QUERY = (SIZE_CLASS, *WINDOW, STAT, ROWS, COLUMNS, *LINKS_FILTERED, *METHOD_FILTERED)

@@ -1,0 +1,66 @@
+"""Errors that calls answer, by status: one shape, with an example of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+
+from matrix.api.errors import NEEDS_ACCOUNT
+
+REFUSALS: dict[int, tuple[str, dict[str, Any]]] = {
+    400: (
+        "A parameter, a field or the body is wrong; `errors` names which, and what is allowed.",
+        {
+            "detail": "page_size “0” is not a whole number from 1 to 1000.",
+            "errors": {"page_size": ["page_size “0” is not a whole number from 1 to 1000."]},
+        },
+    ),
+    401: (
+        "Who asks is not known: there is no token or session, or the token is not valid.",
+        {"detail": NEEDS_ACCOUNT, "errors": {}},
+    ),
+    403: (
+        "The account may not do this, or its token has not the scope for it.",
+        {"detail": "Your role does not allow this for that site.", "errors": {}},
+    ),
+    404: (
+        "There is nothing of this name or id.",
+        {"detail": "There is nothing at /api/v1/nothing/.", "errors": {}},
+    ),
+    409: (
+        "What is asked for conflicts with what is there.",
+        {"detail": "name is taken: another site has it.", "errors": {}},
+    ),
+    411: (
+        "The body came in chunks, without its length.",
+        {"detail": "Send the body with its Content-Length, not in chunks.", "errors": {}},
+    ),
+    413: (
+        "The body is too large.",
+        {"detail": "The body is larger than 100,000 bytes.", "errors": {}},
+    ),
+    415: (
+        "The body is not sent as JSON.",
+        {
+            "detail": "Send JSON with Content-Type: application/json. "
+            'Unsupported media type "text/plain" in request.',
+            "errors": {},
+        },
+    ),
+    429: (
+        "Too many requests: go on after the seconds in Retry-After.",
+        {"detail": "Request was throttled. Expected available in 12 seconds.", "errors": {}},
+    ),
+    503: (
+        "This takes too long, or something else has to end first: see Retry-After.",
+        {"detail": "A file is being imported: send this again later.", "errors": {}},
+    ),
+}
+RETRY_AFTER = OpenApiParameter(
+    "Retry-After",
+    int,
+    OpenApiParameter.HEADER,
+    description="After so many seconds it is worth to ask again.",
+    response=[429, 503],
+)

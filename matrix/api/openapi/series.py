@@ -1,0 +1,96 @@
+"""The description of series/."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from matrix.api.openapi.described import described
+from matrix.api.openapi.parameters import choice, text
+from matrix.api.openapi.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
+from matrix.api.openapi.shapes import Answer
+from matrix.series import AUTO, BUCKETS
+
+Numbers = list[float | None]
+
+
+class SeriesEcho(Echo):
+    source: str
+    destination: str
+
+
+class Buckets(Answer):
+    """A value for each bucket, empty ones too: counts 0, rates null."""
+
+    start: list[datetime]
+    ok: list[int]
+    failed: list[int]
+    mean_mb_s: Numbers
+    p05_mb_s: Numbers
+    median_mb_s: Numbers
+    p95_mb_s: Numbers
+
+
+class Points(Answer):
+    """A value for each result, oldest first; a failed one has no rate."""
+
+    started_at: list[datetime]
+    state: list[Literal["done", "failed"]]
+    rate_mb_s: Numbers
+
+
+class Series(Answer):
+    query: SeriesEcho
+    unit: Literal["MB/s"]
+    simulated: bool
+    bucket: str
+    bucket_seconds: int
+    buckets: Buckets
+    points: Points = Points(started_at=[], state=[], rate_mb_s=[])
+
+
+EXAMPLE = {
+    "query": {
+        "source": "Glasgow_DATADISK",
+        "destination": "RAL_DATADISK",
+        "size": "large",
+        "window": "6h",
+        "start": "2026-11-20T06:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+    },
+    "unit": "MB/s",
+    "simulated": False,
+    "bucket": "1h",
+    "bucket_seconds": 3600,
+    "buckets": {
+        "start": ["2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"],
+        "ok": [0, 3],
+        "failed": [0, 1],
+        "mean_mb_s": [None, 4.7],
+        "p05_mb_s": [None, 4.3],
+        "median_mb_s": [None, 4.7],
+        "p95_mb_s": [None, 5.1],
+    },
+}
+CSV = """start,ok,failed,mean_mb_s,p05_mb_s,median_mb_s,p95_mb_s
+2026-11-20T10:00:00Z,0,0,,,,
+2026-11-20T11:00:00Z,3,1,4.7,4.3,4.7,5.1
+"""
+
+SERIES = described(
+    "One link over time",
+    answer=Series,
+    parameters=[
+        text("source", "The endpoint that is read from.", "Glasgow_DATADISK", required=True),
+        text("destination", "The one that is written to.", "RAL_DATADISK", required=True),
+        SIZE_CLASS,
+        *WINDOW,
+        *METHOD_FILTERED,
+        choice("bucket", (AUTO, *BUCKETS), "How long a bucket is.", AUTO),
+        choice("points", ("1",), "Single results too; in CSV instead of the buckets."),
+    ],
+    formats=("json", "csv"),
+    example=EXAMPLE,
+    csv_example=CSV,
+    tag="results",
+)

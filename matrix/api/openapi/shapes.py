@@ -1,0 +1,115 @@
+"""Shapes of bodies and answers: pydantic models, lists of them, JSON schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
+
+Direction = Literal["request", "response"]
+Json = dict[str, Any]
+
+MODES: dict[Direction, JsonSchemaMode] = {"request": "validation", "response": "serialization"}
+PLACE = "#/components/schemas/{model}"
+NEXT: Json = {
+    "type": ["string", "null"],
+    "description": "The address of the next page; null on the last.",
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page of a list: `{"<plural>": [row, ...], "next": address or null}`, and more of it."""
+
+    plural: str
+    row: type[BaseModel]
+    also: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Many:
+    """A list of rows and nothing around it."""
+
+    row: type[BaseModel]
+    least: int
+    most: int
+
+
+# As a JSON schema that stands as it is, a mapping.
+Shape = type[BaseModel] | Listed | Many | Mapping[str, Any]
+
+
+class Answer(BaseModel, extra="forbid"):
+    """Base of what calls answer: the fields that it names and no others.
+
+    A field with a default may be left out of an answer.
+    """
+
+
+class Body(BaseModel, extra="forbid"):
+    """Base of what calls take. A field with a default may be left out."""
+
+
+class Error(Answer):
+    """What every call answers that was refused or failed."""
+
+    detail: str
+    errors: dict[str, list[str]]
+
+
+class Untitled(GenerateJsonSchema):
+    """Leaves out titles of fields, which say their names again."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401
+        return False
+
+
+@cache
+def components(model: type[BaseModel], direction: Direction) -> Mapping[str, Json]:
+    """Return the schemas of a model and of the models in it, by their names."""
+    whole = model_json_schema(
+        model, ref_template=PLACE, schema_generator=Untitled, mode=MODES[direction]
+    )
+    return {**whole.pop("$defs", {}), model.__name__: whole}
+
+
+class Shapes:
+    """Schemas of shapes; what has a name becomes a component of the whole schema."""
+
+    def __init__(self, registry: ComponentRegistry) -> None:
+        self.registry = registry
+
+    def of(self, shape: Shape, direction: Direction) -> Json:
+        if isinstance(shape, Listed):
+            return self._of_list(shape, direction)
+        if isinstance(shape, Many):
+            rows = {"type": "array", "items": self.of(shape.row, direction)}
+            return rows | {"minItems": shape.least, "maxItems": shape.most}
+        return self._of_model(shape, direction) if isinstance(shape, type) else dict(shape)
+
+    def _of_list(self, listed: Listed, direction: Direction) -> Json:
+        rows = {"type": "array", "items": self.of(listed.row, direction)}
+        fields = {**listed.also, listed.plural: rows, "next": NEXT}
+        return {
+            "type": "object",
+            "properties": fields,
+            "required": list(fields),
+            "additionalProperties": False,
+        }
+
+    def _of_model(self, model: type[BaseModel], direction: Direction) -> Json:
+        for name, schema in components(model, direction).items():
+            self._register(name, schema)
+        return {"$ref": PLACE.format(model=model.__name__)}
+
+    def _register(self, name: str, schema: Json) -> None:
+        """Keep a component; raise ValueError if another one has its name."""
+        component = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, object=name)
+        if component in self.registry and self.registry[component].schema != schema:
+            raise ValueError(f"Two shapes of the API are called {name}: rename one of them.")
+        self.registry.register_on_missing(component)

@@ -1,0 +1,170 @@
+"""The descriptions of transfers/ and of one of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from matrix.api.openapi.described import described
+from matrix.api.openapi.parameters import paging, several, text
+from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
+from matrix.api.openapi.shapes import Answer, Body, Listed, Many
+from sonar.models import Transfer
+from sonar.records.record import LONGEST
+
+State = Literal["done", "failed", "lost"]
+Where = Literal["source", "destination", "transfer", "control"]
+Origin = Literal["test", "production", "external"]
+Empty = Literal[""] | None
+
+
+class Result(Answer):
+    """A record of a result, with its size class and rate."""
+
+    id: UUID
+    source: str
+    destination: str
+    started_at: datetime
+    seconds: float
+    bytes: int
+    state: State
+    error: str | None
+    error_where: Where | None
+    mover: str
+    streams: int
+    ip_version: Literal[4, 6] | None
+    origin: Origin
+    size: str
+    rate_mb_s: float | None
+
+
+class WholeResult(Result):
+    """All that is kept of a result; names of machines only for who may see them."""
+
+    error_is_permanent: bool
+    first_byte_seconds: float | None
+    mode: Literal["pull", "push"] | None
+    tcp_buffer_bytes: int | None
+    mesh: str | None
+    activity: str | None
+    samples: list[list[float]]
+    worker: str | None = None
+    remote_connections: list[str] = []
+
+
+class SentResult(Body):
+    """A record as sonar.records.record.Record reads it; null and "" are as good as left out."""
+
+    id: UUID
+    source: str
+    destination: str
+    started_at: datetime
+    seconds: Annotated[float, Field(ge=0, le=LONGEST)]
+    bytes: Annotated[int, Field(ge=1, lt=10**18)]
+    state: Literal["done", "failed"]
+    error: Annotated[str, Field(max_length=10_000)] | None = None
+    error_where: Where | Empty = None
+    mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    streams: Annotated[int, Field(ge=1, le=9999)] | Empty = 1
+    ip_version: Literal[4, 6] | Empty = None
+    origin: Origin | Empty = "external"
+
+
+class Stored(Answer):
+    """How many results were new, and how many were there already."""
+
+    accepted: int
+    duplicates: int
+
+
+ECHO: dict[str, Any] = {
+    "type": "object",
+    "description": "What was asked: window as two times, state, error; filters by their names.",
+    "properties": {
+        **{name: {"type": ["string", "null"]} for name in ("size", "window", "error")},
+        **{name: {"type": "string"} for name in ("start", "end")},
+        "state": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["size", "window", "start", "end", "state", "error"],
+    "additionalProperties": {"type": "array", "items": {"type": "string"}},
+}
+RECORD = {
+    "id": "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
+    "source": "Glasgow_DATADISK",
+    "destination": "RAL_DATADISK",
+    "started_at": "2026-11-20T11:30:00.000000Z",
+    "seconds": 425.5,
+    "bytes": 2000000000,
+    "state": "done",
+    "mover": "http-tpc",
+    "streams": 1,
+    "ip_version": 6,
+    "origin": "external",
+}
+RESULT = RECORD | {"error": None, "error_where": None, "size": "large", "rate_mb_s": 4.700352526}
+EXAMPLE = {
+    "query": {
+        "size": None,
+        "window": "7d",
+        "start": "2026-11-13T12:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+        "state": ["done", "failed"],
+        "error": None,
+        "source_cloud": ["UK"],
+    },
+    "transfers": [RESULT],
+    "next": None,
+}
+WHOLE = RESULT | {
+    "error_is_permanent": False,
+    "first_byte_seconds": 0.4,
+    "mode": "pull",
+    "tcp_buffer_bytes": None,
+    "mesh": "everything",
+    "activity": None,
+    "samples": [[5.0, 20000000], [10.0, 45000000]],
+}
+CSV = (
+    "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
+    "ip_version,origin\n6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
+    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external\n"
+)
+TRANSFERS = described(
+    "Single results, newest first",
+    answer=Listed("transfers", Result, also={"query": ECHO}),
+    parameters=[
+        SIZE_CLASS,
+        *WINDOW,
+        *LINKS_FILTERED,
+        *METHOD_FILTERED,
+        several("state", "Else done and failed.", enum=Transfer.State.values),
+        text("error", "A part of the error, in any case.", "503", maxLength=200),
+        *paging(default=100, most=1000),
+    ],
+    formats=("json", "csv", "ndjson"),
+    example=EXAMPLE,
+    csv_example=CSV,
+    tag="results",
+)
+TRANSFER = described(
+    "A single result with its progress",
+    answer=WholeResult,
+    errors=(404,),
+    formats=("json", "csv"),
+    example=WHOLE,
+    csv_example=CSV,
+    tag="results",
+)
+STORE = described(
+    "Store results from elsewhere, all or none",
+    answer=Stored,
+    status=201,
+    body=Many(SentResult, 1, 10_000),
+    body_example=[RECORD],
+    example={"accepted": 1, "duplicates": 0},
+    scope="ingest",
+    tag="results",
+)

@@ -1,0 +1,126 @@
+"""What schemathesis leaves out and puts in, and what it looks for beside its own checks."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import schemathesis
+from schemathesis import Case, CheckContext, HookContext, Response
+
+# gunicorn answers a longer first line itself, before Sonar sees it.
+LONGEST_QUERY = 3500
+# Of the addresses of the world's endpoints, which are not for everybody.
+INTERNAL = "disk.example.org"
+# What the small world has, put in place of two made up values of three.
+SITES = ("RAL", "Glasgow", "DESY")
+ENDPOINTS = ("RAL_DATADISK", "Glasgow_DATADISK", "DESY_DATADISK", "DESY_SCRATCHDISK")
+KNOWN = {
+    "site": SITES,
+    "sites": SITES,
+    "endpoint": ENDPOINTS,
+    "endpoints": ENDPOINTS,
+    "source": ENDPOINTS[:2],
+    "destination": ENDPOINTS[2:],
+    "sources": ENDPOINTS,
+    "destinations": ENDPOINTS,
+    "mover": ("http-tpc", "fake"),
+    "mesh": ("everything",),
+    "meshes": ("everything",),
+    "size-classes": ("small", "medium", "large"),
+    "from": ("2026-11-13T00:00:00Z", "2026-11-20T11:00:00Z"),
+    "to": ("2026-11-20T14:00:00Z",),
+    "streams": ("1", "8"),
+    "fields": ("value,ok",),
+    "cursor": ("",),
+    "max_age": ("3h", "7200"),
+    "age": ("6h", "86400"),
+    "size_mean_bytes": ("200MB", "0"),
+    "size_std_bytes": ("1.5 GB", "0"),
+}
+# `source_site` is a site, `large.age.max` an age.
+NOT_THE_NAME = re.compile(r"^(source_|destination_|\w+\.(?=\w+\.))|\.(min|max)$")
+Values = dict[str, Any]
+
+
+def mended(name: str, given: object) -> object:
+    """Return what the world knows by this name, if it knows anything, chosen by what was given."""
+    if isinstance(given, list):
+        return [mended(name, one) for one in given]
+    if name == "every":
+        return {"small": "6h", "large": 86400}
+    if isinstance(given, float):
+        return round(given % 1000, 3)
+    if not isinstance(given, str):
+        return given
+    names = KNOWN.get(NOT_THE_NAME.sub("", name))
+    printable = "".join(filter(str.isprintable, given))
+    return names[number_of(given) % len(names)] if names else printable
+
+
+def number_of(given: object) -> int:
+    """Return a number that is the same whenever the same is made up."""
+    return sum(map(ord, str(given)))
+
+
+@schemathesis.hook
+def filter_query(context: HookContext, query: Values | None) -> bool:
+    return len(urlencode(query or {}, doseq=True)) < LONGEST_QUERY
+
+
+@schemathesis.hook
+def filter_case(context: HookContext, case: Case) -> bool:
+    """Leave out an empty parameter as what is wrong: it is as good as none."""
+    return case.meta is None or case.meta.generation.mode.is_positive or not has_empty(case)
+
+
+def has_empty(case: Case) -> bool:
+    given = [
+        one
+        for value in (case.query or {}).values()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    return "" in given or [] in (case.query or {}).values()
+
+
+@schemathesis.hook
+def map_case(context: HookContext, case: Case) -> Case:
+    """Mend all of a case that is meant to be right, or nothing: one unknown name is a 400."""
+    if case.meta is None or not case.meta.generation.mode.is_positive or number_of(case) % 3 == 0:
+        return case
+    if case.query:
+        case.query = mended_query(dict(case.query))
+    if "name" in (case.path_parameters or {}):
+        plural = case.operation.path.split("/")[3]
+        case.path_parameters = {"name": mended(plural, case.path_parameters["name"])}
+    if isinstance(case.body, dict):
+        case.body = {name: mended(name, given) for name, given in case.body.items()}
+    return case
+
+
+def mended_query(query: Values) -> Values:
+    if query.keys() & {"from", "to"}:
+        query = {name: query[name] for name in query if name != "window"} | {"from": "", "to": ""}
+    return {name: mended(name, given) for name, given in query.items()}
+
+
+@schemathesis.check
+def errors_have_one_shape(context: CheckContext, response: Response, case: Case) -> None:
+    """Every refusal is JSON that says what is wrong, also where the schema knows no such call."""
+    if response.status_code < 400 or case.method == "HEAD":
+        return
+    assert response.headers["content-type"] == ["application/json"], response.headers
+    told = response.json()
+    assert told.keys() == {"detail", "errors"}, told
+    sentences = [one for some in told["errors"].values() for one in some]
+    assert all(isinstance(one, str) and one for one in [told["detail"], *sentences]), told
+
+
+@schemathesis.check
+def nobody_is_told_internal_addresses(
+    context: CheckContext, response: Response, case: Case
+) -> None:
+    if os.environ["FUZZ_AS"] == "anonymous":
+        assert INTERNAL not in (response.text or "")

@@ -1,0 +1,96 @@
+"""What the API is asked about in these tests: the small world with one of everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+
+from sonar import roles, tokens
+from sonar.models import Annotation, Downtime, Probe, SizeClass
+from sonar.roles import Role
+from tests.matrix import sent, world
+from tests.matrix.world import NOW, World
+
+HOUR = timedelta(hours=1)
+PROBE = UUID("00000000-0000-4000-8000-00000000000d")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The world, what stands for `{name}` and `{id}` in paths, and tokens by account."""
+
+    world: World
+    places: dict[str, str]
+    tokens: dict[str, str]
+
+    def address(self, path: str) -> str:
+        """Fill in a path of the schema: `/api/v1/meshes/{name}/`."""
+        before, brace, _ = path.partition("{")
+        return f"{before}{self.places[before]}/" if brace else path
+
+
+def make() -> Scene:
+    made = world.make()
+    sent.many(made.ral, made.glasgow, 300, NOW)
+    sent.many(made.glasgow, made.ral, 30, NOW)
+    administrator = account("administrator", Role.ADMINISTRATOR)
+    site_admin = User.objects.create_user("site-admin")
+    roles.give(site_admin, Role.SITE_ADMIN, [made.ral.site])
+    places = {
+        "sites": "RAL",
+        "endpoints": "RAL_DATADISK",
+        "meshes": "everything",
+        "size-classes": "large",
+        "transfers": str(world.transfer(made.desy, made.ral, None).id),
+        "probes": str(probe(made).id),
+        "downtimes": str(downtime(made).id),
+        "annotations": str(annotation(made, administrator).id),
+    }
+    return Scene(
+        made,
+        {f"/api/v1/{plural}/": place for plural, place in places.items()},
+        {str(user): token_of(user) for user in (administrator, site_admin)},
+    )
+
+
+def account(name: str, role: Role) -> User:
+    user = User.objects.create_user(name)
+    roles.give(user, role)
+    return user
+
+
+def token_of(user: User) -> str:
+    return tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1]
+
+
+def probe(made: World) -> Probe:
+    return Probe.objects.create(
+        id=PROBE,
+        source=made.ral,
+        destination=made.desy,
+        size_class=SizeClass.objects.get(name="small"),
+        bytes=world.SIZES["small"],
+        mover="http-tpc",
+        requested_at=NOW,
+        sent_at=NOW,
+    )
+
+
+def downtime(made: World) -> Downtime:
+    return Downtime.objects.create(
+        site=made.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switches"
+    )
+
+
+def annotation(made: World, author: User) -> Annotation:
+    return Annotation.objects.create(
+        source=made.ral,
+        destination=made.glasgow,
+        text="a new route",
+        starts_at=NOW,
+        public=True,
+        author=author,
+    )

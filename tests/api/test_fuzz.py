@@ -1,0 +1,59 @@
+"""schemathesis tries every call of the schema, and finds nothing: no 5xx, no answer off it.
+
+`make fuzz REQUESTS=20000` goes on until so many requests were answered; FUZZ_SEED is where it
+begins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.api import fuzz, scene
+from tests.benchmarks import loopback
+
+REQUESTS = int(os.environ.get("FUZZ_REQUESTS") or 0)
+SEED = int(os.environ.get("FUZZ_SEED") or 1)
+# As the last one may change most, it comes last.
+ACCOUNTS = ("anonymous", "site-admin", "administrator")
+# What is made of each parameter one by one takes most of the requests.
+FEW = ("--phases=examples,fuzzing,stateful", "--max-examples=10")
+MANY = ("--max-examples=60",)
+UNLIMITED = {"SONAR_RATE_ANONYMOUS": "off", "SONAR_RATE_ACCOUNT": "off"}
+
+
+@pytest.fixture
+def access_log(tmp_path: Path) -> Path:
+    return tmp_path / "access.log"
+
+
+@pytest.fixture
+def web(real_commits: None, tmp_path: Path, access_log: Path) -> Iterator[loopback.Web]:
+    """Run Sonar's own web server on the database of this test, without limits of rate."""
+    base = os.environ["DATABASE_URL"].rpartition("/")[0]
+    settings = UNLIMITED | {
+        "DATABASE_URL": f"{base}/{connection.settings_dict['NAME']}",
+        "GUNICORN_CMD_ARGS": f"--access-logfile={access_log}",
+    }
+    with loopback.sonar(tmp_path, settings) as running:
+        yield running
+
+
+def test_no_request_is_answered_off_the_schema(web: loopback.Web, access_log: Path):
+    tokens = {"anonymous": ""} | scene.make().tokens
+    runs: list[fuzz.Run] = []
+    for seed in count(SEED):
+        options = MANY if REQUESTS else FEW
+        runs += [fuzz.run(web.url, one, tokens[one], seed, *options) for one in ACCOUNTS]
+        answered = fuzz.answered(access_log)
+        if answered.total() >= REQUESTS:
+            break
+    print(fuzz.summary(answered, runs))
+    assert [one for one in runs if not one.clean] == []
+    assert [(call, status) for call, status in answered if status >= 500] == []
+    assert "Traceback" not in (access_log.parent / "gunicorn.log").read_text()

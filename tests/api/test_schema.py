@@ -1,0 +1,205 @@
+"""The description of the API: whole, true to the code, and fit for other programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import jsonschema
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+from django.urls import get_resolver
+from drf_spectacular.plumbing import ComponentRegistry
+
+from matrix.api.openapi import document, shapes
+from sonar.models import SizeClass
+from tests.api import scene
+
+pytestmark = pytest.mark.django_db
+Json = dict[str, Any]
+BASE = "/api/v1/"
+# Of the table's page, which links/ knows to say what there is instead.
+NOT_FOR_SCRIPTS = {"page", "per_page"}
+# A page for people.
+NO_CALLS = {"/api/v1/docs/"}
+
+
+@pytest.fixture
+def schema() -> Json:
+    document.document.cache_clear()
+    return json.loads(document.document(document.sizes()))
+
+
+def operations(schema: Json) -> Iterator[tuple[str, str, Json]]:
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            yield path, method.upper(), operation
+
+
+def names(operation: Json, where: str = "query") -> set[str]:
+    return {one["name"] for one in operation.get("parameters", []) if one["in"] == where}
+
+
+def test_drf_spectacular_makes_it_without_a_warning():
+    out = StringIO()
+    call_command("spectacular", "--validate", "--fail-on-warn", stdout=out)
+    assert "openapi: 3.1.1" in out.getvalue()
+
+
+def test_it_is_answered_as_it_is_made(client: Client, schema: Json):
+    assert client.get(f"{BASE}schema/").json() == schema
+
+
+def routes() -> set[tuple[str, str]]:
+    """Name the path and methods of every route below /api/v1/, as the schema does."""
+    found = set()
+    for route in get_resolver("matrix.api.urls").url_patterns:
+        path = "/api/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern))
+        if path.startswith(BASE) and path not in NO_CALLS:
+            methods = route.callback.cls().allowed_methods
+            found |= {(path, method) for method in methods if method != "OPTIONS"}
+    return found
+
+
+def test_every_route_and_method_is_in_it(schema: Json):
+    assert routes() == {(path, method) for path, method, _ in operations(schema)}
+
+
+def scopes() -> dict[tuple[str, str], str]:
+    """Read from the docs which scope each method of each call needs."""
+    found = {}
+    for line in (settings.PROJECT_DIR / "docs" / "routes.md").read_text().splitlines():
+        if line.startswith(f"| `{BASE}"):
+            route, methods, *_, scope, _ = (cell.strip() for cell in line[1:].split("|"))
+            path = re.sub(r"<\w+:(\w+)>", r"{\1}", route.strip("`"))
+            found |= {(path, method): scope for method in methods.split(", ")}
+    return found
+
+
+def test_every_operation_says_what_it_does_and_which_scope_it_needs(schema: Json):
+    ids = [operation["operationId"] for _, _, operation in operations(schema)]
+    assert len(set(ids)) == len(ids)
+    documented = scopes()
+    for path, method, operation in operations(schema):
+        assert operation["summary"], (path, method)
+        assert len(operation["tags"]) == 1
+        token = {"token": [documented[path, method]]}
+        anyone = [{}] if method == "GET" else []
+        assert operation["security"] == [token, {"session": []}, *anyone], (path, method)
+
+
+def test_every_operation_has_the_errors_that_it_can_answer(schema: Json):
+    for path, method, operation in operations(schema):
+        statuses = {400, 401, 403, 429, 503}
+        statuses |= {411, 413, 415} if "requestBody" in operation else set()
+        statuses |= {404} if "{" in path else set()
+        assert statuses <= set(map(int, operation["responses"])), (path, method)
+        for status, response in operation["responses"].items():
+            if int(status) >= 400:
+                content = response["content"]["application/json"]
+                assert content["schema"] == {"$ref": "#/components/schemas/Error"}
+                assert ("Retry-After" in response.get("headers", {})) == (status in ("429", "503"))
+
+
+def contents(operation: Json) -> Iterator[Json]:
+    """Yield what is sent and answered, by media type."""
+    for response in (*operation["responses"].values(), operation.get("requestBody", {})):
+        yield from response.get("content", {}).values()
+
+
+def test_every_body_and_answer_has_an_example_that_fits(schema: Json):
+    for path, method, operation in operations(schema):
+        for content in contents(operation):
+            assert content["examples"], (path, method)
+            for example in content["examples"].values():
+                assert example["value"], (path, method)
+                check(example["value"], content["schema"], schema)
+
+
+def check(value: object, shape: Json, schema: Json) -> None:
+    whole = {**shape, "components": schema["components"]}
+    jsonschema.Draft202012Validator(
+        whole, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    ).validate(value)
+
+
+@pytest.mark.parametrize("account", ["anonymous", "site-admin", "administrator"])
+def test_every_call_that_reads_answers_as_it_is_described(
+    client: Client, schema: Json, account: str
+):
+    made = scene.make()
+    headers = (
+        {"Authorization": f"Token {made.tokens.get(account)}"} if account in made.tokens else {}
+    )
+    for path, method, operation in operations(schema):
+        if method == "GET":
+            ends = "?source=RAL_DATADISK&destination=DESY_DATADISK" if "series" in path else ""
+            answer = client.get(made.address(path) + ends, headers=headers)
+            assert answer.status_code == 200, (path, answer.content)
+            content = operation["responses"]["200"]["content"]["application/json"]
+            check(answer.json(), content["schema"], schema)
+
+
+def test_every_parameter_is_described_with_what_is_allowed(schema: Json):
+    for path, method, operation in operations(schema):
+        for one in operation.get("parameters", []):
+            assert one["description"], (path, method, one["name"])
+            assert one["schema"]["type"]
+            free = one["schema"]["type"] == "string" and "enum" not in one["schema"]
+            assert one["in"] != "query" or not free or one["schema"]["examples"][0] is not None
+
+
+def test_the_parameters_are_those_that_the_call_knows(client: Client, schema: Json):
+    """An unknown parameter is refused, and the sentence names all that there are."""
+    made = scene.make()
+    token = {"Authorization": f"Token {made.tokens['administrator']}"}
+    for path, method, operation in operations(schema):
+        if method != "GET":
+            continue
+        answer = client.get(made.address(path) + "?nonsense=1", headers=token)
+        assert answer.status_code == 400, (path, answer.content)
+        sentence = answer.json()["errors"]["nonsense"][0]
+        known = re.fullmatch(r"There is no parameter “nonsense”: use (.*)\.", sentence)
+        assert known, sentence
+        listed = set(re.split(r", | or ", known[1]))
+        assert listed - NOT_FOR_SCRIPTS == names(operation), path
+
+
+def test_a_new_size_class_is_in_it(client: Client):
+    client.get(f"{BASE}schema/")
+    SizeClass.objects.create(name="huge", from_bytes=10**12, test_bytes=10**12)
+    links = client.get(f"{BASE}schema/").json()["paths"][f"{BASE}links/"]["get"]
+    by_name = {one["name"]: one["schema"] for one in links["parameters"]}
+    assert by_name["size"]["enum"] == ["small", "medium", "large", "huge"]
+    assert "-huge.mean_mb_s" in by_name["ordering"]["enum"]
+    assert {"huge.age.max", "huge.mean_mb_s.min"} <= by_name.keys()
+
+
+def test_the_index_names_every_call_and_where_it_is(client: Client, schema: Json):
+    calls = client.get(BASE).json()["calls"]
+    here = "http://testserver"
+    told = {(one["address"], method) for one in calls for method in one["methods"]}
+    assert told == {(f"{here}{path}", method) for path, method, _ in operations(schema)}
+    assert [one["address"] for one in calls if one["name"] == "matrix"] == [f"{here}{BASE}matrix/"]
+
+
+def test_the_page_of_the_docs_lists_every_call(schema: Json):
+    page = (settings.PROJECT_DIR / "docs" / "api.md").read_text()
+    rows = re.findall(r"^\| `(/api/\S*)` \| ([A-Z, ]+) \|", page, re.MULTILINE)
+    listed = {(path, method) for path, methods in rows for method in methods.split(", ")}
+    assert listed == {(path, method) for path, method, _ in operations(schema)}
+
+
+def test_two_shapes_cannot_have_one_name():
+    class Error(shapes.Answer):
+        other: int
+
+    made = shapes.Shapes(ComponentRegistry())
+    assert made.of(shapes.Error, "response") == made.of(shapes.Error, "response")
+    with pytest.raises(ValueError, match="Two shapes of the API are called Error"):
+        made.of(Error, "response")

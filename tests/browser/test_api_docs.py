@@ -1,0 +1,86 @@
+"""The page of the API in a real browser: all calls, and some of them tried out."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Locator, Page, expect
+
+from sonar import roles, tokens
+from sonar.models import Site, Token
+from sonar.roles import Role
+from tests.browser.conftest import Visit
+from tests.browser.readers import DARK, LAPTOP
+
+DOCS = "/api/v1/docs/"
+SITE = '{"name": "RAL", "cloud": "UK", "tier": 1, "country": "GB"}'
+
+
+@pytest.fixture
+def administrator(real_commits: None) -> User:
+    made = User.objects.create_user("ada")
+    roles.give(made, Role.ADMINISTRATOR)
+    return made
+
+
+def opened(visit: Visit) -> Page:
+    page = visit.open(DOCS)
+    page.wait_for_selector(".opblock")
+    return page
+
+
+def log_in(visit: Visit, account: User) -> None:
+    client = Client()
+    client.force_login(account)
+    value = client.cookies["sessionid"].value
+    visit.page.context.add_cookies([{"name": "sessionid", "value": value, "url": visit.base}])
+
+
+def call(page: Page, name: str) -> Locator:
+    """Open the box of a call, by the name that the schema gives it, and let it be tried out."""
+    box = page.locator(f"[id$='-{name}']")
+    box.locator(".opblock-summary-control").click()
+    box.get_by_role("button", name="Try it out").click()
+    return box
+
+
+def status_of(box: Locator) -> Locator:
+    box.get_by_role("button", name="Execute").click()
+    return box.locator(".live-responses-table td.response-col_status:not(.col_header)")
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
+def test_the_page_shows_every_call_and_asks_no_other_host(real_commits: None, visit: Visit):
+    page = opened(visit)
+    schema = page.request.get(f"{visit.base}/api/v1/schema/").json()
+    expect(page.locator(".opblock")).to_have_count(sum(map(len, schema["paths"].values())))
+    expect(page.locator(".opblock-tag")).to_have_count(len(schema["tags"]))
+
+
+def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Visit):
+    log_in(visit, administrator)
+    box = call(opened(visit), "post_sites")
+    box.locator("textarea.body-param__text").fill(SITE)
+    expect(status_of(box)).to_contain_text("201")
+    assert Site.objects.get().name == "RAL"
+
+
+def test_who_has_a_token_can_write_from_the_page(administrator: User, visit: Visit):
+    _, token = tokens.create(administrator, "docs", [Token.Scope.OPERATE], 1)
+    page = opened(visit)
+    page.get_by_role("button", name="Authorize").first.click()
+    way = page.locator(".auth-container", has_text="token  (apiKey)")
+    way.locator("input").fill(f"Token {token}")
+    way.get_by_role("button", name="Apply credentials").click()
+    way.get_by_role("button", name="Close").click()
+    box = call(page, "post_sites")
+    box.locator("textarea.body-param__text").fill(SITE)
+    expect(status_of(box)).to_contain_text("201")
+
+
+def test_nobody_can_write_from_it_without(real_commits: None, visit: Visit):
+    box = call(opened(visit), "post_sites")
+    box.locator("textarea.body-param__text").fill(SITE)
+    expect(status_of(box)).to_contain_text("401")
+    visit.expect_refusal(401)
