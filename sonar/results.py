@@ -12,7 +12,7 @@ from uuid import UUID
 import orjson
 from django.db import connection, transaction
 
-from sonar import binary, partitions
+from sonar import binary, error_texts, partitions
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
@@ -178,7 +178,7 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
     Returns False, and keeps nothing, if somebody else has ended or taken back this run.
     """
     state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
-    return _end(probe, state, _facts(outcome))
+    return _end(probe, state, _facts(probe, outcome))
 
 
 def lose_probe(probe: Probe, now: datetime) -> bool:
@@ -192,13 +192,13 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
     return _end(probe, Transfer.State.LOST, facts)
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
     if outcome.receipt:
         return _facts_of_receipt(outcome.receipt)
     error = outcome.error
     return {
         "seconds": outcome.elapsed_seconds,
-        "error": str(error),
+        "error": error_texts.for_all(str(error), (probe.source, probe.destination)),
         "error_where": error.where if error else "control",
         "error_is_permanent": bool(error and error.permanent),
     }

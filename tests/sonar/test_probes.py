@@ -76,6 +76,16 @@ def test_the_source_file_stays_and_the_destination_file_goes(probe, fake):
     assert list(fake.files.held) == [f"fake://glasgow/data/sonar/source/{20 * 10**6}"]
 
 
+def test_a_failure_is_kept_without_addresses_that_not_all_may_see(probe):
+    why = "lancs/data/sonar/incoming/7: fake://glasgow/data refused, so did 10.0.0.7"
+    outcome = Outcome(None, MoverError(Where.DESTINATION, why), None, 1.5)
+    results.end_probe(claimed(probe), outcome)
+    error = Transfer.objects.get().error
+    assert error == (
+        "LANCS_DATADISK/sonar/incoming/7: GLASGOW_DATADISK refused, so did [internal address]"
+    )
+
+
 def test_a_failure_is_recorded_with_where_and_why(fake):
     glasgow, _, ral = three_endpoints()
     probe = ordered(glasgow, ral)
