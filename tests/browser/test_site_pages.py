@@ -165,6 +165,11 @@ def test_bars_are_drawn_for_every_partner_the_fastest_first(
         assert f"mean {mean_of(page, end)}" in drawn_texts
 
 
+def shows_window(page: Page, name: str) -> None:
+    chosen = page.get_by_role("link", name=name, exact=True)
+    expect(chosen).to_have_attribute("aria-current", "true")
+
+
 def mean_of(page: Page, end: str) -> str:
     """Return the mean of large files as the summary has it."""
     table = page.locator(f"section[aria-labelledby=as-{end}] table")
@@ -182,9 +187,12 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
     drawn(page)
     page.get_by_role("link", name="1h", exact=True).click()
     page.wait_for_url(f"**/sites/{GLASGOW}/?size=small&window=1h")
+    shows_window(page, "1h")
     page.go_back()
     page.wait_for_url(f"**/sites/{GLASGOW}/?size=small")
-    drawn(page)
+    # The address is there before the page: to go back while it still comes would abort both.
+    shows_window(page, "7d")
+    drawn(page).wait_for_load_state()
     page.go_back()
     page.wait_for_url(f"**/sites/{GLASGOW}/")
     expect(page.get_by_role("heading", name="What stands out with large files")).to_be_visible()
