@@ -22,7 +22,7 @@ test: $(VENV)/.test ## Check style and types, and run every test
 	$(BIN)/python -m pytest $(MEASURING)
 
 MEASURING := tests/benchmarks tests/sandbox tests/storage
-OUTSIDE := tests/api tests/browser tests/examples
+OUTSIDE := tests/api tests/browser
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
