@@ -88,6 +88,7 @@ class OperationsPage(Page):
         places = records.read_places(records.read_versions())
         return {
             "status": found,
+            "simulated": any(place.simulated for place in places if not place.retired),
             "troubles": troubles(found),
             "lines": lines(found.life),
             "workers": workers(found.life),

@@ -92,6 +92,16 @@ def test_a_sonar_that_is_well_says_so_in_one_line(
     assert page.count("1 lives") == 2
 
 
+def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(
+    client: Client, small_world: World
+) -> None:
+    assert "Simulated." not in text(client)
+    Endpoint.objects.filter(pk=small_world.ral.pk).update(simulated=True)
+    assert "Simulated. Some or all endpoints are sandbox nodes" in text(client)
+    Endpoint.objects.filter(pk=small_world.ral.pk).update(retired_at=NOW)
+    assert "Simulated." not in text(client)
+
+
 def test_an_empty_sonar_without_processes_says_what_to_start(client: Client) -> None:
     page = text(client)
     assert "No worker takes from the queue “transfers”: nothing is measured." in page
