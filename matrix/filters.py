@@ -49,6 +49,14 @@ def words_of(filters: Sequence[Filter]) -> str:
     return f"{'not' if first.exclude else 'only'} {preposition}{name} {values}"
 
 
+def by_parameter(filters: Iterable[Filter]) -> dict[str, list[str]]:
+    """Return filters as they stand in a URL: texts by parameter."""
+    found: dict[str, list[str]] = {}
+    for one in filters:
+        found.setdefault(one.parameter, []).append(one.text)
+    return found
+
+
 def alternatives(filters: Iterable[Filter]) -> list[list[Filter]]:
     """Put filters of one parameter together: any of them may hold, or none if they exclude."""
     together: dict[tuple[str, bool], list[Filter]] = {}

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from matrix.filters import Filter, alternatives, words_of
+from matrix.filters import Filter, alternatives, by_parameter, words_of
 from matrix.forms import DEFAULT_SIZE, PARAMETERS, STAT_WORDS, BadQueryError, QueryForm, unknown
 from sonar import windows
 from sonar.windows import PRESET_WORDS, Window
@@ -82,9 +82,7 @@ class MatrixQuery:
                 "from": [windows.format_time(self.start)],
                 "to": [windows.format_time(self.end)],
             }
-        for one in self.filters:
-            params.setdefault(one.parameter, []).append(one.text)
-        return params
+        return params | by_parameter(self.filters)
 
     def url(self, path: str = "/", **also: str) -> str:
         """Return a path with these parameters and the caller's own behind it."""

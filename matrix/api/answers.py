@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps, rounded
 from matrix.cells import NOT_APPLICABLE, Cells
-from matrix.filters import either
+from matrix.filters import by_parameter, either
 from matrix.forms import BadQueryError
 from matrix.grid import Grid
 from matrix.places import Group
@@ -72,9 +72,6 @@ def after_cells(grid: Grid) -> dict[str, Any]:
 def echo(grid: Grid) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     query: MatrixQuery = grid.query
-    filters: dict[str, list[str]] = {}
-    for one in query.filters:
-        filters.setdefault(one.parameter, []).append(one.text)
     return {
         "size": query.size,
         "window": query.window or None,
@@ -83,7 +80,7 @@ def echo(grid: Grid) -> dict[str, Any]:
         "stat": query.stat,
         "rows": query.rows,
         "columns": query.columns,
-        **filters,
+        **by_parameter(query.filters),
     }
 
 

@@ -21,6 +21,7 @@ from matrix.api.openapi.links import LINKS
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
 from matrix.api.view import ApiView, unless_known
+from matrix.filters import by_parameter
 from matrix.forms import BadQueryError
 from matrix.links import LinkTable
 from matrix.listing import Listing
@@ -128,9 +129,6 @@ def as_json(request: Request, asked: Asked, table: LinkTable, rows: Integers) ->
 
 def echo(asked: Asked, table: LinkTable) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
-    filters: dict[str, list[str]] = {}
-    for one in asked.query.filters:
-        filters.setdefault(one.parameter, []).append(one.text)
     return {
         "size": asked.query.size,
         "window": asked.query.window or None,
@@ -139,5 +137,5 @@ def echo(asked: Asked, table: LinkTable) -> dict[str, Any]:
         "ordering": asked.chosen.ordering,
         "search": asked.chosen.search,
         **{one.name: one.text for one in asked.chosen.conditions},
-        **filters,
+        **by_parameter(asked.query.filters),
     }

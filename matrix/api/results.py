@@ -19,7 +19,7 @@ from matrix.api.formats import LIST, TYPES, asked_format
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
 from matrix.attempts import Cursor, Wanted, rate_of
-from matrix.filters import LINK_FILTERS
+from matrix.filters import LINK_FILTERS, by_parameter
 from matrix.query import MatrixQuery
 from sonar.models import SizeClass, Transfer
 from sonar.windows import Window, format_time
@@ -103,9 +103,6 @@ def as_json(
 
 def echo(asked: Asked, params: QueryDict) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
-    filters: dict[str, list[str]] = {}
-    for one in asked.query.filters:
-        filters.setdefault(one.parameter, []).append(one.text)
     return {
         "size": asked.query.size if params.get("size") else None,
         "window": asked.query.window or None,
@@ -113,7 +110,7 @@ def echo(asked: Asked, params: QueryDict) -> dict[str, Any]:
         "end": format_time(asked.window.end),
         "state": asked.wanted.states,
         "error": asked.wanted.error or None,
-        **filters,
+        **by_parameter(asked.query.filters),
     }
 
 

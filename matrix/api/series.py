@@ -22,6 +22,7 @@ from matrix.api.cell_text import dumps, rounded
 from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.series import SERIES
 from matrix.api.view import ApiView, unless_known
+from matrix.filters import by_parameter
 from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.series import AUTO, BUCKETS, Series
@@ -107,9 +108,6 @@ def as_json(asked: Asked, found: Series) -> HttpResponse:
 
 def echo(asked: Asked) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
-    filters: dict[str, list[str]] = {}
-    for one in asked.query.filters:
-        filters.setdefault(one.parameter, []).append(one.text)
     return {
         "source": asked.source.name,
         "destination": asked.destination.name,
@@ -117,7 +115,7 @@ def echo(asked: Asked) -> dict[str, Any]:
         "window": asked.query.window or None,
         "start": format_time(asked.window.start),
         "end": format_time(asked.window.end),
-        **filters,
+        **by_parameter(asked.query.filters),
     }
 
 

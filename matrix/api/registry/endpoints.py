@@ -62,14 +62,7 @@ class NewEndpoint(Body):
     budget_bytes_per_day: Annotated[
         int | None, whole(1, MOST_BYTES, "test bytes in and out a UTC day", "for no limit")
     ] = None
-    credential: Annotated[
-        str,
-        line(
-            80,
-            "letters, digits, - and _: the name of the file with its bearer token",
-            "^[A-Za-z0-9_-]*$",
-        ),
-    ] = ""
+    credential: Annotated[str, line(80, CREDENTIAL, "^[A-Za-z0-9_-]*$")] = ""
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("a retired one is tested no more and keeps its history")] = False
 
