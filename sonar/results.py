@@ -35,13 +35,21 @@ TYPES = {
     "started_at": "timestamptz",
     "seconds": "float8",
     "bytes": "int8",
+    "prepare_seconds": "float8",
     "first_byte_seconds": "float8",
+    "moved_bytes": "int8",
     "samples": "bytea",
     "remote_connections": "bytea",
     "error": "text",
     "error_where": "varchar",
     "error_is_permanent": "bool",
     "worker": "varchar",
+    "verified": "bool",
+    "verified_note": "text",
+    "beside_source": "float8",
+    "beside_source_max": "int2",
+    "beside_destination": "float8",
+    "beside_destination_max": "int2",
 }
 COPY = f"COPY sonar_transfer ({', '.join(TYPES)}) FROM STDIN (FORMAT BINARY)"
 
@@ -59,13 +67,21 @@ class Result:
     started_at: datetime
     seconds: float
     bytes: int
+    prepare_seconds: float | None = None
     first_byte_seconds: float | None = None
+    moved_bytes: int | None = None
     samples: list[list[float]] = field(default_factory=list)
     remote_connections: list[str] = field(default_factory=list)
     error: str = ""
     error_where: str = ""
     error_is_permanent: bool = False
     worker: str = ""
+    verified: bool | None = None
+    verified_note: str = ""
+    beside_source: float | None = None
+    beside_source_max: int | None = None
+    beside_destination: float | None = None
+    beside_destination_max: int | None = None
 
     def row(self) -> tuple[Any, ...]:
         """Return the values in the order of TYPES."""
@@ -79,13 +95,21 @@ class Result:
             self.started_at,
             self.seconds,
             self.bytes,
+            self.prepare_seconds,
             self.first_byte_seconds,
+            self.moved_bytes,
             _jsonb(self.samples),
             _jsonb(self.remote_connections),
             self.error,
             self.error_where,
             self.error_is_permanent,
             self.worker,
+            self.verified,
+            self.verified_note,
+            self.beside_source,
+            self.beside_source_max,
+            self.beside_destination,
+            self.beside_destination_max,
         )
 
 
@@ -194,9 +218,10 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
 
 def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
     if outcome.receipt:
-        return _facts_of_receipt(outcome.receipt)
+        return _facts_of_move(outcome) | _facts_of_receipt(outcome.receipt)
     error = outcome.error
     return {
+        **_facts_of_move(outcome),
         "seconds": outcome.elapsed_seconds,
         "error": error_texts.for_all(str(error), (probe.source, probe.destination)),
         "error_where": error.where if error else "control",
@@ -204,12 +229,23 @@ def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
+    """Return what is known of a move, whether it succeeded or not."""
+    return {
+        "prepare_seconds": outcome.prepare_seconds,
+        "moved_bytes": outcome.moved_bytes,
+        "samples": [[round(one.seconds, 3), one.bytes] for one in outcome.samples],
+        "verified": outcome.verified,
+        "verified_note": outcome.verified_note,
+    }
+
+
 def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
     return {
         "seconds": receipt.seconds,
         "ip_version": receipt.ip_version,
+        "streams_used": receipt.streams_used,
         "first_byte_seconds": receipt.first_byte_seconds,
-        "samples": [[round(one.seconds, 3), one.bytes] for one in receipt.samples],
         "remote_connections": list(receipt.remote_connections),
     }
 
@@ -226,7 +262,9 @@ def _end(probe: Probe, state: str, facts: dict[str, Any]) -> bool:
         source_id=probe.source_id,
         destination_id=probe.destination_id,
         size_class_id=probe.size_class_id,
-        profile_id=_profile_of(probe, facts.pop("ip_version", None)),
+        profile_id=_profile_of(
+            probe, facts.pop("ip_version", None), facts.pop("streams_used", None)
+        ),
         state=state,
         started_at=probe.started_at,  # type: ignore[arg-type]  # it has run
         bytes=probe.bytes,
@@ -238,11 +276,12 @@ def _end(probe: Probe, state: str, facts: dict[str, Any]) -> bool:
     return True
 
 
-def _profile_of(probe: Probe, ip_version: int | None) -> int:
+def _profile_of(probe: Probe, ip_version: int | None, streams_used: int | None) -> int:
     return Profiles().id_of(
         mover=probe.mover,
         mode=probe.mode,
         streams=probe.streams,
+        streams_used=streams_used,
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
         ip_version=ip_version,
         origin=Profile.Origin.TEST,

@@ -2,7 +2,7 @@
 
 from sonar.models.annotation import Annotation
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
-from sonar.models.probe import Leftover, Probe
+from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
 from sonar.models.registry import Downtime, Endpoint, Site, SizeClass
 from sonar.models.segment import DirtyMark, Segment
 from sonar.models.sign import SignOfLife
@@ -12,6 +12,7 @@ from sonar.models.version import Version
 
 __all__ = [
     "Annotation",
+    "Circuit",
     "DirtyMark",
     "Downtime",
     "Endpoint",
@@ -20,6 +21,7 @@ __all__ = [
     "MeshInterval",
     "Probe",
     "Profile",
+    "RecentRun",
     "Schedule",
     "Segment",
     "SignOfLife",

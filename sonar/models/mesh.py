@@ -94,6 +94,8 @@ class SkipReason(models.TextChoices):
     CAP = "cap"
     QUIET_HOURS = "quiet hours"
     BUDGET = "budget"
+    LINK = "link", "another test of this link has not ended"
+    CIRCUIT = "circuit", "an end keeps failing"
 
 
 class Schedule(models.Model):

@@ -18,6 +18,7 @@ class Probe(models.Model):
     """
 
     class State(models.TextChoices):
+        WAITING = "waiting", "waiting: ordered, and there is no room for it yet"
         QUEUED = "queued"
         RUNNING = "running"
 
@@ -43,6 +44,12 @@ class Probe(models.Model):
     deadline = models.DateTimeField(null=True)
     worker = models.CharField(max_length=120, blank=True)
     progress_bytes = models.BigIntegerField(default=0)
+    waits_because = models.CharField(
+        max_length=300, blank=True, help_text="Why it waits: a sentence that all may read."
+    )
+    runs = models.PositiveIntegerField(
+        default=0, help_text="How often it was begun: each run has file names of its own."
+    )
 
     class Meta:
         constraints = [
@@ -51,7 +58,9 @@ class Probe(models.Model):
             ),
             models.CheckConstraint(condition=Q(bytes__gte=1), name="probe_bytes_are_positive"),
             models.CheckConstraint(
-                condition=Q(state="queued", started_at__isnull=True, deadline__isnull=True)
+                condition=Q(
+                    state__in=["waiting", "queued"], started_at__isnull=True, deadline__isnull=True
+                )
                 | Q(state="running", started_at__isnull=False, deadline__isnull=False),
                 name="probe_runs_with_a_deadline",
             ),
@@ -60,10 +69,59 @@ class Probe(models.Model):
             # sweeping.sweep: running past the deadline, and queued but never taken.
             models.Index(fields=["deadline"], name="probe_deadline"),
             models.Index(fields=["sent_at"], condition=Q(state="queued"), name="probe_queued"),
+            # scheduler.waiting: what is next.
+            models.Index(
+                fields=["requested_at"], condition=Q(state="waiting"), name="probe_waiting"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} {self.size_class} ({self.state})"
+
+
+class RecentRun(models.Model):
+    """When a test that has ended was at its two ends, kept as long as one that ran beside it runs.
+
+    With the probes that are running this says how many others each test had beside it.
+    """
+
+    source = reference(Endpoint)
+    destination = reference(Endpoint)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(ended_at__gte=F("began_at")), name="recentrun_ends_after_it_begins"
+            ),
+        ]
+        indexes = [models.Index(fields=["ended_at"], name="recentrun_ended")]
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} until {self.ended_at}"
+
+
+class Circuit(models.Model):
+    """How often in a row tests have failed by one end; the row goes when one succeeds there.
+
+    From SONAR_CIRCUIT_FAILURES on the circuit is open: its tests are spread thin.
+    """
+
+    endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE)
+    failures = models.PositiveIntegerField(default=1)
+    since = models.DateTimeField(help_text="When the first of them began.")
+    last_at = models.DateTimeField(help_text="When the last of them ended.")
+    error = models.TextField(help_text="Of the last one, as all may read it.")
+    next_test_at = models.DateTimeField(
+        null=True, help_text="While it is open: when it is tested again."
+    )
+
+    class Meta:
+        ordering = ["since"]
+
+    def __str__(self) -> str:
+        return f"{self.endpoint}: {self.failures} failures in a row"
 
 
 class Leftover(models.Model):

@@ -23,12 +23,20 @@ class Profile(models.Model):
 
     mover = models.CharField(max_length=20)
     mode = models.CharField(max_length=4, choices=Mode, blank=True)
-    streams = models.PositiveSmallIntegerField(default=1)
+    streams = models.PositiveSmallIntegerField(default=1, help_text="As they were asked for.")
+    streams_used = models.PositiveSmallIntegerField(
+        null=True, help_text="As they were used; empty where nobody can tell."
+    )
     tcp_buffer_bytes = models.PositiveIntegerField(null=True)
     ip_version = models.PositiveSmallIntegerField(null=True)
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.TEST)
     mesh = models.ForeignKey(Mesh, null=True, on_delete=models.PROTECT)
     activity = models.CharField("VO or activity", max_length=80, blank=True)
+    beside = models.PositiveSmallIntegerField(
+        null=True,
+        help_text="0: no other test of Sonar's ran at either end meanwhile; 1: some did; "
+        "empty where nobody can tell.",
+    )
 
     class Meta:
         constraints = [
@@ -37,11 +45,13 @@ class Profile(models.Model):
                     "mover",
                     "mode",
                     "streams",
+                    "streams_used",
                     "tcp_buffer_bytes",
                     "ip_version",
                     "origin",
                     "mesh",
                     "activity",
+                    "beside",
                 ],
                 nulls_distinct=False,
                 name="profile_once",
@@ -55,6 +65,10 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(origin__in=["test", "production", "external"]),
                 name="profile_origin_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(beside__isnull=True) | Q(beside__in=[0, 1]),
+                name="profile_beside_is_0_or_1",
             ),
         ]
 
@@ -89,13 +103,31 @@ class Transfer(models.Model):
     started_at = models.DateTimeField()
     seconds = models.FloatField(help_text="Of the whole transfer, as seen by who asked for it.")
     bytes = models.BigIntegerField(help_text="Of the file, whether it arrived or not.")
+    prepare_seconds = models.FloatField(
+        null=True, help_text="From its start until the transfer itself began."
+    )
     first_byte_seconds = models.FloatField(null=True)
+    moved_bytes = models.BigIntegerField(
+        null=True, help_text="That are known to have arrived; empty where nobody can tell."
+    )
     samples = models.JSONField(default=list, help_text="[seconds, bytes] while it ran.")
     remote_connections = models.JSONField(default=list)
     error = models.TextField(blank=True)
     error_where = models.CharField(max_length=11, choices=Where, blank=True)
     error_is_permanent = models.BooleanField(default=False)
     worker = models.CharField(max_length=120, blank=True)
+    verified = models.BooleanField(
+        null=True, help_text="Whether its checksum was that of the source; empty if not known."
+    )
+    verified_note = models.TextField(
+        blank=True, db_default="", help_text="Why its checksum was not verified."
+    )
+    # How many others of Sonar's tests ran at its ends meanwhile: their mean over its time, and
+    # the most at one moment. Empty where nobody can tell.
+    beside_source = models.FloatField(null=True)
+    beside_source_max = models.PositiveSmallIntegerField(null=True)
+    beside_destination = models.FloatField(null=True)
+    beside_destination_max = models.PositiveSmallIntegerField(null=True)
 
     class Meta:
         constraints = [

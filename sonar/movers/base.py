@@ -120,6 +120,8 @@ class Receipt:
     first_byte_seconds: float | None = None
     samples: tuple[Sample, ...] = ()
     ip_version: int | None = None
+    streams_used: int | None = None
+    """None where nobody can tell."""
     remote_connections: tuple[str, ...] = ()
 
 

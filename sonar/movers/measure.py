@@ -13,7 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from sonar.movers.base import End, FileInfo, Files, Mover, MoverError, Order, Receipt, Watch, Where
+from sonar.movers.base import (
+    End,
+    FileInfo,
+    Files,
+    Mover,
+    MoverError,
+    Order,
+    Receipt,
+    Sample,
+    Watch,
+    Where,
+)
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""
@@ -30,6 +41,15 @@ class Outcome:
     """Why the destination file could not be deleted; None if nothing is left."""
     elapsed_seconds: float
     """From the start of the move to its end, good or bad; 0 if it never began."""
+    prepare_seconds: float | None = None
+    """Until the move began; None if it never did."""
+    samples: tuple[Sample, ...] = ()
+    moved_bytes: int | None = None
+    """What is known to have arrived, good or bad; None where nobody can tell."""
+    verified: bool | None = None
+    """Whether the checksum of what arrived is that of the source; None if nothing arrived."""
+    verified_note: str = ""
+    """Why it is not verified."""
 
 
 class _Uploads:
@@ -78,7 +98,8 @@ def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
     except BaseException:
         remove(mover.files, order, LOOK_AGAIN_SECONDS)
         raise
-    return Outcome(receipt, None, remove(mover.files, order), clock.seconds)
+    leftover = remove(mover.files, order)
+    return Outcome(receipt, None, leftover, clock.seconds, samples=receipt.samples)
 
 
 class _Clock:
