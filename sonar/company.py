@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from django.db.models import Min, Q
 
@@ -101,7 +101,8 @@ def _runs(probe: Probe, move: Span) -> list[Run]:
     both = running.values_list("source_id", "destination_id", "started_at", "deadline").union(
         recent.values_list("source_id", "destination_id", "began_at", "ended_at"), all=True
     )
-    return [Run(*row) for row in both]
+    # A running probe has a start and a deadline: a constraint of its table holds that.
+    return [Run(*cast("tuple[int, int, datetime, datetime]", row)) for row in both]
 
 
 def _at(endpoint_id: int, runs: Sequence[Run]) -> list[Span]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import uuid
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import psycopg
 import pytest
@@ -234,11 +237,68 @@ def test_one_that_ends_in_a_transaction_that_is_not_over_still_counts(real_commi
     assert company_of(ended(running(ral, glasgow, 0), done(0, 10))) == (1.0, 1, 2.0, 2)
 
 
+def in_a_thread(step: Callable[[], None]) -> None:
+    """Take a step with a connection of its own, and wait for its end."""
+    failures: list[BaseException] = []
+
+    def take() -> None:
+        try:
+            step()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+class Before:
+    """Lets something else happen just before one of the statements of this connection."""
+
+    def __init__(self, number: int, happens: Callable[[], None]) -> None:
+        self.left, self.happens = number, happens
+
+    def __call__(self, execute: Callable[..., object], *arguments: object) -> object:
+        if self.left == 0:
+            self.happens()
+        self.left -= 1
+        return execute(*arguments)
+
+
+def test_two_that_end_at_once_see_each_other_once_in_whatever_order_their_statements_come(
+    real_commits,
+):
+    """The second ends whole before each of the statements of the first, one after the other."""
+    glasgow, lancs, _ = three_endpoints()
+    # Makes the profile: of two that make it, one would wait for the other.
+    running(glasgow, lancs, 0)
+    ended(running(glasgow, lancs, 0), done(10, 20))
+    Probe.objects.all().delete()
+    for number in itertools.count():
+        RecentRun.objects.all().delete()
+        first, second = running(glasgow, lancs, 0), running(glasgow, lancs, 0)
+
+        def end_the_other(probe: Probe = second) -> None:
+            assert results.end_probe(probe, done(10, 20))
+
+        between = Before(number, partial(in_a_thread, end_the_other))
+        with connection.execute_wrapper(between):
+            one = ended(first, done(10, 20))
+        if between.left >= 0:
+            break
+        other = Transfer.objects.get(id=second.id)
+        assert [company_of(one), company_of(other)] == [(1.0, 1, 1.0, 1)] * 2, number
+    assert number > 5
+
+
 AT_ONCE = 8
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_tests_that_end_at_the_same_moment_all_see_each_other_once(real_commits, number):
+def test_many_that_end_at_the_same_moment_all_see_each_other_once(real_commits):
     glasgow, lancs, _ = three_endpoints()
     ending = [running(glasgow, lancs, 0) for _ in range(AT_ONCE)]
     together = threading.Barrier(AT_ONCE)
