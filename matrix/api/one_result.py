@@ -55,7 +55,6 @@ def whole(one: Transfer) -> dict[str, Any]:
     return record(one, names) | {
         "error_is_permanent": one.error_is_permanent,
         "first_byte_seconds": one.first_byte_seconds,
-        "mode": one.profile.mode or None,
         "tcp_buffer_bytes": one.profile.tcp_buffer_bytes,
         "mesh": one.profile.mesh.name if one.profile.mesh else None,
         "activity": one.profile.activity or None,

@@ -18,6 +18,7 @@ from sonar.records.record import LONGEST
 State = Literal["done", "failed", "lost"]
 Where = Literal["source", "destination", "transfer", "control"]
 Origin = Literal["test", "production", "external"]
+Mode = Literal["pull", "push"]
 Empty = Literal[""] | None
 
 
@@ -34,7 +35,9 @@ class Result(Answer):
     error: str | None
     error_where: Where | None
     mover: str
+    mode: Mode | None
     streams: int
+    streams_used: int | None
     ip_version: Literal[4, 6] | None
     origin: Origin
     size: str
@@ -46,7 +49,6 @@ class WholeResult(Result):
 
     error_is_permanent: bool
     first_byte_seconds: float | None
-    mode: Literal["pull", "push"] | None
     tcp_buffer_bytes: int | None
     mesh: str | None
     activity: str | None
@@ -68,7 +70,9 @@ class SentResult(Body):
     error: Annotated[str, Field(max_length=10_000)] | None = None
     error_where: Where | Empty = None
     mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    mode: Mode | Empty = None
     streams: Annotated[int, Field(ge=1, le=9999)] | Empty = 1
+    streams_used: Annotated[int, Field(ge=1, le=9999)] | Empty = None
     ip_version: Literal[4, 6] | Empty = None
     origin: Origin | Empty = "external"
 
@@ -100,7 +104,9 @@ RECORD = {
     "bytes": 2000000000,
     "state": "done",
     "mover": "http-tpc",
+    "mode": "pull",
     "streams": 1,
+    "streams_used": 1,
     "ip_version": 6,
     "origin": "external",
 }
@@ -121,16 +127,16 @@ EXAMPLE = {
 WHOLE = RESULT | {
     "error_is_permanent": False,
     "first_byte_seconds": 0.4,
-    "mode": "pull",
     "tcp_buffer_bytes": None,
     "mesh": "everything",
     "activity": None,
     "samples": [[5.0, 20000000], [10.0, 45000000]],
 }
 CSV = (
-    "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
-    "ip_version,origin\n6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
-    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external\n"
+    "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,mode,"
+    "streams,streams_used,ip_version,origin\n"
+    "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
+    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,pull,1,1,6,external\n"
 )
 TRANSFERS = described(
     "Single results, newest first",
