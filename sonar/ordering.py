@@ -30,9 +30,9 @@ def order(wishes: Sequence[Wish], now: datetime) -> list[Probe]:
 
     Raises RefusedError (nothing is queued then) or PlannerBusyError.
     """
-    probes = order_all(wishes, now)
-    transaction.on_commit(partial(send, [probe.id for probe in probes]))
-    return probes
+    ordered = order_all(wishes, now)
+    transaction.on_commit(partial(send, ordered.started))
+    return ordered.probes
 
 
 def send(probes: Sequence[UUID]) -> None:

@@ -14,7 +14,7 @@ from sonar import ordering, scheduler
 from sonar.celery import app
 from sonar.models import Downtime, Endpoint, Probe, SizeClass
 from sonar.ordering import PlannerBusyError, RefusedError, Wish, order
-from sonar.scheduler.claims import PLANNER_LOCK
+from sonar.scheduler.lock import PLANNER_LOCK
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 HOUR = timedelta(hours=1)
@@ -99,7 +99,7 @@ def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
 
 
 def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
-    monkeypatch.setattr("sonar.scheduler.orders.LONGEST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("sonar.scheduler.lock.LONGEST_WAIT_SECONDS", 1)
     glasgow, lancs, _ = three_endpoints()
     held, release = threading.Event(), threading.Event()
 
