@@ -9,11 +9,10 @@ from django.db import connection
 from django.db.models import F, Value
 
 from sonar.models import Circuit, Leftover, Probe, Schedule
+from sonar.signs import CLOCK_SKEW as SKEW
 
 log = logging.getLogger(__name__)
 
-# Planners on several machines may differ by some seconds: that is no harm, and stays.
-SKEW = timedelta(minutes=5)
 # The last tick, and what is due last of all by the far end of its index: cheap in every tick.
 # Rows that are due too late but not last of all are found only by the tick that has gone back.
 LOOK = """

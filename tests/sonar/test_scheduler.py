@@ -7,12 +7,14 @@ from datetime import datetime, time, timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from sonar import scheduler, sealing
 from sonar.models import (
+    Circuit,
     Downtime,
     Endpoint,
+    Leftover,
     Mesh,
     MeshInterval,
     Probe,
@@ -21,7 +23,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.scheduler import claims, spent
+from sonar.scheduler import claims, clock, spent
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -431,3 +433,85 @@ def test_the_number_of_queries_of_a_tick_does_not_grow_with_the_mesh(django_asse
     scheduler.follow_registry(NOW)
     with django_assert_max_num_queries(16):
         scheduler.claim_due(NOW)
+
+
+# A clock that was ahead.
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(days=1), timedelta(days=365)])
+def test_a_clock_that_was_ahead_for_one_tick_leaves_nothing_idle(ahead: timedelta):
+    """Daily tests of another class hide those that are due too late from the end of the index."""
+    three_endpoints()
+    made = mesh()
+    MeshInterval.objects.filter(size_class__name="large").update(every_seconds=86400)
+    MeshInterval.objects.filter(size_class__name="medium").delete()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    for _ in range(2):
+        scheduler.claim_due(NOW)
+        Probe.objects.all().delete()
+    small = Schedule.objects.filter(mesh=made, size_class__name="small")
+    assert len(scheduler.claim_due(NOW + ahead)) == 6
+    Probe.objects.all().delete()
+    assert small.filter(next_due__gt=NOW + ahead).exists()
+    scheduler.claim_due(NOW + timedelta(seconds=10))
+    assert set(small.values_list("next_due", flat=True)) == {NOW + timedelta(seconds=3610)}
+    large = Schedule.objects.filter(size_class__name="large")
+    assert all(due <= NOW + timedelta(days=1, seconds=10) for due in values(large))
+
+
+def values(schedules: QuerySet[Schedule]) -> list[datetime]:
+    return list(schedules.values_list("next_due", flat=True))
+
+
+def test_what_is_due_later_than_its_interval_is_due_now_however_that_came_to_be():
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    scheduler.follow_registry(NOW)
+    Schedule.objects.update(next_due=NOW + timedelta(days=1))
+    assert len(scheduler.claim_due(NOW)) == 6
+
+
+def test_planners_whose_clocks_differ_a_little_do_not_test_twice():
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    for _ in range(3):
+        scheduler.claim_due(NOW + timedelta(minutes=2))
+        Probe.objects.all().delete()
+    assert scheduler.claim_due(NOW) == []
+    assert set(values(Schedule.objects.all())) == {NOW + timedelta(minutes=62)}
+
+
+def test_what_else_a_clock_ahead_has_put_off_comes_back_with_it():
+    glasgow, lancs, ral = three_endpoints()
+    later = NOW + timedelta(days=1)
+    scheduler.claim_due(later)
+    sent = scheduler.order_now(wish(glasgow, lancs), later)
+    running = scheduler.order_now(wish(ral, lancs), later)
+    Probe.objects.filter(id=running.id).update(
+        state="running", started_at=later, deadline=later + timedelta(minutes=3)
+    )
+    Leftover.objects.create(
+        endpoint=ral, path="x", mover="fake", since=NOW, next_try=later, error="x"
+    )
+    Circuit.objects.create(
+        endpoint=ral, failures=9, since=NOW, last_at=NOW, error="x", next_test_at=later
+    )
+    scheduler.claim_due(NOW)
+    assert Probe.objects.get(id=sent.id).sent_at == NOW
+    assert Probe.objects.get(id=running.id).deadline == NOW + timedelta(minutes=3)
+    assert Probe.objects.get(id=running.id).started_at == later
+    assert Leftover.objects.get().next_try == NOW
+    assert Circuit.objects.get().next_test_at == NOW
+
+
+def test_a_tick_finds_a_clock_that_was_ahead_by_the_end_of_an_index():
+    three_endpoints()
+    mesh()
+    scheduler.follow_registry(NOW)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("EXPLAIN " + clock.LOOK, {"now": 7})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Only Scan Backward using schedule_next_due" in plan
