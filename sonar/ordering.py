@@ -1,4 +1,4 @@
-"""The door by which people and scripts order tests: all of them are queued, or none."""
+"""The door by which people and scripts order tests, all of them or none, and cancel them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sonar import tasks
 from sonar.celery import app
 from sonar.models import Probe
 from sonar.patience import one_line
-from sonar.scheduler import PlannerBusyError, RefusedError, Wish, order_all
+from sonar.scheduler import PlannerBusyError, RefusedError, Wish, order_all, start_waiting
 
-__all__ = ["PlannerBusyError", "RefusedError", "Wish", "order"]
+__all__ = ["NotCancelledError", "PlannerBusyError", "RefusedError", "Wish", "cancel", "order"]
 
 log = logging.getLogger(__name__)
 
@@ -25,18 +25,39 @@ log = logging.getLogger(__name__)
 QUICK = {"max_retries": 0, "socket_connect_timeout": 2, "socket_timeout": 2}
 
 
-def order(wishes: Sequence[Wish], now: datetime) -> list[Probe]:
-    """Queue these tests and send them to the workers after the commit.
+class NotCancelledError(Exception):
+    """A test that cannot be cancelled any more; the sentence says why."""
 
-    Raises RefusedError (nothing is queued then) or PlannerBusyError.
+
+def order(wishes: Sequence[Wish], now: datetime) -> list[Probe]:
+    """Queue these tests, or let them wait; send what is queued to the workers after the commit.
+
+    Raises RefusedError (nothing is ordered then) or PlannerBusyError.
     """
-    probes = order_all(wishes, now)
-    transaction.on_commit(partial(send, [probe.id for probe in probes]))
-    return probes
+    ordered = order_all(wishes, now)
+    transaction.on_commit(partial(send, ordered.started))
+    return ordered.probes
+
+
+def cancel(probe_id: UUID, now: datetime) -> None:
+    """Forget a test that waits or is queued: it was not measured, and nobody failed.
+
+    A scheduled one is due again after its interval. What has room by this is sent after the
+    commit. Raises NotCancelledError for a test that runs or is not there.
+    """
+    begun = Probe.State.RUNNING
+    deleted, _ = Probe.objects.filter(id=probe_id).exclude(state=begun).delete()
+    if not deleted:
+        runs = Probe.objects.filter(id=probe_id).exists()
+        why = "runs already: it cannot be cancelled, and ends by itself" if runs else "has ended"
+        raise NotCancelledError(f"The test {probe_id} {why}.")
+    transaction.on_commit(partial(send, start_waiting(now)))
 
 
 def send(probes: Sequence[UUID]) -> None:
     """Put ids on the queue; if it is away the rows are there, and the sweep sends them."""
+    if not probes:
+        return
     try:
         with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as queue:
             for probe in probes:

@@ -13,7 +13,7 @@ import orjson
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sonar import binary, company, error_texts, partitions
+from sonar import binary, circuits, company, error_texts, partitions
 from sonar.company import Span
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.base import Receipt
@@ -288,6 +288,31 @@ def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now
         **facts,
     )
     # Whoever deleted the probe's row, and nobody else, comes here.
+    store([result], ids_are_new=True)
+    circuits.note(probe, state, facts)
+    return True
+
+
+@transaction.atomic
+def end_waiting(probe: Probe, why: str, now: datetime) -> bool:
+    """End a probe that waited and can never run as failed; False if it does not wait any more."""
+    deleted, _ = Probe.objects.filter(id=probe.id, state=Probe.State.WAITING).delete()
+    if not deleted:
+        return False
+    result = Result(
+        id=probe.id,
+        source_id=probe.source_id,
+        destination_id=probe.destination_id,
+        size_class_id=probe.size_class_id,
+        profile_id=_profile_of(probe, None, None),
+        state=Transfer.State.FAILED,
+        started_at=now,
+        seconds=0.0,
+        bytes=probe.bytes,
+        error=why,
+        error_where=Transfer.Where.CONTROL,
+        error_is_permanent=True,
+    )
     store([result], ids_are_new=True)
     return True
 

@@ -327,6 +327,8 @@ SONAR_CREDENTIALS_DIR = Path(os.environ.get("SONAR_CREDENTIALS_DIR") or SONAR_HO
 
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
+# So many failures in a row by one end, and its tests are spread thin (sonar.circuits).
+SONAR_CIRCUIT_FAILURES = envint("SONAR_CIRCUIT_FAILURES", 5)
 SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)
 SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
 # A queued probe whose message has not been taken for this long is sent again.

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 # One sign may be late, and one lost.
 SILENT_AFTER = 3
 KEPT = timedelta(days=1)
+# Clocks of several machines differ by some seconds, one that is wrong by more.
+CLOCK_SKEW = timedelta(minutes=5)
 # How long a process that ends waits for its last word.
 LAST_WORD_SECONDS = 2.0
 
@@ -109,6 +111,10 @@ def forget(now: datetime) -> None:
 
 
 def is_silent(sign: SignOfLife, now: datetime) -> bool:
-    """Say whether a sign is too old to count; a task that comes often may take its time."""
+    """Say whether a sign is too old to count; a task that comes often may take its time.
+
+    Nor does one from the future: who lives has spoken again since his clock was put right.
+    """
     every = max(sign.every_seconds, settings.SONAR_SIGN_SECONDS)
-    return now - sign.seen_at > timedelta(seconds=SILENT_AFTER * every)
+    too_old = now - sign.seen_at > timedelta(seconds=SILENT_AFTER * every)
+    return too_old or sign.seen_at > now + CLOCK_SKEW

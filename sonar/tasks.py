@@ -59,6 +59,8 @@ def keep_months() -> None:
 @task
 def transfer(probe_id: str) -> None:
     probes.run(UUID(probe_id))
+    for waiting in scheduler.start_waiting(timezone.now()):
+        transfer.delay(str(waiting))
 
 
 # Celery's signals: who this process is, and that it lives (sonar.signs). Their arguments are

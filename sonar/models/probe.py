@@ -40,6 +40,9 @@ class Probe(models.Model):
     state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
     requested_at = models.DateTimeField()
     sent_at = models.DateTimeField(help_text="When its id was last put on the queue.")
+    queued_at = models.DateTimeField(
+        null=True, help_text="When it was queued, if it had to wait for that."
+    )
     started_at = models.DateTimeField(null=True)
     deadline = models.DateTimeField(null=True)
     worker = models.CharField(max_length=120, blank=True)
@@ -53,6 +56,13 @@ class Probe(models.Model):
 
     class Meta:
         constraints = [
+            # Tests of one link would share it. Who plans or orders sees to that (scheduler.Room),
+            # and this that nothing else ever does.
+            models.UniqueConstraint(
+                fields=["source", "destination"],
+                condition=Q(state__in=["queued", "running"]),
+                name="probe_one_test_per_link",
+            ),
             models.CheckConstraint(
                 condition=~Q(source=F("destination")), name="probe_is_between_two_endpoints"
             ),

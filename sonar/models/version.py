@@ -11,8 +11,9 @@ class Version(models.Model):
     ``registry`` is raised by triggers (migration 0002) on every statement that changes its
     tables, whoever sends it; ``schedule`` notes the version of the registry that
     scheduler.follow_registry has followed, and ``wanted`` the hash of what its meshes wanted
-    then. Results have no counter, as their writers would wait for each other: their dirty
-    marks and segments say what has changed.
+    then; ``tick`` is the second in which was planned last (scheduler.clock). Results have no
+    counter, as their writers would wait for each other: their dirty marks and segments say what
+    has changed.
     """
 
     name = models.CharField(max_length=20, primary_key=True)

@@ -2,17 +2,13 @@
 
 from sonar.scheduler.claims import claim_due
 from sonar.scheduler.following import follow_registry
-from sonar.scheduler.orders import (
-    PlannerBusyError,
-    RefusedError,
-    Wish,
-    order_all,
-    order_now,
-    refusal,
-)
+from sonar.scheduler.lock import PlannerBusyError
+from sonar.scheduler.orders import Ordered, RefusedError, Wish, order_all, order_now
 from sonar.scheduler.room import Room
+from sonar.scheduler.waiting import start_waiting
 
 __all__ = [
+    "Ordered",
     "PlannerBusyError",
     "RefusedError",
     "Room",
@@ -21,5 +17,5 @@ __all__ = [
     "follow_registry",
     "order_all",
     "order_now",
-    "refusal",
+    "start_waiting",
 ]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, time
+from collections.abc import Iterable, Mapping
+from datetime import datetime, time, timedelta
 from itertools import groupby
 from operator import attrgetter
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
-from django.db.backends.utils import CursorWrapper
-from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models import Case, F, Min, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from sonar.models import Downtime, Mesh, Schedule, SizeClass
+from sonar import circuits
+from sonar.models import Downtime, Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
+from sonar.scheduler.clock import put_right
 from sonar.scheduler.following import follow_registry
-from sonar.scheduler.room import Room, either_end
+from sonar.scheduler.lock import is_only_planner
+from sonar.scheduler.room import Room, either_end, with_link
+from sonar.scheduler.waiting import start
 
-# Any number, the same for every planner: one plans at a time, or caps would be counted twice.
-PLANNER_LOCK = 0x50_4C_41_4E
 BATCH = 5000
 
 # The rows that are due are a queue: the front of one index, from where they move to its end.
@@ -53,32 +54,34 @@ CLAIM = """
 def claim_due(now: datetime) -> list[UUID]:
     """Queue a probe for every test that is due and may run, by priority, oldest first.
 
-    Returns the ids of the new probes, to be sent to workers after the commit. What is due
-    but may not run gets its reason on its Schedule row.
+    What people ordered and waits for room goes before. Returns the ids of the probes, to be sent
+    to workers after the commit. What is due but may not run gets its reason on its Schedule row.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        if not _is_only_planner(cursor):
+        if not is_only_planner():
             return []
         follow_registry(now)
-        cursor.execute(READ_AS_QUEUE)
+        put_right(now)
         room = Room.left(now)
+        probes = start(room, now)
+        cursor.execute(READ_AS_QUEUE)
         classes = list(SizeClass.objects.all())
         down = either_end(Downtime.endpoints_down(now))
         loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
         # No joins: see READ_AS_QUEUE.
-        due = Schedule.objects.filter(next_due__lte=now).exclude(id__in=room.open_schedules)
-        probes: list[UUID] = []
+        due = with_link(Schedule.objects.filter(next_due__lte=now))
         for _, meshes in groupby(loud, attrgetter("priority")):
             allowed = due.filter(mesh__in=list(meshes)).exclude(down)
             probes += _claim_batches(allowed, room, classes, now)
-        _note_reasons(due, down, Q(mesh__in=quiet), room.over_budget(classes), now)
+        why = {
+            SkipReason.DOWNTIME: down,
+            SkipReason.QUIET_HOURS: Q(mesh__in=quiet),
+            SkipReason.BUDGET: room.over_budget(classes),
+            SkipReason.CIRCUIT: room.rests(),
+            SkipReason.LINK: room.is_busy(),
+        }
+        _note_reasons(due, why, now)
     return probes
-
-
-def _is_only_planner(cursor: CursorWrapper) -> bool:
-    cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [PLANNER_LOCK])
-    (locked,) = cursor.fetchone() or (False,)
-    return bool(locked)
 
 
 def _by_quiet_hours(meshes: Iterable[Mesh], now: datetime) -> tuple[list[Mesh], list[Mesh]]:
@@ -92,22 +95,35 @@ def _by_quiet_hours(meshes: Iterable[Mesh], now: datetime) -> tuple[list[Mesh], 
 def _claim_batches(
     allowed: QuerySet[Schedule], room: Room, classes: list[SizeClass], now: datetime
 ) -> list[UUID]:
-    """Take the due tests batch by batch; every batch takes some or fills an endpoint."""
+    """Take the due tests batch by batch; every batch takes the first of its rows at least.
+
+    What has no room before a batch is not in it. What is due of one link goes one by one, and so
+    that which has been due for longest first.
+    """
     probes: list[UUID] = []
     sizes = {one.id: one.test_bytes for one in classes}
     whole = True
     while room.in_flight > 0 and whole:
         rows = allowed.exclude(room.capped()).exclude(room.over_budget(classes))
-        oldest = rows.order_by("next_due", "id")
-        batch = oldest.values_list("id", "source_id", "destination_id", "size_class_id")[:BATCH]
-        taken = [
-            schedule
-            for schedule, source, destination, size_class in batch
-            if room.take(source, destination, sizes[size_class])
+        oldest = rows.exclude(room.rests()).exclude(room.is_busy()).order_by("next_due", "id")
+        batch = oldest.values_list("id", "source_id", "destination_id", "size_class_id", "mesh_id")[
+            :BATCH
         ]
+        thin, taken = set(room.thin), []
+        for schedule, source, destination, size_class, mesh in batch:
+            if room.take(source, destination, sizes[size_class]):
+                taken.append(schedule)
+                if ends := thin & {source, destination}:
+                    circuits.rest(ends, _shortest_interval(mesh), now)
         probes += _queue(taken, now)
         whole = len(batch) == BATCH
     return probes
+
+
+def _shortest_interval(mesh: int) -> timedelta:
+    """Return how often a mesh promises a test of a link, whichever size it has."""
+    found = MeshInterval.objects.filter(mesh=mesh).aggregate(seconds=Min("every_seconds"))
+    return timedelta(seconds=found["seconds"])
 
 
 def _queue(schedules: list[int], now: datetime) -> list[UUID]:
@@ -119,14 +135,13 @@ def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     return probes
 
 
-def _note_reasons(
-    due: QuerySet[Schedule], down: Q, quiet: Q, over_budget: Q, now: datetime
-) -> None:
-    """Write why each test that is still due had to wait; only rows whose reason changed."""
+def _note_reasons(due: QuerySet[Schedule], why: Mapping[SkipReason, Q], now: datetime) -> None:
+    """Write why each test that is still due had to wait, by the first reason that it has.
+
+    Only rows whose reason has changed are written.
+    """
     reason = Case(
-        When(down, then=Value(SkipReason.DOWNTIME)),
-        When(quiet, then=Value(SkipReason.QUIET_HOURS)),
-        When(over_budget, then=Value(SkipReason.BUDGET)),
+        *(When(matched, then=Value(one)) for one, matched in why.items()),
         default=Value(SkipReason.CAP),
     )
     due.annotate(reason=reason).exclude(skipped_because=F("reason")).update(

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID, uuid4
 
-from django.db import OperationalError, connection, transaction
-from django.db.backends.utils import CursorWrapper
-from psycopg.errors import LockNotAvailable
+from django.db import transaction
 
 from sonar.models import Downtime, Endpoint, Probe, SizeClass
-from sonar.scheduler.claims import PLANNER_LOCK
+from sonar.models.mesh import fitting
+from sonar.scheduler.lock import wait_for_planner
 from sonar.scheduler.room import Room
+from sonar.scheduler.waiting import start
 
-# A tick of the planner takes a fraction of this, unless the registry has changed a lot.
-LONGEST_WAIT_SECONDS = 5
+# Each tick looks at all that wait, and nobody waits for the thousandth.
+MOST_WAITING = 1000
 Problem = tuple[str, str]
 
 
 class RefusedError(Exception):
-    """Tests that were asked for may not run now; ``errors`` has the sentences why by field."""
+    """Tests that were asked for cannot run; ``errors`` has the sentences why by field."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(" ".join(sentence for _, sentence in problems))
         self.errors: dict[str, list[str]] = {}
         for field, sentence in problems:
             self.errors.setdefault(field, []).append(sentence)
-
-
-class PlannerBusyError(Exception):
-    """The planner holds its lock for longer than somebody should wait; later it goes."""
 
 
 @dataclass(frozen=True)
@@ -46,37 +44,43 @@ class Wish:
     streams: int = 1
 
 
+class Ordered(NamedTuple):
+    """Tests as they were ordered, and the ids of all that may run now, older ones among them."""
+
+    probes: list[Probe]
+    started: list[UUID]
+
+
 def order_now(wish: Wish, now: datetime) -> Probe:
-    """Queue one test at once, as `order_all`."""
-    return order_all([wish], now)[0]
+    """Order one test, as `order_all`."""
+    return order_all([wish], now).probes[0]
 
 
-def order_all(wishes: Sequence[Wish], now: datetime) -> list[Probe]:
-    """Queue all these tests at once if their endpoints bear them, else none.
+def order_all(wishes: Sequence[Wish], now: datetime, worker: str = "") -> Ordered:
+    """Order all these tests, or none: what has room now is queued, the others wait for it.
 
-    Raises RefusedError with the reasons, PlannerBusyError after some seconds. Sonar's own
-    limit (SONAR_IN_FLIGHT) holds nothing back here: the planner keeps it full by itself, and
-    counts these tests among the others.
+    With ``worker`` they are for that process, and nobody is to be sent their ids. Raises
+    RefusedError with the reasons why they cannot run today, PlannerBusyError after some seconds.
     """
-    with transaction.atomic(), connection.cursor() as cursor:
-        _wait_for_planner(cursor)
-        if problems := list(_problems(wishes, now)):
+    with transaction.atomic():
+        wait_for_planner()
+        room = Room.left(now)
+        if problems := list(_problems(wishes, room, now)):
             raise RefusedError(problems)
-        return Probe.objects.bulk_create(_probe(wish, now) for wish in wishes)
+        # Ordered together, they run in the order in which they were given.
+        ids = sorted(uuid4() for _ in wishes)
+        Probe.objects.bulk_create(
+            _probe(wish, number, now, worker) for wish, number in zip(wishes, ids, strict=True)
+        )
+        room.waiting += len(wishes)
+        started = start(room, now)
+        named = Probe.objects.select_related("source", "destination", "size_class", "mesh")
+        return Ordered(list(named.filter(id__in=ids).order_by("id")), started)
 
 
-def _wait_for_planner(cursor: CursorWrapper) -> None:
-    cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
-    try:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLANNER_LOCK])
-    except OperationalError as error:
-        if isinstance(error.__cause__, LockNotAvailable):
-            raise PlannerBusyError("The planner is at work: try again in some seconds.") from error
-        raise
-
-
-def _probe(wish: Wish, now: datetime) -> Probe:
+def _probe(wish: Wish, number: UUID, now: datetime, worker: str) -> Probe:
     return Probe(
+        id=number,
         source=wish.source,
         destination=wish.destination,
         size_class=wish.size_class,
@@ -84,42 +88,33 @@ def _probe(wish: Wish, now: datetime) -> Probe:
         mover=wish.mover,
         mode=wish.mode,
         streams=wish.streams,
+        state=Probe.State.WAITING,
         requested_at=now,
         sent_at=now,
+        worker=worker,
     )
 
 
-def refusal(source: Endpoint, destination: Endpoint, size: int, now: datetime) -> str:
-    """Say in a sentence why a test between these may not start now; empty if it may."""
-    wish = Wish(source, destination, SizeClass(test_bytes=size))
-    return next((sentence for _, sentence in _problems([wish], now)), "")
-
-
-def _problems(wishes: Sequence[Wish], now: datetime) -> Iterator[Problem]:
-    """Yield why these tests may not run, all together; each with the field that it is about."""
+def _problems(wishes: Sequence[Wish], room: Room, now: datetime) -> Iterator[Problem]:
+    """Yield why these tests cannot run, all together; each with the field that it is about."""
     if any(wish.source == wish.destination for wish in wishes):
         yield "destination", "a test needs two different endpoints."
-    room, down = Room.left(now), Downtime.endpoints_down(now)
-    sources = Counter(wish.source for wish in wishes)
-    destinations = Counter(wish.destination for wish in wishes)
-    for source, count in sources.items():
-        room_left = room.outbound[source.id]
-        if count > room_left:
-            yield "source", _full(source, "sends", source.outbound_cap, room_left)
-    for destination, count in destinations.items():
-        room_left = room.inbound[destination.id]
-        if count > room_left:
-            yield "destination", _full(destination, "receives", destination.inbound_cap, room_left)
-    needed = _bytes_by_end(wishes)
+    for mover in sorted({wish.mover for wish in wishes}):
+        if misfit := fitting(mover, _base_urls(wish for wish in wishes if wish.mover == mover)):
+            yield "mover", misfit
+    if room.waiting + len(wishes) > MOST_WAITING:
+        yield "count", f"{MOST_WAITING} ordered tests wait at most: try again when some have run."
+    down, needed = Downtime.endpoints_down(now), _bytes_by_end(wishes)
+    sources = dict.fromkeys(wish.source for wish in wishes)
+    destinations = dict.fromkeys(wish.destination for wish in wishes)
     for field, ends in (("source", sources), ("destination", destinations)):
         for end in ends:
             yield from ((field, one) for one in _of_end(end, needed[end], room, down))
 
 
-def _full(end: Endpoint, does: str, cap: int, left: int) -> str:
-    if left > 0:
-        return f"{end.name} {does} at most {cap} tests at once: there is room for {left} more."
-    return f"{end.name} already {does} its cap of {cap} tests at once."
+def _base_urls(wishes: Iterable[Wish]) -> dict[str, str]:
+    ends = (end for wish in wishes for end in (wish.source, wish.destination))
+    return {end.name: end.base_url for end in ends}
 
 
 def _bytes_by_end(wishes: Sequence[Wish]) -> Counter[Endpoint]:

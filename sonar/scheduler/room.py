@@ -4,60 +4,99 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import BigIntegerField, ExpressionWrapper, F, Q, QuerySet
 
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar.circuits import open_circuits
+from sonar.models import Endpoint, Probe, Schedule, SizeClass
 from sonar.scheduler.spent import spent
+
+Link = tuple[int, int]
 
 
 @dataclass
 class Room:
-    """How many more tests each endpoint, and Sonar itself, bears at this moment."""
+    """How many more tests each endpoint, each link and Sonar itself bear at this moment."""
 
     in_flight: int
     outbound: Counter[int]
     inbound: Counter[int]
     budget_bytes: dict[int, int]
-    open_schedules: list[int]
-    """The schedules whose last test has not ended."""
+    busy: set[Link]
+    """The links, source and destination, whose last test has not ended."""
+    waiting: int = 0
+    """How many tests wait that people ordered."""
+    thin: set[int] = field(default_factory=set)
+    """The endpoints with an open circuit that are to have one test now."""
+    resting: set[int] = field(default_factory=set)
+    """The endpoints with an open circuit that are to have none now."""
 
     @classmethod
     def left(cls, now: datetime) -> Room:
-        """Count what is queued and running against the caps, and today's bytes."""
+        """Count what is queued and running against the caps, and today's bytes.
+
+        The bytes of tests that wait are taken: who ordered them was told that they will run.
+        """
         ends = Endpoint.objects.values_list("id", "outbound_cap", "inbound_cap").order_by()
         outbound = Counter({end: cap for end, cap, _ in ends})
         inbound = Counter({end: cap for end, _, cap in ends})
-        probes = Probe.objects.values_list("source_id", "destination_id", "bytes", "schedule_id")
-        budgets = _budgets_left(now)
-        for source, destination, size, _ in probes:
-            outbound[source] -= 1
-            inbound[destination] -= 1
-            for end in budgets.keys() & {source, destination}:
-                budgets[end] -= size
-        in_flight = settings.SONAR_IN_FLIGHT - len(probes)
-        tested = [schedule for *_, schedule in probes if schedule]
-        return cls(in_flight, outbound, inbound, budgets, tested)
+        room = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, _budgets_left(now), set())
+        probes = Probe.objects.values_list("source_id", "destination_id", "bytes", "state")
+        for source, destination, size, state in probes:
+            room._spend(source, destination, size)
+            if state == Probe.State.WAITING:
+                room.waiting += 1
+            else:
+                room.start(source, destination)
+        room._look_at_circuits(now)
+        return room
+
+    def _look_at_circuits(self, now: datetime) -> None:
+        """Find who is tested thinly. One SQL query."""
+        tested = {end for link in self.busy for end in link}
+        for end, next_test_at in open_circuits().values_list("endpoint_id", "next_test_at"):
+            rests = end in tested or (next_test_at is not None and next_test_at > now)
+            (self.resting if rests else self.thin).add(end)
 
     def take(self, source: int, destination: int, size: int) -> bool:
         """Reserve room for one test, if there is room for it everywhere."""
+        ends = {source, destination}
         free = self.in_flight > 0 and self.outbound[source] > 0 and self.inbound[destination] > 0
-        budgets = [end for end in (source, destination) if end in self.budget_bytes]
-        if not free or any(self.budget_bytes[end] < size for end in budgets):
+        held = (source, destination) in self.busy or ends & self.resting
+        budgets = self.budget_bytes.keys() & ends
+        if not free or held or any(self.budget_bytes[end] < size for end in budgets):
             return False
+        self._spend(source, destination, size)
+        self.start(source, destination)
+        self.resting |= self.thin & ends
+        self.thin -= ends
+        return True
+
+    def start(self, source: int, destination: int) -> None:
+        """Count a test that is queued or running now."""
         self.in_flight -= 1
         self.outbound[source] -= 1
         self.inbound[destination] -= 1
-        for end in budgets:
+        self.busy.add((source, destination))
+
+    def _spend(self, source: int, destination: int, size: int) -> None:
+        for end in self.budget_bytes.keys() & {source, destination}:
             self.budget_bytes[end] -= size
-        return True
 
     def capped(self) -> Q:
         """Match the schedules with an end that is at its cap."""
-        return Q(source__in=_exhausted(self.outbound)) | Q(destination__in=_exhausted(self.inbound))
+        return Q(source__in=exhausted(self.outbound)) | Q(destination__in=exhausted(self.inbound))
+
+    def is_busy(self) -> Q:
+        """Match the schedules of `with_link` whose link has a test already."""
+        return Q(link__in=[packed(*link) for link in self.busy])
+
+    def rests(self) -> Q:
+        """Match the schedules with an end that is tested thinly, and not now."""
+        return either_end(self.resting)
 
     def over_budget(self, classes: Iterable[SizeClass]) -> Q:
         """Match the schedules whose test is larger than what is left of an end's budget."""
@@ -68,13 +107,27 @@ class Room:
         return matched
 
 
-def _exhausted(left: Counter[int]) -> list[int]:
+def exhausted(left: Counter[int]) -> list[int]:
     return [endpoint for endpoint, count in left.items() if count <= 0]
 
 
 def either_end(endpoints: Iterable[int]) -> Q:
     ids = list(endpoints)
     return Q(source__in=ids) | Q(destination__in=ids)
+
+
+def packed(source: int, destination: int) -> int:
+    """Return a link as one number, as the ids of endpoints have 16 bits."""
+    return source << 16 | destination
+
+
+def with_link(schedules: QuerySet[Schedule]) -> QuerySet[Schedule]:
+    """Give each schedule its link as one number: a list of links is looked up by its hash.
+
+    A join with the probes would depend on statistics, which lag behind (see READ_AS_QUEUE).
+    """
+    number = F("source_id") * (1 << 16) + F("destination_id")
+    return schedules.alias(link=ExpressionWrapper(number, output_field=BigIntegerField()))
 
 
 def _budgets_left(now: datetime) -> dict[int, int]:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import ordering, scheduler
+from sonar import ordering, probes, results, scheduler
 from sonar.celery import app
-from sonar.models import Downtime, Endpoint, Probe, SizeClass
-from sonar.ordering import PlannerBusyError, RefusedError, Wish, order
-from sonar.scheduler.claims import PLANNER_LOCK
+from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.movers.base import Receipt
+from sonar.movers.measure import Outcome
+from sonar.ordering import NotCancelledError, PlannerBusyError, RefusedError, Wish, cancel, order
+from sonar.scheduler.lock import PLANNER_LOCK
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 HOUR = timedelta(hours=1)
@@ -35,10 +41,10 @@ def refused(wished: list[Wish]) -> dict[str, list[str]]:
 
 
 def test_all_are_queued_with_what_was_wished(db):
-    glasgow, lancs, _ = three_endpoints()
-    wish = Wish(glasgow, lancs, small(), "fake", "push", 4)
-    probes = order([wish, wish], NOW)
-    assert len({probe.id for probe in probes}) == 2
+    glasgow, lancs, ral = three_endpoints()
+    both = [Wish(one, lancs, small(), "fake", "push", 4) for one in (glasgow, ral)]
+    ordered = order(both, NOW)
+    assert len({probe.id for probe in ordered}) == 2
     for probe in Probe.objects.all():
         assert (probe.state, probe.mesh, probe.schedule) == ("queued", None, None)
         assert (probe.mover, probe.mode, probe.streams) == ("fake", "push", 4)
@@ -46,31 +52,279 @@ def test_all_are_queued_with_what_was_wished(db):
         assert probe.bytes == small().test_bytes
 
 
-def test_a_cap_that_bears_only_some_refuses_all_and_says_how_many_it_bears(db):
+def states(*of: Wish) -> list[str]:
+    """The states of all probes in their order, of these links alone if some are given."""
+    found = Probe.objects.order_by("requested_at", "id")
+    links = {(one.source.id, one.destination.id) for one in of}
+    return [one.state for one in found if not of or (one.source_id, one.destination_id) in links]
+
+
+def reason_of(probe: Probe) -> str:
+    return Probe.objects.get(id=probe.id).waits_because
+
+
+def finish(probe: Probe) -> None:
+    """Let a queued test run and end."""
+    running = probes.claim(probe.id, NOW)
+    assert running is not None
+    assert results.end_probe(running, Outcome(Receipt(running.bytes, 4.0), None, None, 5.0))
+
+
+def test_five_of_one_link_run_one_after_the_other_in_the_order_in_which_they_were_given(db):
     glasgow, lancs, _ = three_endpoints()
-    Endpoint.objects.filter(id=lancs.id).update(inbound_cap=5)
-    lancs.refresh_from_db()
-    order(wishes(glasgow, lancs), NOW)
-    told = refused(wishes(glasgow, lancs, 2))
-    assert told == {
-        "source": ["GLASGOW_DATADISK sends at most 2 tests at once: there is room for 1 more."]
-    }
-    assert Probe.objects.count() == 1
+    given = [
+        Wish(glasgow, lancs, SizeClass.objects.get(name=name), "fake")
+        for name in ("large", "small", "medium", "small", "large")
+    ]
+    ordered = order(given, NOW)
+    assert [one.size_class.name for one in ordered] == [one.size_class.name for one in given]
+    for number, one in enumerate(ordered):
+        assert states() == ["queued"] + ["waiting"] * (4 - number)
+        assert {reason_of(later) for later in ordered[number + 1 :]} <= {
+            "Another test of this link runs."
+        }
+        finish(one)
+        later = [ordered[number + 1].id] if number < 4 else []
+        assert scheduler.start_waiting(NOW) == later
+    assert Transfer.objects.filter(state="done").count() == 5
 
 
-def test_a_full_cap_says_so_for_either_end(db):
+def test_an_order_waits_for_an_end_at_its_cap_and_says_which(db):
     glasgow, lancs, ral = three_endpoints()
-    order(wishes(glasgow, lancs, 2), NOW)
-    assert "already sends its cap of 2" in refused(wishes(glasgow, ral))["source"][0]
-    assert "already receives its cap of 2" in refused(wishes(ral, lancs))["destination"][0]
+    desy = endpoint("DESY", inbound_cap=1)
+    first, second = order([*wishes(glasgow, lancs), *wishes(glasgow, ral)], NOW)
+    (out,) = order(wishes(glasgow, desy), NOW + HOUR)
+    assert reason_of(out) == "GLASGOW_DATADISK sends its cap of 2 tests at once."
+    (taken,) = order(wishes(lancs, desy), NOW + HOUR)
+    finish(first)
+    assert scheduler.start_waiting(NOW + HOUR) == []
+    assert reason_of(out) == "DESY_DATADISK receives its cap of 1 test at once."
+    finish(taken)
+    assert scheduler.start_waiting(NOW + 2 * HOUR) == [out.id]
+    out.refresh_from_db()
+    assert (out.state, out.waits_because) == ("queued", "")
+    assert (out.requested_at, out.queued_at, out.sent_at) == (
+        NOW + HOUR,
+        NOW + 2 * HOUR,
+        NOW + 2 * HOUR,
+    )
+    assert states() == ["queued", "queued"]
+    assert second.id != out.id
 
 
-def test_what_the_planner_has_queued_counts_too(db, settings: Settings):
-    settings.SONAR_IN_FLIGHT = 6
+def test_the_reason_is_written_only_when_it_changes(db):
     glasgow, lancs, _ = three_endpoints()
+    order(wishes(glasgow, lancs, 3), NOW)
+    with CaptureQueriesContext(connection) as captured:
+        assert scheduler.start_waiting(NOW) == []
+    assert not [one for one in captured.captured_queries if one["sql"].startswith("UPDATE")]
+    Downtime.objects.create(
+        endpoint=lancs, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="power"
+    )
+    assert scheduler.start_waiting(NOW) == []
+    waiting = Probe.objects.filter(state="waiting").values_list("waits_because", flat=True)
+    assert set(waiting) == {"LANCS_DATADISK is in a declared downtime."}
+
+
+def test_while_nothing_waits_the_end_of_a_test_costs_one_small_query(db, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        assert scheduler.start_waiting(NOW) == []
+
+
+def test_what_waits_goes_before_what_is_due_and_the_oldest_first(db):
+    glasgow, lancs, ral = three_endpoints()
     mesh()
-    assert scheduler.claim_due(NOW)
-    assert set(refused(wishes(glasgow, lancs, 2))) == {"source", "destination"}
+    Endpoint.objects.update(inbound_cap=1, outbound_cap=1)
+    running = set(scheduler.claim_due(NOW))
+    assert len(running) > 1
+    (later,) = order(wishes(glasgow, lancs), NOW + 2 * HOUR)
+    (older,) = order(wishes(glasgow, ral), NOW + HOUR)
+    assert states(*wishes(glasgow, lancs), *wishes(glasgow, ral)).count("waiting") == 2
+    Probe.objects.filter(id__in=running).delete()
+    begun = scheduler.claim_due(NOW + 3 * HOUR)
+    assert begun[0] == older.id
+    assert Probe.objects.get(id=later.id).state == "waiting"
+    assert reason_of(later) == "GLASGOW_DATADISK sends its cap of 1 test at once."
+
+
+def test_scheduled_tests_leave_room_for_an_order_that_waits_for_the_other_end(db):
+    """Else they would fill now the one end and now the other, and the order would never run."""
+    glasgow, lancs, ral = three_endpoints()
+    made = mesh()
+    made.sources.add(glasgow, ral)
+    made.destinations.add(lancs, ral)
+    Endpoint.objects.update(inbound_cap=1, outbound_cap=1)
+    (running,) = order(wishes(ral, lancs), NOW)
+    (waits,) = order(wishes(glasgow, lancs), NOW)
+    assert scheduler.claim_due(NOW) == []  # glasgow to ral is due and has room
+    finish(running)
+    assert scheduler.claim_due(NOW)[0] == waits.id
+
+
+def test_sonars_own_limit_and_circuits_hold_no_order_back(db, settings: Settings):
+    settings.SONAR_IN_FLIGHT = 1
+    glasgow, lancs, ral = three_endpoints()
+    Circuit.objects.create(
+        endpoint=glasgow, failures=9, since=NOW, last_at=NOW, error="x", next_test_at=NOW + HOUR
+    )
+    order([*wishes(ral, lancs), *wishes(glasgow, lancs)], NOW)
+    assert states() == ["queued", "queued"]
+
+
+def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
+    glasgow, lancs, _ = three_endpoints()
+    size = small().test_bytes
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=4 * size)
+    order(wishes(glasgow, lancs, 3), NOW)
+    room = scheduler.Room.left(NOW)
+    assert (room.outbound[glasgow.id], room.inbound[lancs.id]) == (1, 1)
+    assert room.in_flight == 99
+    assert room.budget_bytes == {glasgow.id: size}
+    assert (
+        f"{size} are left, {2 * size} are needed"
+        in refused(wishes(lancs, glasgow, 2))["destination"][0]
+    )
+
+
+def test_only_so_many_may_wait(db, monkeypatch):
+    monkeypatch.setattr("sonar.scheduler.orders.MOST_WAITING", 4)
+    glasgow, lancs, _ = three_endpoints()
+    order(wishes(glasgow, lancs, 4), NOW)
+    assert refused(wishes(glasgow, lancs, 2)) == {
+        "count": ["4 ordered tests wait at most: try again when some have run."]
+    }
+
+
+def test_a_test_whose_endpoint_retires_while_it_waits_fails_and_says_so(db):
+    glasgow, lancs, ral = three_endpoints()
+    runs, waits = order(wishes(glasgow, lancs, 2), NOW)
+    order(wishes(ral, lancs, 2), NOW)
+    Endpoint.objects.filter(id=glasgow.id).update(retired_at=NOW)
+    for _ in range(2):
+        scheduler.claim_due(NOW + HOUR)
+    ended = Transfer.objects.get()
+    assert (ended.id, ended.state, ended.error_where) == (waits.id, "failed", "control")
+    assert ended.error == "GLASGOW_DATADISK was retired while the test waited"
+    assert (ended.started_at, ended.seconds, ended.profile.mesh) == (NOW + HOUR, 0, None)
+    assert not Circuit.objects.exists()
+    assert states(*wishes(glasgow, lancs)) == ["queued"]
+    assert states(*wishes(ral, lancs)) == ["queued", "waiting"]
+    assert Probe.objects.filter(id=runs.id).exists()
+
+
+def test_a_mover_that_does_not_fit_an_end_is_refused_with_what_it_moves(db):
+    glasgow = endpoint("GLASGOW", base_url="root://glasgow.example.org/data")
+    lancs = endpoint("LANCS", base_url="https://lancs.example.org/data")
+    told = refused([Wish(glasgow, lancs, small(), "http-tpc")])
+    assert told == {
+        "mover": [
+            "The mover http-tpc moves files by dav, davs, http, https, not those of "
+            "GLASGOW_DATADISK (root)."
+        ]
+    }
+    assert not Probe.objects.exists()
+
+
+# Cancelling.
+
+
+def test_a_test_that_waits_or_is_queued_is_cancelled_and_leaves_its_room(
+    db, django_capture_on_commit_callbacks, monkeypatch
+):
+    sent: list[object] = []
+    monkeypatch.setattr(ordering, "send", sent.extend)
+    glasgow, lancs, _ = three_endpoints()
+    first, second, third = order(wishes(glasgow, lancs, 3), NOW)
+    cancel(second.id, NOW)
+    assert states() == ["queued", "waiting"]
+    with django_capture_on_commit_callbacks(execute=True):
+        cancel(first.id, NOW)
+    assert sent == [third.id]
+    assert states() == ["queued"]
+    assert not Transfer.objects.exists()
+
+
+def test_a_scheduled_test_that_is_cancelled_is_due_again_after_its_interval(db):
+    three_endpoints()
+    mesh()
+    one, *_ = scheduler.claim_due(NOW)
+    schedule = Probe.objects.get(id=one).schedule
+    cancel(one, NOW)
+    schedule.refresh_from_db()
+    assert schedule.next_due == NOW + HOUR
+
+
+def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
+    glasgow, lancs, _ = three_endpoints()
+    (one,) = order(wishes(glasgow, lancs), NOW)
+    running = probes.claim(one.id, NOW)
+    with pytest.raises(NotCancelledError, match="runs already"):
+        cancel(one.id, NOW)
+    assert states() == ["running"]
+    assert results.end_probe(running, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
+    with pytest.raises(NotCancelledError, match="has ended"):
+        cancel(one.id, NOW)
+    assert Transfer.objects.count() == 1
+
+
+def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(real_commits, monkeypatch):
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    glasgow, lancs, _ = three_endpoints()
+    for _ in range(20):
+        (one,) = order(wishes(glasgow, lancs), NOW)
+        taken, cancelled = at_once(
+            lambda one=one: probes.claim(one.id, NOW) is not None,
+            lambda one=one: not isinstance(attempt(cancel, one.id, NOW), NotCancelledError),
+        )
+        assert taken != cancelled
+        assert Probe.objects.exists() is taken
+        Probe.objects.all().delete()
+
+
+def attempt(call: Callable[..., object], *args: object) -> object:
+    """Return what a call returns, or the refusal that it raises."""
+    try:
+        return call(*args)
+    except (NotCancelledError, RefusedError, PlannerBusyError) as error:
+        return error
+
+
+def at_once(*calls: Callable[[], object]) -> list[object]:
+    """Make these calls at the same moment, each in a thread of its own; return their answers."""
+    barrier = threading.Barrier(len(calls))
+
+    def one(call: Callable[[], object]) -> object:
+        try:
+            barrier.wait(10)
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [done.result() for done in [threads.submit(one, call) for call in calls]]
+
+
+def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(real_commits, monkeypatch):
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    glasgow, lancs, ral = three_endpoints()
+    mesh()
+    mesh("other")
+    Endpoint.objects.update(inbound_cap=3, outbound_cap=3)
+    for tick in range(12):
+        now = NOW + tick * HOUR
+        at_once(
+            lambda now=now: scheduler.claim_due(now),
+            lambda now=now: scheduler.claim_due(now),
+            lambda now=now: attempt(order, [*wishes(glasgow, lancs, 3), *wishes(ral, lancs)], now),
+            lambda now=now: attempt(order, wishes(lancs, ral, 2), now),
+            lambda now=now: scheduler.start_waiting(now),
+        )
+        open_now = Probe.objects.exclude(state="waiting")
+        taken = list(open_now.values_list("source_id", "destination_id"))
+        assert len(set(taken)) == len(taken) > 0
+        assert max(Counter(source for source, _ in taken).values()) <= 3
+        assert max(Counter(destination for _, destination in taken).values()) <= 3
+        Probe.objects.filter(id__in=[one.id for one in open_now[:3]]).delete()
 
 
 def test_the_budget_must_bear_all_of_them_together(db):
@@ -99,7 +353,7 @@ def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
 
 
 def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
-    monkeypatch.setattr("sonar.scheduler.orders.LONGEST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("sonar.scheduler.lock.LONGEST_WAIT_SECONDS", 1)
     glasgow, lancs, _ = three_endpoints()
     held, release = threading.Event(), threading.Event()
 
@@ -124,24 +378,20 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
 
 def test_two_who_order_at_once_do_not_pass_a_cap_together(real_commits, monkeypatch):
     monkeypatch.setattr(ordering, "send", lambda ids: None)
-    glasgow, lancs = endpoint("GLASGOW", outbound_cap=3), endpoint("LANCS", inbound_cap=9)
-    outcomes: list[bool] = []
+    glasgow, others = endpoint("GLASGOW", outbound_cap=3), [endpoint(f"SITE{n}") for n in range(4)]
+    at_once(*(lambda one=one: order(wishes(glasgow, one, 2), NOW) for one in others))
+    assert sorted(states()) == ["queued"] * 3 + ["waiting"] * 5
 
-    def one() -> None:
-        try:
-            order(wishes(glasgow, lancs, 2), NOW)
-            outcomes.append(True)
-        except RefusedError:
-            outcomes.append(False)
-        connection.close()
 
-    threads = [threading.Thread(target=one) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == [False, False, False, True]
-    assert Probe.objects.count() == 2
+def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
+    real_commits, monkeypatch
+):
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    glasgow, lancs, _ = three_endpoints()
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=5 * small().test_bytes)
+    outcomes = at_once(*[lambda: attempt(order, wishes(glasgow, lancs, 2), NOW)] * 4)
+    assert sum(isinstance(one, RefusedError) for one in outcomes) == 2
+    assert len(states()) == 4
 
 
 def in_queue() -> int:
@@ -152,10 +402,10 @@ def in_queue() -> int:
 def test_ids_reach_the_queue_after_the_commit_and_not_before(
     db, django_capture_on_commit_callbacks
 ):
-    glasgow, lancs, _ = three_endpoints()
+    glasgow, lancs, ral = three_endpoints()
     before = in_queue()
     with django_capture_on_commit_callbacks(execute=True):
-        order(wishes(glasgow, lancs, 2), NOW)
+        order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
         assert in_queue() == before
     assert in_queue() == before + 2
 
@@ -165,10 +415,10 @@ def test_without_redis_the_order_stands_and_takes_no_time(
     db, django_capture_on_commit_callbacks, monkeypatch, caplog, address: str
 ):
     monkeypatch.setattr(app.conf, "broker_write_url", address)
-    glasgow, lancs, _ = three_endpoints()
+    glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
     with django_capture_on_commit_callbacks(execute=True):
-        order(wishes(glasgow, lancs, 2), NOW)
+        order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
     assert time.monotonic() - began < 2
     assert Probe.objects.filter(state="queued").count() == 2
     assert "2 ordered tests wait for the sweep" in caplog.text

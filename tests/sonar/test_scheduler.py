@@ -6,13 +6,15 @@ import threading
 from datetime import datetime, time, timedelta
 
 import pytest
-from django.db import connection
-from django.db.models import Q, Sum
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q, QuerySet, Sum
 
 from sonar import scheduler, sealing
 from sonar.models import (
+    Circuit,
     Downtime,
     Endpoint,
+    Leftover,
     Mesh,
     MeshInterval,
     Probe,
@@ -21,7 +23,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.scheduler import claims, spent
+from sonar.scheduler import claims, clock, spent
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -125,9 +127,10 @@ def test_a_due_test_is_claimed_once_and_is_due_again_after_its_interval():
     mesh()
     Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
     ids = scheduler.claim_due(NOW)
-    assert len(ids) == 18
+    assert len(ids) == 6
     assert set(Probe.objects.values_list("id", flat=True)) == set(ids)
-    assert set(Schedule.objects.values_list("next_due", flat=True)) == {NOW + timedelta(hours=1)}
+    claimed = Schedule.objects.filter(probe__in=ids)
+    assert set(claimed.values_list("next_due", flat=True)) == {NOW + timedelta(hours=1)}
     assert scheduler.claim_due(NOW) == []
 
 
@@ -147,17 +150,85 @@ def test_a_link_whose_last_test_has_not_ended_is_not_tested_twice_at_once():
     Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
     scheduler.claim_due(NOW)
     assert scheduler.claim_due(NOW + timedelta(days=1)) == []
+    assert reasons() == {"link": 18}
+
+
+def under_test() -> dict[tuple[str, str], str]:
+    """The size class that is being tested by link; fails where there are two."""
+    found: dict[tuple[str, str], str] = {}
+    for probe in Probe.objects.select_related("source", "destination", "size_class"):
+        link = (probe.source.name, probe.destination.name)
+        assert link not in found, f"two tests at once from {link[0]} to {link[1]}"
+        found[link] = probe.size_class.name
+    return found
+
+
+def test_classes_and_meshes_of_one_link_that_are_due_together_run_one_after_the_other():
+    three_endpoints()
+    mesh("uk")
+    mesh("world")
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    for left in (30, 24, 18, 12, 6, 0):
+        assert len(scheduler.claim_due(NOW)) == len(under_test()) == 6
+        assert reasons() == ({"link": left} if left else {})
+        Probe.objects.all().delete()
+    assert scheduler.claim_due(NOW) == []
+
+
+def test_what_has_been_due_for_longest_on_a_link_goes_first_so_that_no_class_starves():
+    glasgow, lancs, _ = three_endpoints()
+    made = mesh()
+    made.sources.add(glasgow)
+    made.destinations.add(lancs)
+    for name, seconds in (("small", 60), ("medium", 120), ("large", 240)):
+        MeshInterval.objects.filter(size_class__name=name).update(every_seconds=seconds)
+    ran: list[str] = []
+    for minute in range(16):  # each test takes a minute
+        scheduler.claim_due(NOW + timedelta(minutes=minute))
+        ran += under_test().values()
+        Probe.objects.all().delete()
+    assert {name: ran.count(name) for name in set(ran)} == {"small": 8, "medium": 5, "large": 3}
+
+
+def test_a_link_that_is_busy_does_not_keep_the_others_of_its_batch_from_running(monkeypatch):
+    """Rows of one link fill a batch, and the next begins behind them."""
+    monkeypatch.setattr(claims, "BATCH", 2)
+    glasgow, lancs, _ = three_endpoints()
+    for name in ("a", "b", "c"):
+        mesh(name)
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    scheduler.follow_registry(NOW)
+    first = Schedule.objects.filter(source=glasgow, destination=lancs)
+    first.update(next_due=NOW - timedelta(hours=1))
+    assert len(scheduler.claim_due(NOW)) == len(under_test()) == 6
+
+
+def test_the_database_itself_refuses_a_second_test_of_a_link():
+    glasgow, lancs, _ = three_endpoints()
+    scheduler.order_now(wish(glasgow, lancs), NOW)
+    scheduler.order_now(wish(glasgow, lancs), NOW)
+    waiting = Probe.objects.filter(state="waiting")
+    with pytest.raises(IntegrityError, match="probe_one_test_per_link"), transaction.atomic():
+        waiting.update(state="queued")
+    running = {"state": "running", "started_at": NOW, "deadline": NOW}
+    with pytest.raises(IntegrityError, match="probe_one_test_per_link"), transaction.atomic():
+        waiting.update(**running)
+
+
+def wish(source: Endpoint, destination: Endpoint) -> scheduler.Wish:
+    small = SizeClass.objects.get(name="small")
+    return scheduler.Wish(source, destination, small, "fake")
 
 
 def test_caps_hold_for_each_direction_and_the_rest_says_so():
     glasgow, _, _ = three_endpoints()
     mesh()
     Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
-    Endpoint.objects.filter(id=glasgow.id).update(inbound_cap=1, outbound_cap=2)
+    Endpoint.objects.filter(id=glasgow.id).update(inbound_cap=1, outbound_cap=1)
     scheduler.claim_due(NOW)
-    assert Probe.objects.filter(source=glasgow).count() == 2
+    assert Probe.objects.filter(source=glasgow).count() == 1
     assert Probe.objects.filter(destination=glasgow).count() == 1
-    assert reasons() == {"cap": 18 - Probe.objects.count()}
+    assert reasons() == {"cap": 6, "link": 8}
 
 
 def test_what_runs_already_counts_against_the_caps():
@@ -178,7 +249,7 @@ def test_a_full_endpoint_does_not_keep_the_others_from_running(settings, monkeyp
     Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
     Endpoint.objects.filter(id=glasgow.id).update(inbound_cap=1, outbound_cap=1)
     scheduler.claim_due(NOW)
-    assert Probe.objects.exclude(source=glasgow).exclude(destination=glasgow).count() == 6
+    assert Probe.objects.exclude(source=glasgow).exclude(destination=glasgow).count() == 2
 
 
 def test_sonars_own_limit_holds(settings):
@@ -187,7 +258,7 @@ def test_sonars_own_limit_holds(settings):
     mesh()
     Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
     assert len(scheduler.claim_due(NOW)) == 5
-    assert reasons() == {"cap": 13}
+    assert reasons() == {"link": 10, "cap": 3}
 
 
 def test_the_higher_priority_goes_first_then_the_older(settings):
@@ -212,11 +283,11 @@ def test_a_downtime_keeps_tests_away_and_is_the_reason():
         site=glasgow.site, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
     )
     scheduler.claim_due(NOW)
-    assert links(Probe.objects.all()) == [("LANCS", "RAL")] * 3 + [("RAL", "LANCS")] * 3
-    assert reasons() == {"downtime": 12}
-    assert Schedule.objects.filter(skipped_since=NOW).count() == 12
+    assert links(Probe.objects.all()) == [("LANCS", "RAL"), ("RAL", "LANCS")]
+    assert reasons() == {"downtime": 12, "link": 4}
+    assert Schedule.objects.filter(skipped_because="downtime", skipped_since=NOW).count() == 12
     scheduler.claim_due(NOW + timedelta(hours=1))
-    assert Schedule.objects.filter(skipped_since=NOW).count() == 12
+    assert Schedule.objects.filter(skipped_because="downtime", skipped_since=NOW).count() == 12
 
 
 def test_the_reason_goes_when_the_test_runs():
@@ -227,9 +298,12 @@ def test_the_reason_goes_when_the_test_runs():
         endpoint=glasgow, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
     )
     scheduler.claim_due(NOW)
-    scheduler.claim_due(NOW + timedelta(hours=2))
+    assert reasons()["downtime"] == 12
+    for _ in range(3):
+        Probe.objects.all().delete()
+        scheduler.claim_due(NOW + timedelta(minutes=120))
     assert reasons() == {}
-    assert Probe.objects.count() == 18
+    assert Schedule.objects.filter(skipped_since__isnull=False).count() == 0
 
 
 @pytest.mark.parametrize(
@@ -361,21 +435,83 @@ def test_the_number_of_queries_of_a_tick_does_not_grow_with_the_mesh(django_asse
         scheduler.claim_due(NOW)
 
 
-def test_a_refusal_names_the_endpoint_and_why():
-    glasgow, lancs, ral = three_endpoints()
-    assert scheduler.refusal(glasgow, lancs, 10, NOW) == ""
-    mesh()
-    scheduler.claim_due(NOW)
-    assert "GLASGOW_DATADISK already sends its cap of 2" in scheduler.refusal(
-        glasgow, lancs, 10, NOW
-    )
+# A clock that was ahead.
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(days=1), timedelta(days=365)])
+def test_a_clock_that_was_ahead_for_one_tick_leaves_nothing_idle(ahead: timedelta):
+    """Daily tests of another class hide those that are due too late from the end of the index."""
+    three_endpoints()
+    made = mesh()
+    MeshInterval.objects.filter(size_class__name="large").update(every_seconds=86400)
+    MeshInterval.objects.filter(size_class__name="medium").delete()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    for _ in range(2):
+        scheduler.claim_due(NOW)
+        Probe.objects.all().delete()
+    small = Schedule.objects.filter(mesh=made, size_class__name="small")
+    assert len(scheduler.claim_due(NOW + ahead)) == 6
     Probe.objects.all().delete()
-    Downtime.objects.create(
-        endpoint=lancs, starts_at=NOW, ends_at=NOW + timedelta(hours=1), reason="power"
+    assert small.filter(next_due__gt=NOW + ahead).exists()
+    scheduler.claim_due(NOW + timedelta(seconds=10))
+    assert set(small.values_list("next_due", flat=True)) == {NOW + timedelta(seconds=3610)}
+    large = Schedule.objects.filter(size_class__name="large")
+    assert all(due <= NOW + timedelta(days=1, seconds=10) for due in values(large))
+
+
+def values(schedules: QuerySet[Schedule]) -> list[datetime]:
+    return list(schedules.values_list("next_due", flat=True))
+
+
+def test_what_is_due_later_than_its_interval_is_due_now_however_that_came_to_be():
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    scheduler.follow_registry(NOW)
+    Schedule.objects.update(next_due=NOW + timedelta(days=1))
+    assert len(scheduler.claim_due(NOW)) == 6
+
+
+def test_planners_whose_clocks_differ_a_little_do_not_test_twice():
+    three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    for _ in range(3):
+        scheduler.claim_due(NOW + timedelta(minutes=2))
+        Probe.objects.all().delete()
+    assert scheduler.claim_due(NOW) == []
+    assert set(values(Schedule.objects.all())) == {NOW + timedelta(minutes=62)}
+
+
+def test_what_else_a_clock_ahead_has_put_off_comes_back_with_it():
+    glasgow, lancs, ral = three_endpoints()
+    later = NOW + timedelta(days=1)
+    scheduler.claim_due(later)
+    sent = scheduler.order_now(wish(glasgow, lancs), later)
+    running = scheduler.order_now(wish(ral, lancs), later)
+    Probe.objects.filter(id=running.id).update(
+        state="running", started_at=later, deadline=later + timedelta(minutes=3)
     )
-    assert "LANCS_DATADISK is in a declared downtime" in scheduler.refusal(glasgow, lancs, 1, NOW)
-    ral.retired_at = NOW
-    assert "RAL_DATADISK is retired" in scheduler.refusal(glasgow, ral, 1, NOW)
-    ral.retired_at = None
-    Endpoint.objects.filter(id=ral.id).update(budget_bytes_per_day=5)
-    assert "used up its test bytes" in scheduler.refusal(glasgow, ral, 6, NOW)
+    Leftover.objects.create(
+        endpoint=ral, path="x", mover="fake", since=NOW, next_try=later, error="x"
+    )
+    Circuit.objects.create(
+        endpoint=ral, failures=9, since=NOW, last_at=NOW, error="x", next_test_at=later
+    )
+    scheduler.claim_due(NOW)
+    assert Probe.objects.get(id=sent.id).sent_at == NOW
+    assert Probe.objects.get(id=running.id).deadline == NOW + timedelta(minutes=3)
+    assert Probe.objects.get(id=running.id).started_at == later
+    assert Leftover.objects.get().next_try == NOW
+    assert Circuit.objects.get().next_test_at == NOW
+
+
+def test_a_tick_finds_a_clock_that_was_ahead_by_the_end_of_an_index():
+    three_endpoints()
+    mesh()
+    scheduler.follow_registry(NOW)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("EXPLAIN " + clock.LOOK, {"now": 7})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Only Scan Backward using schedule_next_due" in plan

@@ -1,0 +1,106 @@
+"""Tests that people ordered and that wait for room: begun oldest first, and told why not."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from sonar import results
+from sonar.models import Downtime, Probe
+from sonar.scheduler.lock import is_only_planner
+from sonar.scheduler.room import Room, exhausted
+
+
+def start_waiting(now: datetime) -> list[UUID]:
+    """Queue the tests that wait and have room now; return the ids to send after the commit.
+
+    Cheap while nothing waits. If somebody plans at this moment, that one does it.
+    """
+    if not Probe.objects.filter(state=Probe.State.WAITING).exists():
+        return []
+    with transaction.atomic():
+        return start(Room.left(now), now) if is_only_planner() else []
+
+
+def start(room: Room, now: datetime) -> list[UUID]:
+    """Do so under the planner's lock, and take their room from what others may have.
+
+    SONAR_IN_FLIGHT and circuits hold nothing back that people ordered. A test with a ``worker``
+    was ordered in the foreground: who ordered it takes it, and its id is not returned.
+    """
+    if not room.waiting:
+        return []
+    waiting = Probe.objects.filter(state=Probe.State.WAITING)
+    probes = waiting.select_related("source", "destination").order_by("requested_at", "id")
+    down = Downtime.endpoints_down(now)
+    begun: list[Probe] = []
+    held: dict[Probe, str] = {}
+    for probe in _in_use(probes, now):
+        if why := _why_not(probe, room, down):
+            held[probe] = why
+        else:
+            room.start(probe.source_id, probe.destination_id)
+            begun.append(probe)
+    waiting.filter(id__in=[probe.id for probe in begun]).update(
+        state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
+    )
+    _note(held)
+    _keep_room(room, held, down)
+    return [probe.id for probe in begun if not probe.worker]
+
+
+def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
+    """Yield those that can still run; end the others as failed."""
+    for probe in probes:
+        if retired := [end for end in (probe.source, probe.destination) if end.retired_at]:
+            why = f"{retired[0].name} was retired while the test waited"
+            results.end_waiting(probe, why, now)
+        else:
+            yield probe
+
+
+def _why_not(probe: Probe, room: Room, down: Container[int]) -> str:
+    """Say in a sentence why a test has to wait; empty if it may run now."""
+    source, destination = probe.source, probe.destination
+    for end in (source, destination):
+        if end.id in down:
+            return f"{end.name} is in a declared downtime."
+    if (source.id, destination.id) in room.busy:
+        return "Another test of this link runs."
+    if room.outbound[source.id] <= 0:
+        return f"{source.name} sends its cap of {_tests(source.outbound_cap)} at once."
+    if room.inbound[destination.id] <= 0:
+        return f"{destination.name} receives its cap of {_tests(destination.inbound_cap)} at once."
+    return ""
+
+
+def _tests(count: int) -> str:
+    return "1 test" if count == 1 else f"{count} tests"
+
+
+def _note(held: Mapping[Probe, str]) -> None:
+    """Write why they wait on those whose reason has changed."""
+    changed = [probe for probe, why in held.items() if probe.waits_because != why]
+    for probe in changed:
+        probe.waits_because = held[probe]
+    Probe.objects.bulk_update(changed, ["waits_because"])
+
+
+def _keep_room(room: Room, held: Iterable[Probe], down: Container[int]) -> None:
+    """Keep a place at the other end for the oldest that waits for an end at its cap.
+
+    Else scheduled tests, of which there are always some, would fill now one end and now the
+    other for ever.
+    """
+    full = {("out", end) for end in exhausted(room.outbound)}
+    full |= {("in", end) for end in exhausted(room.inbound)}
+    for probe in held:
+        link = source, destination = probe.source_id, probe.destination_id
+        waits_for = full & {("out", source), ("in", destination)}
+        if waits_for and link not in room.busy and source not in down and destination not in down:
+            full -= waits_for  # those that come later keep nothing for this end
+            room.outbound[source] -= 1
+            room.inbound[destination] -= 1
