@@ -55,7 +55,11 @@ class Limits:
     stall: float = 60.0
     """Without one more byte moved, where the mover can see bytes."""
     total: float = 3600.0
-    """The move itself, from the request to the verdict."""
+    """The move itself, from the request to the verdict; as much again to prepare it."""
+
+
+CLEANING_LIMITS = Limits(connect=5, answer=10, stall=10, total=15)
+"""For what deletes files later: who does not answer soon is asked again after a pause."""
 
 
 @dataclass(frozen=True)
