@@ -14,6 +14,7 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from whitenoise.compress import Compressor
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 
@@ -267,6 +268,8 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# Source maps are half of all bytes, and only developers' tools ask for them.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
 # Who may read without an account; writing always needs one with rights.
 SONAR_PUBLIC_READ = envbool("SONAR_PUBLIC_READ", default=True)
@@ -333,6 +336,8 @@ SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
 SONAR_CLEAN_SECONDS = envint("SONAR_CLEAN_SECONDS", 30)
 # How long a worker that is told to stop waits for its transfers to end.
 SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
+# Then it hands back what still runs. A database that is away must not hold its end up.
+LAST_WORDS_SECONDS = 3
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 # How often workers and the beat say that they live (sonar.signs).

@@ -7,14 +7,14 @@ import os
 import threading
 import time
 
+from django.conf import settings
+
 from sonar import probes
 from sonar.patience import DATABASE_AWAY, one_line, release_connection
 
 log = logging.getLogger(__name__)
 
 WHY_LEFT = "its worker was told to stop, and the run did not end in time"
-# For handing back what still runs; a database that is away must not hold the end up.
-LAST_WORDS_SECONDS = 3.0
 
 
 class LastResort:
@@ -34,7 +34,7 @@ class LastResort:
         time.sleep(self._seconds)
         last_words = threading.Thread(target=hand_back_all, daemon=True)
         last_words.start()
-        last_words.join(LAST_WORDS_SECONDS)
+        last_words.join(settings.LAST_WORDS_SECONDS)
         log.warning("ended by itself, %g s after it was told to stop", self._seconds)
         # Threads that wait for storage would keep the process for as long as storage likes.
         os._exit(0)

@@ -48,7 +48,9 @@ def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
     assert found["tasks"] == dict.fromkeys(["sweep", "clean", "seal", "keep_months"], not_yet)
-    assert found["workers"] == dict.fromkeys(["transfers", "control", "cleaning"], {"count": 0})
+    assert found["workers"] == {
+        queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
+    }
     assert found["probes"] == {
         "queued": 0,
         "running": 0,
