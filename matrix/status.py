@@ -21,10 +21,10 @@ from sonar.models.mesh import SkipReason
 from sonar.sealing import GRACE
 
 # Queues that somebody must take from, or nothing is measured.
-QUEUES = ("transfers", "control")
+QUEUES = ("transfers", "control", "cleaning")
 # Tasks of the beat, by the names in CELERY_BEAT_SCHEDULE.
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
-PLAN = "plan"
+PLAN, CLEAN = "plan", "clean"
 # Due since the last tick: the planner has not looked at them yet.
 NEXT_TICK = "next tick"
 REASONS = (*SkipReason.values, NEXT_TICK)

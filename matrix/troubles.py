@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from matrix.notices import Notice, tests_are
-from matrix.status import PLAN, QUEUES, TASKS, Life, Status
+from matrix.status import CLEAN, PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import SignOfLife
 from sonar.units import format_age, format_count
 
@@ -23,7 +23,11 @@ def troubles(found: Status) -> list[Notice]:
 
 
 def of_workers(life: Life) -> Iterator[Notice]:
-    does = {"transfers": "nothing is measured", "control": "nothing is planned, swept or sealed"}
+    does = {
+        "transfers": "nothing is measured",
+        "control": "nothing is planned, swept or sealed",
+        "cleaning": "files that were left behind at endpoints stay there",
+    }
     for queue in QUEUES:
         if not life.workers(queue):
             yield Notice(
@@ -51,7 +55,8 @@ def of_tasks(life: Life) -> Iterator[Notice]:
             yield Notice(
                 f"late-{task}",
                 f"The task “{task}” does not end:",
-                f"{heard(life, sign)}. Look at the log of the worker for the queue “control”.",
+                f"{heard(life, sign)}. Look at the log of the worker for the queue "
+                f"“{'cleaning' if task == CLEAN else 'control'}”.",
             )
 
 

@@ -1,53 +1,163 @@
-"""Files of ours at endpoints that nobody deleted: deleted later, or remembered until they are."""
+"""Files of ours at endpoints that nobody deleted: remembered, and deleted by the task `clean`.
+
+An endpoint is worked on by one cleaner at a time. After a failure everything that lies there
+waits; then one file is tried, and the others follow only if that one goes.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Min, Q
 from django.utils import timezone
 
 from sonar import movers
-from sonar.models import Endpoint, Leftover
-from sonar.movers.base import MoverError, Order, Where
-from sonar.orders import end_at
+from sonar.models import Endpoint, Leftover, Probe
+from sonar.movers.base import CLEANING_LIMITS, Files, MoverError, Order, Where, part_of
+from sonar.orders import end_at, incoming_path, source_path
 from sonar.patience import release_connection
 
-TRIED_AT_ONCE = 20
-FIRST_WAIT = timedelta(minutes=1)
-LONGEST_WAIT = timedelta(hours=6)
+# A pause begins with the claim of a file, so that it is the lease as well: it must be longer
+# than a deletion may take.
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=6)
+# Endpoints that one run works on at once: those that do not answer cost 10 s each.
+CLEANERS = 8
+# Then it is the turn of the next endpoint.
+FILES_IN_TURN = 50
+
+# Set when this process ends: no more files are begun.
+stopping = threading.Event()
+
+Place = tuple[Endpoint, str]
+
+
+def destination_of(probe: Probe) -> Place:
+    """Return where the file of this run arrives."""
+    return probe.destination, incoming_path(probe)
+
+
+def places_of(probe: Probe) -> list[Place]:
+    """Return where this run may leave a file: at the destination, and half uploaded."""
+    part = part_of(source_path(probe), incoming_path(probe))
+    return [destination_of(probe), (probe.source, part)]
+
+
+def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> None:
+    """Remember files for `clean`, from a moment on; those that are known already stay as they are.
+
+    No server is asked. One statement.
+    """
+    facts = {"mover": mover, "error": why, "since": timezone.now(), "next_try": next_try}
+    Leftover.objects.bulk_create(
+        [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
+        ignore_conflicts=True,
+    )
+
+
+def clean(seconds: float) -> None:
+    """Delete what is due at every endpoint; no file is begun after so many seconds."""
+    until = time.monotonic() + seconds
+    endpoints = due_endpoints(timezone.now())
+    release_connection()
+    with ThreadPoolExecutor(CLEANERS, thread_name_prefix="cleaner") as cleaners:
+        list(cleaners.map(partial(clean_endpoint, until=until), endpoints))
+
+
+def due_endpoints(now: datetime) -> list[int]:
+    """Return the endpoints where a file is due and no pause holds, those that answer first."""
+    due = (
+        Leftover.objects.order_by()
+        .values("endpoint_id")
+        .annotate(
+            failures=Max("tries"),
+            due=Min("next_try"),
+            pause=Max("next_try", filter=Q(tries__gt=0)),
+        )
+        .filter(Q(pause__isnull=True) | Q(pause__lte=now), due__lte=now)
+    )
+    return list(due.order_by("failures", "due").values_list("endpoint_id", flat=True))
+
+
+def clean_endpoint(endpoint_id: int, until: float) -> None:
+    """Delete file after file of one endpoint until one fails or it is the next one's turn."""
+    try:
+        for _ in range(FILES_IN_TURN):
+            if stopping.is_set() or time.monotonic() >= until:
+                return
+            leftover = claim(endpoint_id, timezone.now())
+            if leftover is None or not try_to_delete(leftover):
+                return
+    finally:
+        release_connection()
+
+
+@transaction.atomic
+def claim(endpoint_id: int, now: datetime) -> Leftover | None:
+    """Take the file of an endpoint that has been due for longest, if nobody works there.
+
+    It counts as failed from now on, and everything at its endpoint waits: for as long as
+    somebody works on it, and if he dies.
+    """
+    row = Endpoint.objects.select_for_update(skip_locked=True, no_key=True).filter(id=endpoint_id)
+    if not list(row):
+        return None  # somebody else is about to claim
+    rows = Leftover.objects.filter(endpoint_id=endpoint_id)
+    if rows.filter(tries__gt=0, next_try__gt=now).exists():
+        return None
+    leftover = (
+        rows.filter(next_try__lte=now).select_related("endpoint").order_by("next_try").first()
+    )
+    if leftover is None:
+        return None
+    failures = rows.aggregate(most=Max("tries"))["most"] + 1
+    leftover.tries, leftover.next_try = failures, now + pause_after(failures)
+    leftover.save(update_fields=["tries", "next_try"])
+    return leftover
+
+
+def pause_after(failures: int) -> timedelta:
+    """Return how long an endpoint is left alone after so many failures in a row."""
+    doublings = min(failures - 1, 10)
+    return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
+
+
+def try_to_delete(leftover: Leftover) -> bool:
+    """Delete a claimed file; return whether it is gone."""
+    if why := delete(leftover.endpoint, leftover.path, leftover.mover):
+        changes: dict[str, object] = {"error": str(why)}
+        if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
+            changes["next_try"] = timezone.now() + FIRST_PAUSE
+        Leftover.objects.filter(pk=leftover.pk).update(**changes)
+        return False
+    Leftover.objects.filter(pk=leftover.pk).delete()
+    if leftover.tries > 1:
+        Leftover.objects.filter(endpoint_id=leftover.endpoint_id).update(tries=0)
+    return True
 
 
 def delete(endpoint: Endpoint, path: str, mover: str) -> MoverError | None:
-    """Delete a file of ours; return why not, if it could not be done."""
+    """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS."""
     release_connection()
     try:
         end = end_at(Where.DESTINATION, endpoint, path)
-        order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE)
-        movers.get(mover).files.delete(end, order)
+        order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE, limits=CLEANING_LIMITS)
+        files_of(mover).delete(end, order)
     except MoverError as error:
         return error
     return None
 
 
-def keep(endpoint: Endpoint, path: str, mover: str, why: MoverError) -> None:
-    """Remember a file that could not be deleted, for the sweep."""
-    now = timezone.now()
-    facts = {"mover": mover, "next_try": now + FIRST_WAIT, "error": str(why)}
-    Leftover.objects.update_or_create(
-        endpoint=endpoint, path=path, defaults=facts, create_defaults=facts | {"since": now}
-    )
-
-
-def try_again(now: datetime) -> None:
-    """Try to delete the files whose time has come, after growing pauses."""
-    due = Leftover.objects.select_related("endpoint").filter(next_try__lte=now)
-    for leftover in due.order_by("next_try")[:TRIED_AT_ONCE]:
-        why = delete(leftover.endpoint, leftover.path, leftover.mover)
-        if why is None:
-            leftover.delete()
-            continue
-        wait = min(FIRST_WAIT * 2**leftover.tries, LONGEST_WAIT)
-        Leftover.objects.filter(pk=leftover.pk).update(
-            tries=leftover.tries + 1, next_try=now + wait, error=str(why)
-        )
+def files_of(mover: str) -> Files:
+    """Return what deletes the files of a mover; MoverError if there is none of this name."""
+    try:
+        return movers.get(mover).files
+    except ValueError as error:
+        raise MoverError(Where.CONTROL, str(error), permanent=True) from error

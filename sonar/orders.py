@@ -30,8 +30,12 @@ def source_path(probe: Probe) -> str:
 
 
 def incoming_path(probe: Probe) -> str:
-    """Name the destination file of a probe: nobody else's, so it may always be deleted."""
-    return f"sonar/incoming/{probe.id}"
+    """Name the destination file of a run: nobody else's, so it may always be deleted.
+
+    A later run of a probe that was handed back has a name of its own.
+    """
+    run = f".{probe.runs}" if probe.runs > 1 else ""
+    return f"sonar/incoming/{probe.id}{run}"
 
 
 def end_at(where: Where, endpoint: Endpoint, path: str) -> End:

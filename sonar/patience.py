@@ -19,7 +19,7 @@ DATABASE_AWAY = (OperationalError, InterfaceError)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 10.0
 
 
-def patiently(probe: Probe, step: Callable[[], None]) -> bool:
+def patiently(probe: Probe, step: Callable[[], object]) -> bool:
     """Take a step that needs the database, again and again until the probe's deadline.
 
     Returns whether it was taken. It may have been although it failed (a COMMIT was done and
@@ -36,7 +36,7 @@ def patiently(probe: Probe, step: Callable[[], None]) -> bool:
     return True
 
 
-def _why_not(step: Callable[[], None]) -> str:
+def _why_not(step: Callable[[], object]) -> str:
     """Take a step; return why the database did not let us, empty if it did."""
     try:
         step()

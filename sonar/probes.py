@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from sonar import company, leftovers, movers, results
 from sonar.models import Probe
-from sonar.movers.base import Limits, MoverError, Stopped, Watch, part_of
+from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
-from sonar.orders import incoming_path, order_for, source_path
+from sonar.orders import order_for
 from sonar.patience import DATABASE_AWAY, one_line, patiently, release_connection
 
 log = logging.getLogger(__name__)
@@ -30,30 +30,35 @@ PROGRESS_EVERY_SECONDS = 1.0
 
 
 class Running:
-    """The transfers that run in this process, so that its end can stop them."""
+    """The probes that run in this process, so that its end can stop them."""
 
     def __init__(self) -> None:
-        self._watches: set[Watch] = set()
+        self._probes: dict[Watch, Probe] = {}
         self._lock = threading.Lock()
         self.stopping = False
 
-    def add(self, watch: Watch) -> None:
+    def add(self, watch: Watch, probe: Probe) -> None:
         with self._lock:
-            self._watches.add(watch)
+            self._probes[watch] = probe
             stopping = self.stopping
         if stopping:
             watch.stop()
 
     def remove(self, watch: Watch) -> None:
         with self._lock:
-            self._watches.discard(watch)
+            self._probes.pop(watch, None)
 
     def stop_all(self) -> None:
         with self._lock:
             self.stopping = True
-            watches = list(self._watches)
+            watches = list(self._probes)
         for watch in watches:
             watch.stop()
+
+    def probes(self) -> list[Probe]:
+        """Return those that have not been recorded yet."""
+        with self._lock:
+            return list(self._probes.values())
 
 
 running = Running()
@@ -67,12 +72,11 @@ def run(probe_id: UUID) -> None:
     if probe is None:
         return
     watch = Watch(_progress_writer(probe))
-    running.add(watch)
+    running.add(watch, probe)
     try:
-        outcome = carry_out(probe, watch)
+        finish(probe, carry_out(probe, watch))
     finally:
         running.remove(watch)
-    finish(probe, outcome)
 
 
 def claim_if_possible(probe_id: UUID) -> Probe | None:
@@ -98,6 +102,7 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
     probe.state = Probe.State.RUNNING
     probe.started_at, probe.deadline = now, now + longest + DEADLINE_MARGIN
     probe.worker, probe.progress_bytes = socket.gethostname(), 0
+    probe.runs += 1
     try:
         return probe if _take(probe) else None
     except DATABASE_AWAY:
@@ -107,8 +112,10 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
 
 
 def _take(probe: Probe) -> bool:
-    queued = Probe.objects.filter(id=probe.id, state=Probe.State.QUEUED)
+    # With the count of runs as it was read: this run's files must have a name of their own.
+    queued = Probe.objects.filter(id=probe.id, state=Probe.State.QUEUED, runs=probe.runs - 1)
     taken = queued.update(
+        runs=probe.runs,
         state=probe.state,
         started_at=probe.started_at,
         deadline=probe.deadline,
@@ -141,25 +148,49 @@ def record(probe: Probe, outcome: Outcome) -> None:
 
     May be called again: the filtered delete of the probe's row decides who counts.
     """
-    if outcome.leftover:
-        leftovers.keep(probe.destination, incoming_path(probe), probe.mover, outcome.leftover)
-    if outcome.left_aside:
-        part = part_of(source_path(probe), incoming_path(probe))
-        leftovers.keep(probe.source, part, probe.mover, outcome.left_aside)
+    keep_leftovers(probe, outcome)
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
     elif not results.end_probe(probe, outcome):
         log.warning("probe %s had ended already: the sweep, or a lost answer to us", probe.id)
 
 
-def hand_back(probe: Probe) -> None:
-    """Put a probe that was stopped before its end back into the queue; the sweep sends it."""
+def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
+    """Remember what could not be deleted at the end of a run; `clean` tries later."""
+    soon = timezone.now() + leftovers.FIRST_PAUSE
+    destination, part = leftovers.places_of(probe)
+    for place, why in ((destination, outcome.leftover), (part, outcome.left_aside)):
+        if why:
+            leftovers.keep([place], probe.mover, str(why), soon)
+
+
+def hand_back(probe: Probe) -> bool:
+    """Put a probe that was stopped before its end back into the queue; the sweep sends it.
+
+    Returns False if this run has ended or was taken back before.
+    """
     mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
     with transaction.atomic():
-        if mine.update(
+        handed_back = mine.update(
             state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
-        ):
+        )
+        if handed_back:
             company.note(probe, timezone.now())
+    return handed_back == 1
+
+
+@transaction.atomic
+def abandon(probe: Probe, why: str) -> bool:
+    """Hand a probe back whose run does not end, and remember what it may leave behind.
+
+    Its late end counts nothing. Its files are deleted later: a server notes a broken connection
+    only after some seconds, and may create the file until then.
+    """
+    if not hand_back(probe):
+        return False
+    soon = timezone.now() + leftovers.FIRST_PAUSE
+    leftovers.keep(leftovers.places_of(probe), probe.mover, why, soon)
+    return True
 
 
 def drop(probe: Probe) -> None:

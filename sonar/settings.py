@@ -14,6 +14,7 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from whitenoise.compress import Compressor
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 
@@ -267,6 +268,8 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# Source maps are half of all bytes, and only developers' tools ask for them.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
 # Who may read without an account; writing always needs one with rights.
 SONAR_PUBLIC_READ = envbool("SONAR_PUBLIC_READ", default=True)
@@ -331,6 +334,12 @@ SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
 SONAR_CIRCUIT_FAILURES = envint("SONAR_CIRCUIT_FAILURES", 5)
 SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)
 SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
+# Files that were left behind are deleted in a queue of their own: storage may not answer.
+SONAR_CLEAN_SECONDS = envint("SONAR_CLEAN_SECONDS", 30)
+# How long a worker that is told to stop waits for its transfers to end.
+SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
+# Then it hands back what still runs. A database that is away must not hold its end up.
+LAST_WORDS_SECONDS = 3
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 # How often workers and the beat say that they live (sonar.signs).
@@ -352,7 +361,12 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
 # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
 CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
-CELERY_TASK_ROUTES = {"sonar.tasks.transfer": {"queue": "transfers"}}
+# What may wait for storage has workers of its own: plans and seals are never late for it, and
+# cleaning gets its turn while every thread waits for a transfer.
+CELERY_TASK_ROUTES = {
+    "sonar.tasks.transfer": {"queue": "transfers"},
+    "sonar.tasks.clean": {"queue": "cleaning"},
+}
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_BEAT_SCHEDULE = {
     "plan": {
@@ -364,6 +378,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "sonar.tasks.sweep",
         "schedule": SONAR_SWEEP_SECONDS,
         "options": {"expires": SONAR_SWEEP_SECONDS * 2},
+    },
+    "clean": {
+        "task": "sonar.tasks.clean",
+        "schedule": SONAR_CLEAN_SECONDS,
+        "options": {"expires": SONAR_CLEAN_SECONDS},
     },
     "seal": {
         "task": "sonar.tasks.seal",

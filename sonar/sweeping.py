@@ -1,4 +1,4 @@
-"""The sweep: ends what died, cleans up behind it, and finds what nobody has taken."""
+"""The sweep: ends what died, and finds what nobody has taken. It asks no server."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 
 from sonar import leftovers, results
 from sonar.models import Probe
-from sonar.movers.base import part_of
-from sonar.orders import incoming_path, source_path
 
 log = logging.getLogger(__name__)
 
+WHY_LEFT = "its worker did not report an end"
+
 
 def sweep(now: datetime) -> list[UUID]:
-    """End what died, clean up what stayed behind; return the queued probes to send again."""
+    """End what died; return the queued probes to send again. Several may sweep at once."""
     for probe in Probe.objects.select_related("destination", "source", "size_class").filter(
         state=Probe.State.RUNNING, deadline__lt=now
     ):
-        clean_up_after(probe)
-        results.lose_probe(probe, now)
-        log.warning("probe %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
-    leftovers.try_again(now)
+        if lose(probe, now):
+            log.warning(
+                "probe %s is lost: nothing heard of it since %s", probe.id, probe.started_at
+            )
     return _stale_queued(now)
 
 
-def clean_up_after(probe: Probe) -> None:
-    """Delete what the worker of a probe may have left: at the destination, and half uploaded."""
-    incoming = incoming_path(probe)
-    part = part_of(source_path(probe), incoming)
-    for endpoint, path in ((probe.destination, incoming), (probe.source, part)):
-        if why := leftovers.delete(endpoint, path, probe.mover):
-            leftovers.keep(endpoint, path, probe.mover, why)
+@transaction.atomic
+def lose(probe: Probe, now: datetime) -> bool:
+    """End a probe as lost and remember what it may have left; False if it ended meanwhile."""
+    if not results.lose_probe(probe, now):
+        return False
+    leftovers.keep(leftovers.places_of(probe), probe.mover, WHY_LEFT, now)
+    return True
 
 
 def _stale_queued(now: datetime) -> list[UUID]:

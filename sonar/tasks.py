@@ -18,9 +18,20 @@ from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from sonar import company, partitions, patience, probes, scheduler, sealing, signs, sweeping
+from sonar import (
+    company,
+    leftovers,
+    partitions,
+    patience,
+    probes,
+    scheduler,
+    sealing,
+    signs,
+    sweeping,
+)
 from sonar.celery import app
 from sonar.models import SignOfLife
+from sonar.stopping import LastResort
 
 # While the database or the queue restarts a task is a line in the log: the next one does its work.
 task = app.task(throws=(*patience.DATABASE_AWAY, QueueAway))
@@ -40,6 +51,16 @@ def sweep() -> None:
     company.forget(now)
     for probe_id in sweeping.sweep(now):
         transfer.delay(str(probe_id))
+
+
+@task
+def clean() -> None:
+    """Delete what runs left behind, by a worker that does nothing else.
+
+    It begins no file in the second half of the time until the next message. Two at once do not
+    work on the same endpoint.
+    """
+    leftovers.clean(seconds=settings.SONAR_CLEAN_SECONDS / 2)
 
 
 @task
@@ -66,7 +87,7 @@ def transfer(probe_id: str) -> None:
 # Celery's signals: who this process is, and that it lives (sonar.signs). Their arguments are
 # Celery's; those that are not used are in ``_``.
 
-pulse = signs.Pulse()
+pulse, last_resort = signs.Pulse(), LastResort()
 EVERY: dict[str, tuple[str, int]] = {
     str(entry["task"]): (name, cast(int, entry["schedule"]))
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items()
@@ -101,6 +122,9 @@ def task_ended_well(sender: Any, **_: Any) -> None:  # noqa: ANN401
 
 
 @worker_shutting_down.connect
-def stop_transfers(**_: Any) -> None:  # noqa: ANN401
+def stop_work(**_: Any) -> None:  # noqa: ANN401
+    """End what runs, and this process within SONAR_STOP_SECONDS, however often it is told."""
     pulse.stop()
+    leftovers.stopping.set()
     probes.running.stop_all()
+    last_resort.begin(settings.SONAR_STOP_SECONDS)

@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sonar.signs"}),
     frozenset({"sonar.tokens"}),
     frozenset({"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.orders"}),
-    frozenset({"sonar.leftovers", "sonar.probes", "sonar.sweeping"}),
+    frozenset({"sonar.leftovers", "sonar.probes", "sonar.sweeping", "sonar.stopping"}),
     frozenset(
         {
             "sonar.celery",
@@ -101,7 +101,7 @@ def test_movers_import_neither_the_orm_nor_settings(name: str):
 @pytest.mark.parametrize("name", MATRIX)
 def test_matrix_reads_and_never_sends(name: str):
     sending = ["sonar.movers", "sonar.scheduler", "sonar.orders", "sonar.leftovers", "sonar.probes"]
-    sending += ["sonar.sweeping", "sonar.tasks", "sonar.celery"]
+    sending += ["sonar.sweeping", "sonar.stopping", "sonar.tasks", "sonar.celery"]
     assert not [one for one in imported(MATRIX[name]) if any(within(one, it) for it in sending)]
 
 

@@ -19,7 +19,7 @@ from matrix.pages.matrix import MatrixPage
 from matrix.pages.page import Page
 from matrix.places import Place
 from matrix.query import MatrixQuery
-from matrix.status import NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
+from matrix.status import CLEAN, NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.troubles import troubles, unsealed
 from matrix.under_way import UnderWay
 from matrix.wishes import ORDER
@@ -32,7 +32,8 @@ MOST_RUNNING, MOST_RESULTS, MOST_DOWNTIMES = 30, 10, 20
 AHEAD = timedelta(days=7)
 TASK_WORDS = {
     PLAN: ("planner", "queues what is due"),
-    "sweep": ("sweep", "ends lost tests, deletes files left behind"),
+    "sweep": ("sweep", "ends lost tests, sends again what nobody took"),
+    CLEAN: ("cleaning", "deletes files left behind at endpoints"),
     "seal": ("sealing", "makes segments of hours that are over"),
     "keep_months": ("months", "makes partitions ahead, drops what is too old"),
 }

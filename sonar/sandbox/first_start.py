@@ -1,5 +1,5 @@
-"""What the first start makes and later starts find: the tables, the static files, the
-administrator and the registry."""
+"""What the first start makes and later starts find: the tables, the administrator and the
+registry."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from sonar.sandbox.processes import StartError
 ADMINISTRATOR = "admin"
 
 
-def make_tables_and_files() -> None:
-    """Bring the tables up to date, and lay out the static files, compressed."""
+def make_tables() -> None:
+    """Check this Sonar, and bring its tables up to date."""
     call_command("check", stdout=StringIO())
     call_command("migrate", verbosity=0)
-    call_command("collectstatic", interactive=False, verbosity=0)
 
 
 def make_administrator(home: Path) -> Path | None:

@@ -13,6 +13,8 @@ from pathlib import Path
 START_SECONDS = 30
 STOP_SECONDS = 20
 PR_SET_PDEATHSIG = 1
+# Loaded here: between fork and exec a child must not wait for a lock of another thread.
+LIBC = ctypes.CDLL(None)
 
 
 class StartError(Exception):
@@ -20,8 +22,11 @@ class StartError(Exception):
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to end this child if its parent dies without a word (SIGKILL)."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    """Ask the kernel to end this child if its parent dies without a word (SIGKILL).
+
+    A worker that is stopping already ends in its time all the same (sonar.stopping).
+    """
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def start(
@@ -41,7 +46,7 @@ def start(
             stderr=subprocess.STDOUT,
             env=env,
             process_group=0,
-            preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads yet when children start
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - it takes no lock
         )
 
 
@@ -51,14 +56,25 @@ def stop(
     seconds: float = STOP_SECONDS,
 ) -> None:
     """End a child with a signal; with SIGKILL for its whole group if it does not listen."""
-    if process.poll() is not None:
-        return
-    process.send_signal(how)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    stop_together([process], how, seconds)
+
+
+def stop_together(
+    children: Sequence[subprocess.Popen[bytes]],
+    how: signal.Signals = signal.SIGTERM,
+    seconds: float = STOP_SECONDS,
+) -> None:
+    """End children at the same time, as `stop` does; all of them share the seconds."""
+    running = [child for child in children if child.poll() is None]
+    for child in running:
+        child.send_signal(how)
+    deadline = time.monotonic() + seconds
+    for child in running:
+        try:
+            child.wait(max(deadline - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
 
 
 def tail(log: Path, lines: int = 5) -> str:

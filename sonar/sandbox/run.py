@@ -20,11 +20,15 @@ from rich.console import Console
 from sonar import settings as project
 from sonar.sandbox import embedded, home, processes
 from sonar.sandbox.processes import StartError
+from sonar.sandbox.steps import step
 
 WEB_THREADS = "8"
 # Of each child; this process asks so rarely that it needs no pool.
 DATABASE_POOL = "8"
 WEB_PROCESSES = "2"
+# A slow reader must not hold the end up.
+WEB_STOP_SECONDS = "5"
+NODES = "nodes"
 # The sandbox's links are local: it plans often, so that the matrix fills while one watches.
 SANDBOX_PLAN_SECONDS = "1"
 
@@ -41,20 +45,32 @@ def _request_stop(number: int, frame: FrameType | None) -> None:
 
 
 class Children:
-    """The processes of one run: started in order, watched together, stopped in reverse."""
+    """The processes of one run: started in order, watched together, stopped at once.
 
-    def __init__(self, stack: ExitStack, logs: Path) -> None:
-        self._stack = stack
+    But storage nodes last: who stops tidies up there.
+    """
+
+    def __init__(self, stack: ExitStack, logs: Path, console: Console) -> None:
         self._logs = logs
+        self._console = console
         self._running: dict[str, Popen[bytes]] = {}
+        stack.callback(self.stop)
 
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
         """Run a Python module; its output goes to the log of this name."""
         command = [sys.executable, "-m", *arguments]
         process = processes.start(command, self.log(name), env=dict(os.environ))
-        self._stack.callback(processes.stop, process)
         self._running[name] = process
         return process
+
+    def stop(self) -> None:
+        """End all of them, as soon as workers have handed back what they run."""
+        nodes = self._running.pop(NODES, None)
+        seconds = project.SONAR_STOP_SECONDS + project.LAST_WORDS_SECONDS + 1
+        with step(self._console, "Stopping"):
+            processes.stop_together([*self._running.values()], seconds=seconds)
+            if nodes:
+                processes.stop(nodes)
 
     def log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
@@ -83,15 +99,17 @@ def check_port(port: int) -> None:
             ) from error
 
 
-def start_services(stack: ExitStack, place: Path) -> None:
+def start_services(stack: ExitStack, place: Path, console: Console) -> None:
     """Start what DATABASE_URL and REDIS_URL do not name, and point the settings at it."""
     sockets = stack.enter_context(embedded.socket_directory())
     if project.OWN_DATABASE:
         database = embedded.postgres(place / "postgres", sockets, place / "log" / "postgres.log")
-        os.environ["DATABASE_URL"] = stack.enter_context(database)
+        with step(console, "Starting PostgreSQL"):
+            os.environ["DATABASE_URL"] = stack.enter_context(database)
     if project.OWN_REDIS:
         queue = embedded.redis_server(place / "redis", sockets, place / "log" / "redis.log")
-        os.environ["REDIS_URL"] = stack.enter_context(queue)
+        with step(console, "Starting Redis"):
+            os.environ["REDIS_URL"] = stack.enter_context(queue)
     importlib.reload(project)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
     django.setup()
@@ -101,22 +119,23 @@ def start_nodes(children: Children, directory: Path) -> None:
     """Start the storage nodes and wait until they have noted where they listen."""
     noted = directory / "nodes.json"
     before = noted.stat().st_mtime_ns if noted.is_file() else 0
-    process = children.start("nodes", "sonar.sandbox.nodes", "--directory", str(directory))
+    process = children.start(NODES, "sonar.sandbox.nodes", "--directory", str(directory))
     processes.wait_until(
         lambda: noted.is_file() and noted.stat().st_mtime_ns > before,
         process,
         "The sandbox nodes",
-        children.log("nodes"),
+        children.log(NODES),
     )
 
 
 def start_workers(children: Children, place: Path) -> None:
-    """Start what measures: a worker for transfers, one for control, and the beat."""
+    """Start what measures: workers for transfers, for control and for cleaning, and the beat."""
     worker = ["celery", "-A", "sonar.celery", "worker", "--pool=threads", "--loglevel=WARNING"]
     worker += ["--without-gossip", "--without-mingle"]
     in_flight = str(project.SONAR_IN_FLIGHT)
     children.start("worker", *worker, "-Q", "transfers", "-n", "transfers@%h", "-c", in_flight)
     children.start("control", *worker, "-Q", "control", "-n", "control@%h", "-c", "2")
+    children.start("cleaning", *worker, "-Q", "cleaning", "-n", "cleaning@%h", "-c", "2")
     beat = ["celery", "-A", "sonar.celery", "beat", "--loglevel=WARNING", "--pidfile="]
     children.start("beat", *beat, "--schedule", str(place / "beat-schedule"))
 
@@ -133,6 +152,7 @@ def start_web(children: Children, port: int) -> str:
     url = f"http://127.0.0.1:{port}/"
     web = ["gunicorn", "sonar.wsgi", "--bind", f"127.0.0.1:{port}", "--worker-class=gthread"]
     web += ["--workers", WEB_PROCESSES, "--threads", WEB_THREADS, "--no-control-socket"]
+    web += ["--graceful-timeout", WEB_STOP_SECONDS]
     process = children.start("web", *web)
 
     def answers() -> bool:
@@ -147,19 +167,25 @@ def start_web(children: Children, port: int) -> str:
 
 def prepare(children: Children, place: Path, console: Console) -> None:
     """Make what is missing: tables, static files, the administrator, the registry."""
-    from sonar.sandbox import first_start
+    from sonar.sandbox import first_start, static_files
 
-    first_start.make_tables_and_files()
+    with step(console, "Bringing the tables up to date"):
+        first_start.make_tables()
+    if not static_files.are_laid_out():
+        with step(console, "Preparing static files, as they are new or have changed"):
+            static_files.lay_out()
     if password_file := first_start.make_administrator(place):
         console.print(
             f"Administrator: {first_start.ADMINISTRATOR}, the password is in {password_file}"
         )
     if project.SONAR_REGISTRY:
-        changes = first_start.load_registry_file(Path(project.SONAR_REGISTRY))
+        with step(console, "Loading the registry"):
+            changes = first_start.load_registry_file(Path(project.SONAR_REGISTRY))
     else:
-        start_nodes(children, place / "sandbox")
-        os.environ.setdefault("SONAR_PLAN_SECONDS", SANDBOX_PLAN_SECONDS)
-        changes = first_start.load_sandbox_registry(place / "sandbox")
+        with step(console, "Starting the storage nodes of the sandbox"):
+            start_nodes(children, place / "sandbox")
+            os.environ.setdefault("SONAR_PLAN_SECONDS", SANDBOX_PLAN_SECONDS)
+            changes = first_start.load_sandbox_registry(place / "sandbox")
     console.print("Registry: " + changes.replace("\n", "; "))
 
 
@@ -171,14 +197,15 @@ def run(console: Console) -> None:
         stack.enter_context(home.only_one(place))
         check_port(project.PORT)
         stack.callback(console.print, f"Sonar has stopped; its data stays in {place}.")
-        children = Children(stack, place / "log")
-        start_services(stack, place)
+        start_services(stack, place, console)
+        children = Children(stack, place / "log", console)
         prepare(children, place, console)
         os.environ.setdefault("SONAR_DATABASE_POOL", DATABASE_POOL)
         stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
         share_metrics(place / "metrics")
-        url = start_web(children, project.PORT)
         start_workers(children, place)
+        with step(console, "Starting the workers and the web server"):
+            url = start_web(children, project.PORT)
         console.print(f"Sonar is at {url}   (Ctrl-C stops it; logs are in {place / 'log'})")
         from sonar.sandbox import progress
 

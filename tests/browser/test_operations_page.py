@@ -34,7 +34,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def busy(scene: Scene) -> Probe:
     """A grid on which tests run, wait and are queued; returns one that runs."""
     made = scene.world
-    signs = {"transfers@w1": "worker", "control@w2": "worker", "beat@w2": "beat"}
+    signs = dict.fromkeys(["transfers@w1", "control@w2", "cleaning@w2"], "worker")
+    signs |= {"beat@w2": "beat"}
     signs |= dict.fromkeys(status.TASKS, "task")
     for name, kind in signs.items():
         queues = [name.partition("@")[0]] if kind == "worker" else []

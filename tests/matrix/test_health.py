@@ -34,6 +34,7 @@ def all_well(without: str = "") -> None:
     signs: dict[str, tuple[Any, ...]] = {
         "transfers@secret-host": ("worker", SECOND, "transfers"),
         "control@secret-host": ("worker", SECOND, "control"),
+        "cleaning@secret-host": ("worker", SECOND, "cleaning"),
         "beat@secret-host": ("beat", SECOND),
         "plan": ("task", SECOND),
     }
@@ -74,7 +75,7 @@ def test_a_sonar_that_is_well_is_ready(client: Client) -> None:
     assert status == 200
     assert set(parts) == {"database", "redis", "workers", "beat"}
     assert parts["workers"]["detail"] == (
-        "Workers take tests and tasks: 1 from transfers, 1 from control."
+        "Workers take tests and tasks: 1 from transfers, 1 from control, 1 from cleaning."
     )
 
 
@@ -83,6 +84,7 @@ def test_a_sonar_that_is_well_is_ready(client: Client) -> None:
     [
         ("transfers", "workers", "No worker takes from the queue “transfers”: start one."),
         ("control", "workers", "No worker takes from the queue “control”"),
+        ("cleaning", "workers", "No worker takes from the queue “cleaning”"),
         ("beat", "beat", "The beat sends nothing: it has never been seen."),
         ("plan", "beat", "no tick of the planner ends"),
     ],
@@ -94,7 +96,7 @@ def test_who_is_missing_is_named(client: Client, without: str, part: str, said: 
     assert said in told[part]
 
 
-@pytest.mark.parametrize("name", ["transfers", "control", "beat", "plan"])
+@pytest.mark.parametrize("name", ["transfers", "control", "cleaning", "beat", "plan"])
 def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(
     client: Client, name: str
 ) -> None:

@@ -38,6 +38,7 @@ def well(db: None) -> None:
     signs = {
         f"transfers@{WORKER}": "worker",
         f"control@{WORKER}": "worker",
+        f"cleaning@{WORKER}": "worker",
         f"beat@{WORKER}": "beat",
     }
     signs |= dict.fromkeys(status.TASKS, "task")
@@ -89,7 +90,7 @@ def test_a_sonar_that_is_well_says_so_in_one_line(
     page = text(client)
     assert "Sonar is well: beat and workers live" in page
     assert "silent" not in page
-    assert page.count("1 lives") == 2
+    assert page.count("1 lives") == 3
 
 
 def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(
@@ -135,6 +136,11 @@ def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
     assert "not yet" in text(client)
     SignOfLife.objects.filter(name="sweep").update(seen_at=NOW - HOUR)
     assert "The task “sweep” does not end" in text(client)
+    assert "worker for the queue “control”" in text(client)
+    SignOfLife.objects.filter(name="sweep").update(seen_at=NOW)
+    SignOfLife.objects.filter(name="clean").update(seen_at=NOW - HOUR)
+    assert "The task “clean” does not end" in text(client)
+    assert "worker for the queue “cleaning”" in text(client)
 
 
 def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(

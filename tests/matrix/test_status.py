@@ -47,8 +47,10 @@ def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
-    assert found["tasks"] == dict.fromkeys(["sweep", "seal", "keep_months"], not_yet)
-    assert found["workers"] == {"transfers": {"count": 0}, "control": {"count": 0}}
+    assert found["tasks"] == dict.fromkeys(["sweep", "clean", "seal", "keep_months"], not_yet)
+    assert found["workers"] == {
+        queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
+    }
     assert found["probes"] == {
         "queued": 0,
         "running": 0,
@@ -78,7 +80,8 @@ def test_workers_are_counted_by_queue_and_the_silent_are_not(client: Client) -> 
     sign("a", KIND.WORKER, 1, 10, "transfers")
     sign("b", KIND.WORKER, 29, 10, "transfers", "control")
     sign("c", KIND.WORKER, 31, 10, "transfers")
-    assert get(client)["workers"] == {"transfers": {"count": 2}, "control": {"count": 1}}
+    counts = {queue: of["count"] for queue, of in get(client)["workers"].items()}
+    assert counts == {"transfers": 2, "control": 1, "cleaning": 0}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import threading
 import uuid
 from collections.abc import Callable
@@ -12,10 +14,10 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import movers, orders, patience, probes, results, scheduler, sweeping
+from sonar import leftovers, movers, orders, patience, probes, results, scheduler, sweeping
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
-from sonar.movers.base import MoverError, Order, Receipt, Stopped, Watch, Where, aside
-from sonar.movers.fake import FakeMover
+from sonar.movers.base import FileInfo, MoverError, Order, Receipt, Stopped, Watch, Where, aside
+from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
 from tests.sonar.world import NOW, three_endpoints
 
@@ -306,10 +308,9 @@ def test_a_claim_whose_answer_was_lost_is_given_back(probe, fake, monkeypatch):
     assert (probe.state, probe.started_at) == ("queued", None)
 
 
-def test_the_sweep_ends_what_died_as_lost_and_removes_its_file(probe, fake):
+def test_the_sweep_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe, fake):
     running = claimed(probe)
     order = orders.order_for(running)
-    fake.files.held |= {order.destination.url: None, aside(order).url: None}
     assert sweeping.sweep(running.deadline) == []
     assert Probe.objects.exists()
     sweeping.sweep(running.deadline + timedelta(seconds=1))
@@ -317,7 +318,60 @@ def test_the_sweep_ends_what_died_as_lost_and_removes_its_file(probe, fake):
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert transfer.worker == running.worker
     assert running.worker not in transfer.error  # anyone may read that
-    assert fake.files.held == {}
+    left = {f"{one.endpoint.base_url}/{one.path}" for one in Leftover.objects.all()}
+    assert left == {order.destination.url, aside(order).url}
+
+
+def test_the_sweep_asks_no_storage(probe, monkeypatch):
+    def asked(name: str) -> None:
+        raise AssertionError(f"the sweep has asked for the mover {name}")
+
+    running = claimed(probe)
+    monkeypatch.setattr(movers, "get", asked)
+    sweeping.sweep(running.deadline + timedelta(seconds=1))
+    assert Transfer.objects.get().state == "lost"
+    sweeping.sweep(running.deadline + timedelta(days=1))
+
+
+def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
+    """A sweep that dies between the two must neither forget files nor the loss."""
+    running = claimed(probe)
+    monkeypatch.setattr(leftovers, "keep", fails(1, OperationalError("gone"), leftovers.keep))
+    for _ in range(2):
+        with contextlib.suppress(OperationalError):
+            sweeping.sweep(running.deadline + timedelta(seconds=1))
+    assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
+    running = claimed(probe)
+    both, lost = threading.Barrier(2), []
+    lose = sweeping.lose
+
+    def together(*arguments: object) -> bool:
+        both.wait(20)
+        lost.append(lose(*arguments))
+        return lost[-1]
+
+    monkeypatch.setattr(sweeping, "lose", together)
+    in_threads(2, lambda: sweeping.sweep(running.deadline + timedelta(seconds=1)))
+    assert sorted(lost) == [False, True]
+    assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
+
+
+def in_threads(count: int, step: Callable[[], object]) -> None:
+    def one() -> None:
+        try:
+            step()
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def test_the_sweep_sends_again_what_nobody_took(probe, settings):
@@ -327,41 +381,92 @@ def test_the_sweep_sends_again_what_nobody_took(probe, settings):
     assert sweeping.sweep(stale) == []
 
 
-def test_a_file_that_cannot_be_deleted_is_tried_again_until_it_is_gone(probe, fake, monkeypatch):
+def test_each_run_of_a_probe_has_a_file_name_of_its_own(probe):
+    first = claimed(probe)
+    assert orders.incoming_path(first) == f"sonar/incoming/{probe.id}"
+    probes.hand_back(first)
+    second = claimed(probe)
+    assert (first.runs, second.runs) == (1, 2)
+    assert orders.incoming_path(second) == f"sonar/incoming/{probe.id}.2"
+    parts = {aside(orders.order_for(run)).url for run in (first, second)}
+    assert len(parts) == 2
+    probe.refresh_from_db()
+    assert probe.runs == 2
+
+
+def test_a_claim_on_an_old_look_at_the_count_of_runs_is_no_claim(probe, monkeypatch):
+    """Another worker has run the probe and handed it back between our look and our claim."""
+    take = probes._take
+
+    def late(ours: Probe) -> bool:
+        monkeypatch.setattr(probes, "_take", take)
+        probes.hand_back(claimed(probe))
+        return take(ours)
+
+    monkeypatch.setattr(probes, "_take", late)
+    assert probes.claim(probe.id, NOW) is None
+    probe.refresh_from_db()
+    assert (probe.state, probe.runs) == ("queued", 1)
+
+
+def test_a_leftover_of_the_first_run_is_cleaned_under_the_second_which_ends_well(
+    probe, monkeypatch
+):
+    held = FakeFiles()
+
+    class Mover(FakeMover):
+        """Cleans what is left, on the same storage, once its bytes have moved."""
+
+        def move(self, order: Order, watch: Watch) -> Receipt:
+            receipt = super().move(order, watch)
+            assert sorted(incoming(self)) == [first_url, order.destination.url]
+            Leftover.objects.update(next_try=NOW)
+            leftovers.clean_endpoint(probe.destination_id, until=math.inf)
+            assert incoming(self) == [order.destination.url]
+            return receipt
+
+    mover = Mover()
+    mover.files = held
+    monkeypatch.setattr(movers, "get", lambda name: mover)
+    first = claimed(probe)
+    first_url = orders.order_for(first).destination.url
+    held.held[first_url] = FileInfo(probe.bytes)
+    assert probes.abandon(first, "told to stop")
+    probes.run(probe.id)
+    assert Transfer.objects.get().state == "done"
+    assert incoming(mover) == []
+
+
+def test_the_late_end_of_an_abandoned_run_counts_nothing(probe):
+    running = claimed(probe)
+    assert probes.abandon(running, "told to stop")
+    assert not probes.abandon(running, "told to stop")
+    probes.record(running, FAILED)
+    probe.refresh_from_db()
+    assert (probe.state, probe.started_at) == ("queued", None)
+    assert not Transfer.objects.exists()
+    assert Leftover.objects.count() == 2
+
+
+def test_a_file_that_a_worker_could_not_delete_is_kept_for_cleaning(probe, fake, monkeypatch):
     def refuse(end: object, order: object) -> None:
         raise MoverError(Where.DESTINATION, "no route to host")
 
     with monkeypatch.context() as patched:
         patched.setattr(fake.files, "delete", refuse)
         probes.run(probe.id)
-        assert Transfer.objects.get().state == "done"
-        leftover = Leftover.objects.get()
-        assert leftover.error == "no route to host"
-        sweeping.sweep(leftover.next_try)
-        again = Leftover.objects.get()
-        assert again.tries == 2
-        assert again.next_try > leftover.next_try
+    assert Transfer.objects.get().state == "done"
+    leftover = Leftover.objects.get()
+    assert (leftover.error, leftover.path) == ("no route to host", f"sonar/incoming/{probe.id}")
     assert len(incoming(fake)) == 1
-    sweeping.sweep(again.next_try)
-    assert not Leftover.objects.exists()
-    assert incoming(fake) == []
 
 
-def test_what_a_dead_worker_left_at_an_endpoint_that_is_down_is_tried_again(
-    probe, fake, monkeypatch
-):
-    def refuse(end: object, order: object) -> None:
-        raise MoverError(Where.DESTINATION, "no route to host")
-
+def test_a_run_that_was_stopped_while_it_prepared_keeps_its_half_source_file(probe):
     running = claimed(probe)
-    with monkeypatch.context() as patched:
-        patched.setattr(fake.files, "delete", refuse)
-        sweeping.sweep(running.deadline + timedelta(seconds=1))
-    order = orders.order_for(running)
-    left = {f"{one.endpoint.base_url}/{one.path}" for one in Leftover.objects.all()}
-    assert left == {order.destination.url, aside(order).url}
-    sweeping.sweep(timezone.now() + timedelta(minutes=2))
-    assert not Leftover.objects.exists()
+    probes.record(running, Outcome(None, Stopped(), None, 0.0))
+    part = aside(orders.order_for(running)).url
+    leftover = Leftover.objects.get()
+    assert f"{leftover.endpoint.base_url}/{leftover.path}" == part
 
 
 def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):

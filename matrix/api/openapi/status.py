@@ -100,7 +100,7 @@ EXAMPLE: dict[str, Any] = {
     "planner": SIGN,
     "beat": SIGN,
     "tasks": {"sweep": SIGN | {"every_seconds": 30}, "seal": SIGN},
-    "workers": {"transfers": {"count": 1}, "control": {"count": 1}},
+    "workers": {"transfers": {"count": 1}, "control": {"count": 1}, "cleaning": {"count": 1}},
     "probes": {"queued": 3, "running": 12, "oldest_queued": None, "in_flight_limit": 100},
     "waiting": [{"reason": "cap", "tests": 5, "since": "2026-11-20T11:58:10Z"}],
     "results_last_hour": {"done": 812, "failed": 31, "lost": 0},
