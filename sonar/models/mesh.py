@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
+from sonar import movers
 from sonar.models.registry import NAME, Endpoint, SizeClass, name_field, reference
-from sonar.movers import NAMES as MOVERS
 
 
 class Mode(models.TextChoices):
@@ -16,7 +18,31 @@ class Mode(models.TextChoices):
 
 
 def mover_choices() -> list[tuple[str, str]]:
-    return [(name, name) for name in MOVERS]
+    return [(name, name) for name in movers.NAMES]
+
+
+# A mesh of all may have hundreds that do not fit: the first ones say what is wrong.
+NAMED_MISFITS = 5
+
+
+def fitting(mover: str, base_urls: Mapping[str, str]) -> str:
+    """Say in a sentence which endpoints this mover cannot move files of; empty if it can all.
+
+    ``base_urls`` has the base URL of each endpoint by its name. Raises ValueError for a mover
+    that there is not.
+    """
+    schemes = movers.get(mover).schemes
+    misfits = [
+        f"{name} ({scheme})"
+        for name, url in sorted(base_urls.items())
+        if (scheme := url.partition("://")[0]) not in schemes
+    ]
+    if not misfits:
+        return ""
+    named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
+    others = f" and {more} more" if more > 0 else ""
+    moved = ", ".join(sorted(schemes))
+    return f"The mover {mover} moves files by {moved}, not those of {named}{others}."
 
 
 class Mesh(models.Model):

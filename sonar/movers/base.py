@@ -205,6 +205,8 @@ class Mover(Protocol):
     """One protocol: the verb, and the files it works on."""
 
     name: str
+    schemes: frozenset[str]
+    """The schemes of base URLs between which it moves files."""
 
     @property
     def files(self) -> Files:

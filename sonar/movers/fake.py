@@ -55,6 +55,7 @@ class FakeMover:
     """
 
     name = "fake"
+    schemes = frozenset({"fake"})
 
     def __init__(
         self, failures: Mapping[str, MoverError] | None = None, seconds: float = 0.0

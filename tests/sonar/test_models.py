@@ -19,6 +19,7 @@ from sonar.models import (
     Transfer,
     Version,
 )
+from sonar.models.mesh import fitting
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -216,3 +217,28 @@ def test_what_results_refer_to_cannot_be_deleted(table: str):
 
 def test_an_endpoint_id_has_room_in_a_segment():
     refused("endpoint_id_has_16_bits", endpoint, "HUGE", id=65536)
+
+
+@pytest.mark.parametrize(
+    ("mover", "base_urls", "sentence"),
+    [
+        ("http-tpc", {"A": "https://a/", "B": "davs://b", "C": "http://c", "D": "dav://d/x"}, ""),
+        ("fake", {"A": "fake://a"}, ""),
+        (
+            "http-tpc",
+            {"B": "root://b", "A": "fake://a/", "C": "https://c"},
+            "The mover http-tpc moves files by dav, davs, http, https, not those of A (fake), "
+            "B (root).",
+        ),
+        (
+            "fake",
+            {str(number): "gsiftp://a" for number in range(7)},
+            "The mover fake moves files by fake, not those of 0 (gsiftp), 1 (gsiftp), 2 (gsiftp), "
+            "3 (gsiftp), 4 (gsiftp) and 2 more.",
+        ),
+    ],
+)
+def test_a_mover_that_does_not_fit_an_endpoint_is_told_in_a_sentence(
+    mover: str, base_urls: dict[str, str], sentence: str
+):
+    assert fitting(mover, base_urls) == sentence
