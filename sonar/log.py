@@ -12,3 +12,8 @@ class UtcFormatter(logging.Formatter):
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%SZ"
     default_msec_format = ""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Write a message that has line breaks, as some of Celery's have, on one line."""
+        lines = super().formatMessage(record).splitlines()
+        return " ".join(stripped for line in lines if (stripped := line.strip()))
