@@ -390,6 +390,9 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
+    "filters": {"now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "utc"}},
+    # Each second while Redis refuses what it writes, which is not needed.
+    "loggers": {"kombu.transport.redis": {"filters": ["now_and_then"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
 }
