@@ -33,6 +33,12 @@ FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 APPLIED = "SELECT app, name FROM django_migrations"
 NOT_APPLIED = "migrations are not applied: run manage.py migrate."
+# Gone after a second: what tries whether Redis takes writes must not fill it.
+TRIAL = "sonar:trial"
+UNTIL_THEN = (
+    "Until then nothing is sent to workers, and each web process counts requests and passwords "
+    "for itself."
+)
 UNKNOWN = "Not known while the database does not answer."
 
 
@@ -106,12 +112,28 @@ def migrations() -> frozenset[tuple[str, str]]:
 
 
 def look_at_redis() -> Part:
+    """Ask whether it takes what is written: one that is full reads and answers as ever."""
     try:
         with queue() as client:
-            client.ping()
-    except redis.RedisError:
+            client.set(TRIAL, 1, ex=1)
+    except (redis.ConnectionError, redis.TimeoutError):
         return Part(False, "Redis does not answer: nothing is sent to workers.")
-    return Part(True, "Redis answers.")
+    except redis.RedisError as error:
+        return Part(False, f"Redis answers and refuses writes: {refusal(error)} {UNTIL_THEN}")
+    return Part(True, "Redis answers and takes what is written.")
+
+
+def refusal(error: redis.RedisError) -> str:
+    """Say why Redis takes nothing and what to do; of its own words only the code is repeated."""
+    if isinstance(error, redis.OutOfMemoryError):
+        return "its memory is full. Raise its maxmemory, or take away what is not Sonar's."
+    if isinstance(error, redis.ReadOnlyError):
+        return "it is a replica. Let REDIS_URL name the primary, or make this one the primary."
+    code = str(error).partition(" ")[0]
+    if code == "MISCONF":
+        return "it cannot save to its disk. Make room there, or look at its log."
+    named = f" ({code})" if code.isalpha() and code.isupper() else ""
+    return f"look at its log{named}."
 
 
 def queue() -> redis.Redis:

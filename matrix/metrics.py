@@ -68,8 +68,9 @@ class Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
         found, waiting = read_status(now), read_queues()
-        up = {"database": found is not None, "redis": waiting is not None}
-        yield gauge("up", "Whether a part answers.", up, "part")
+        takes = waiting is not None and health.look_at_redis().ok
+        up = {"database": found is not None, "redis": takes}
+        yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
         yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})
         if waiting is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from matrix.health import look_at_redis
 from matrix.notices import Notice, tests_are
 from matrix.status import CLEAN, PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import SignOfLife
@@ -18,6 +19,8 @@ def troubles(found: Status) -> list[Notice]:
     """Look at everything; what follows from something else that is wrong is left out."""
     life = found.life
     silent = [*of_workers(life), *of_beat(life)]
+    if silent:  # asked only then: a Redis that hangs costs the page two seconds
+        silent = list(of_redis()) or silent
     stuck = [] if silent else of_tasks(life)
     return [*silent, *stuck, *of_queue(found), *of_sealing(found)]
 
@@ -36,6 +39,13 @@ def of_workers(life: Life) -> Iterator[Notice]:
                 f"{does[queue]}. Start one, or look at its log; if all are silent, look whether "
                 "Redis answers.",
             )
+
+
+def of_redis() -> Iterator[Notice]:
+    """Look at what makes the beat silent, and the workers where it is away altogether."""
+    part = look_at_redis()
+    if not part.ok:
+        yield Notice("no-redis", "The queue does not work:", part.detail)
 
 
 def of_beat(life: Life) -> Iterator[Notice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
 
 class UtcFormatter(logging.Formatter):
@@ -12,3 +13,33 @@ class UtcFormatter(logging.Formatter):
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%SZ"
     default_msec_format = ""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Write a message that has line breaks, as some of Celery's have, on one line."""
+        lines = super().formatMessage(record).splitlines()
+        return " ".join(stripped for line in lines if (stripped := line.strip()))
+
+
+class NowAndThen(logging.Filter):
+    """Lets a library warn of the same once in so many seconds, with its error, no traceback.
+
+    For what is repeated each second as long as something outside of Sonar does not work. What is
+    worse than a warning passes as it is.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._said_at: dict[Any, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.WARNING:
+            return True
+        now = time.monotonic()
+        if now - self._said_at.get(record.msg, float("-inf")) < self._seconds:
+            return False
+        self._said_at[record.msg] = now
+        if record.exc_info:
+            record.msg, record.args = f"{record.getMessage()}: {record.exc_info[1]}", None
+            record.exc_info = record.exc_text = None
+        return True

@@ -358,6 +358,12 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# A Redis that is full, or cannot save, is waited for as one that is away (sonar.broker).
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+CELERY_WORKER_CONSUMER = "sonar.broker:PatientConsumer"
+CELERY_BEAT_SCHEDULER = "sonar.broker:PatientScheduler"
+# Of tasks that are acknowledged late, of which there are none; unsaid, Celery warns each time.
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
 # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
 CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
@@ -405,6 +411,9 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
+    "filters": {"now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "utc"}},
+    # Each second while Redis refuses what it writes, which is not needed.
+    "loggers": {"kombu.transport.redis": {"filters": ["now_and_then"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
 }

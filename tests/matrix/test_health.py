@@ -10,13 +10,16 @@ from typing import Any
 
 import psycopg
 import pytest
+import redis
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from matrix import health
+from sonar import settings as project
 from sonar.models import SignOfLife
+from tests import refusing
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 SECOND = timedelta(seconds=1)
@@ -140,6 +143,39 @@ def test_without_redis_it_is_not_ready(client: Client, settings: Settings) -> No
     all_well()
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     assert failing(client) == {"redis": "Redis does not answer: nothing is sent to workers."}
+
+
+@pytest.mark.parametrize("way", refusing.WAYS)
+def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(
+    client: Client, way: str
+) -> None:
+    all_well()
+    refuse, why = refusing.WAYS[way]
+    with refuse(project.REDIS_URL):
+        told = failing(client)
+    assert list(told) == ["redis"]
+    assert told["redis"].startswith(f"Redis answers and refuses writes: {why}")
+    assert "Until then nothing is sent to workers" in told["redis"]
+    assert ready(client)[0] == 200
+
+
+def test_looking_leaves_nothing_in_redis(client: Client) -> None:
+    all_well()
+    with redis.Redis.from_url(project.REDIS_URL) as known:
+        assert ready(client)[0] == 200
+        assert 0 < known.pttl(health.TRIAL) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (redis.ResponseError("NOPERM this user secret-host has no permissions"), " (NOPERM)."),
+        (redis.ResponseError("secret-host said no"), "look at its log."),
+    ],
+)
+def test_other_words_of_redis_are_not_repeated(error: redis.RedisError, said: str) -> None:
+    assert health.refusal(error).endswith(said)
+    assert "secret-host" not in health.refusal(error)
 
 
 def test_without_the_database_nothing_is_known_of_the_others(

@@ -20,6 +20,7 @@ from matrix import logins
 from matrix.api import throttles
 from sonar import settings as project
 from sonar import tokens
+from tests import refusing
 
 CALL = "/api/v1/matrix/"
 DAY = 86_400
@@ -171,30 +172,96 @@ def test_an_address_is_a_network_for_ipv6(
     assert throttles.address(rf.get("/", REMOTE_ADDR=given)) == known_as
 
 
+AWAY = "redis://127.0.0.1:1"
+
+
+@pytest.fixture
+def own_counts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return what makes the counts of a process that has just started, for a Redis."""
+    return lambda url: monkeypatch.setattr(throttles, "counts", throttles.Counts(url))
+
+
 @pytest.mark.django_db
-@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "unix:///nowhere/redis.sock"])
-def test_without_redis_reading_goes_on(
+@pytest.mark.parametrize("url", [AWAY, "unix:///nowhere/redis.sock"])
+def test_without_redis_a_process_counts_requests_for_itself(
     client: Client,
     settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
+    own_counts: Callable[[str], None],
     caplog: pytest.LogCaptureFixture,
     url: str,
 ) -> None:
-    settings.SONAR_RATE_ANONYMOUS = (1, DAY)
-    monkeypatch.setattr(throttles, "counts", throttles.Counts(url))
-    assert statuses(5, lambda: client.get(CALL)) == [200] * 5
-    assert client.post("/login/", {"username": "a", "password": "b"}).status_code == 200
-    assert caplog.text.count("Redis is away, requests are not limited") == 1
+    settings.SONAR_RATE_ANONYMOUS = (3, DAY)
+    own_counts(url)
+    assert statuses(5, lambda: client.get(CALL)) == [200] * 3 + [429] * 2
+    assert client.get(CALL, REMOTE_ADDR="198.51.100.7").status_code == 200
+    assert caplog.text.count("this process counts requests and passwords for itself") == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way", refusing.WAYS)
+def test_a_redis_that_takes_nothing_does_not_open_the_limits(
+    client: Client, settings: Settings, own_counts: Callable[[str], None], way: str, bob: User
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (3, DAY)
+    own_counts(os.environ["REDIS_URL"])
+    with refusing.WAYS[way][0](os.environ["REDIS_URL"]):
+        assert statuses(5, lambda: client.get(CALL)) == [200] * 3 + [429] * 2
+        assert statuses(11, lambda: log_in("wrong")) == [200] * 10 + [429]
+        assert log_in("right").status_code == 429
+        assert log_in("right", REMOTE_ADDR="198.51.100.7").status_code == 302
+
+
+@pytest.mark.django_db
+def test_what_a_process_counted_for_itself_holds_when_redis_is_back(
+    client: Client,
+    settings: Settings,
+    own_counts: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (4, DAY)
+    monkeypatch.setattr(throttles, "PAUSE_SECONDS", 0)
+    own_counts(os.environ["REDIS_URL"])
+    assert client.get(CALL).status_code == 200
+    with refusing.full(os.environ["REDIS_URL"]):
+        assert statuses(2, lambda: client.get(CALL)) == [200] * 2
+    assert statuses(2, lambda: client.get(CALL)) == [200, 429]
+
+
+def test_own_counts_are_never_too_small_and_end_with_their_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1_000_000_000.0
+    monkeypatch.setattr(throttles.time, "time", lambda: now)
+    own = throttles.OwnCounts()
+    monkeypatch.setattr(own, "PLACES", 64)
+    names = [f"name {number}" for number in range(200)]
+    assert own.get("name 0", 60) == 0
+    for done in range(1, 4):
+        assert all(own.add(name, 60) >= done for name in names)
+    assert all(own.get(name, 60) >= 3 for name in names)
+    assert own.get("name 0", 300) == 0
+    now += 60
+    assert [own.get(name, 60) for name in names] == [0] * 200
+    assert own.add("name 0", 60) == 1
+
+
+def test_own_counts_of_many_names_are_apart_and_take_little_memory() -> None:
+    own = throttles.OwnCounts()
+    for number in range(1_000):
+        own.add(f"name {number}", 86_400)
+    exact = sum(own.get(f"name {number}", 86_400) == 1 for number in range(1_000))
+    assert exact >= 990
+    ((_, rows),) = own._periods.values()
+    assert sum(len(row) * row.itemsize for row in rows) == 524_288
 
 
 @pytest.mark.django_db
 def test_a_redis_that_never_answers_costs_half_a_second_once(
-    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    client: Client, settings: Settings, own_counts: Callable[[str], None]
 ) -> None:
-    settings.SONAR_RATE_ANONYMOUS = (1, DAY)
+    settings.SONAR_RATE_ANONYMOUS = (5, DAY)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setattr(throttles, "counts", throttles.Counts(url))
+        own_counts(f"redis://127.0.0.1:{silent.getsockname()[1]}")
         begun = time.monotonic()
         assert statuses(5, lambda: client.get(CALL)) == [200] * 5
         assert time.monotonic() - begun < 1.5
@@ -217,6 +284,17 @@ def test_wrong_passwords_from_one_address_come_to_an_end(bob: User, page: str) -
     assert "Too many wrong passwords were sent" in refused.content.decode()
     assert log_in("right", REMOTE_ADDR="198.51.100.7").status_code == 302
     assert Client().get(page).status_code == 200
+
+
+def test_without_redis_wrong_passwords_come_to_an_end_too(
+    bob: User, own_counts: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_counts(AWAY)
+    assert statuses(11, lambda: log_in("wrong")) == [200] * 10 + [429]
+    assert log_in("right").status_code == 429
+    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(11, 300))
+    assert log_in("wrong", REMOTE_ADDR="198.51.100.7").status_code == 200
+    assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
 
 
 def test_wrong_passwords_for_one_account_come_to_an_end(

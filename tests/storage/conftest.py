@@ -14,7 +14,9 @@ import pytest
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
+from sonar.sandbox import embedded
 from tests.needs import needs
+from tests.storage.live import Sonar
 from tests.storage.throttle import Throttle
 from tests.storage.xrootd import Authority, Server, make_room
 
@@ -144,3 +146,16 @@ def slow_road() -> Iterator[Callable[..., Throttle]]:
 def _brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait for a server that has given its verdict: nothing comes after it."""
     monkeypatch.setattr(measure_module, "LOOK_AGAIN_SECONDS", (0.05,))
+
+
+@pytest.fixture
+def sonar(tmp_path: Path) -> Iterator[Sonar]:
+    """Return a whole Sonar that has a web process, a database without tables, and a Redis."""
+    tmp_path.chmod(0o755)
+    with embedded.socket_directory() as sockets:
+        made = Sonar(tmp_path, sockets)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()

@@ -1,0 +1,123 @@
+"""A whole Sonar without storage, for tests: each part can be taken away and put back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from sonar.sandbox import embedded, processes
+
+CELERY = ["-m", "celery", "-A", "sonar.celery"]
+WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gossip"]
+COMMANDS = {
+    "transfers": [*WORKER, "--without-mingle", "-c", "2", "-Q", "transfers", "-n", "transfers@%h"],
+    "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
+    "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
+}
+SETTINGS = {
+    "DJANGO_SETTINGS_MODULE": "sonar.settings",
+    "SONAR_PLAN_SECONDS": "1",
+    "SONAR_SEAL_SECONDS": "1",
+    "SONAR_SIGN_SECONDS": "1",
+    "SONAR_RATE_ANONYMOUS": "off",
+}
+# Three signs of a second each, and what a loaded machine adds.
+SOON = 20.0
+
+
+class Sonar:
+    """A whole Sonar without storage: each part can be taken away and put back."""
+
+    def __init__(self, place: Path, sockets: Path) -> None:
+        self.place, self.sockets = place, sockets
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.services: dict[str, AbstractContextManager[str]] = {}
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            self.port = listening.getsockname()[1]
+
+    def start(self) -> None:
+        self.env = os.environ | SETTINGS | {"SONAR_HOME": str(self.place)}
+        self.env |= {"DATABASE_URL": self.start_database(), "REDIS_URL": self.start_redis()}
+        bind = f"127.0.0.1:{self.port}"
+        self.run("web", "-m", "gunicorn", "sonar.wsgi", "--bind", bind, "--threads=4")
+
+    def start_database(self) -> str:
+        data, log = self.place / "postgres", self.place / "postgres.log"
+        self.services["database"] = embedded.postgres(data, self.sockets, log)
+        return self.services["database"].__enter__()
+
+    def start_redis(self) -> str:
+        data, log = self.place / "redis", self.place / "redis.log"
+        self.services["redis"] = embedded.redis_server(data, self.sockets, log)
+        return self.services["redis"].__enter__()
+
+    def stop_service(self, name: str) -> None:
+        self.services.pop(name).__exit__(None, None, None)
+
+    def migrate(self) -> None:
+        command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+        subprocess.run(command, env=self.env, check=True)
+
+    def run(self, name: str, *arguments: str) -> None:
+        log = self.place / f"{name}.log"
+        command = [sys.executable, *(arguments or COMMANDS[name])]
+        if name == "beat":
+            command += ["--schedule", str(self.place / "beat-schedule")]
+        self.running[name] = processes.start(command, log, self.env)
+
+    def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        processes.stop(self.running.pop(name), how)
+
+    def close(self) -> None:
+        for name in reversed(list(self.running)):
+            self.end(name)
+        for name in reversed(list(self.services)):
+            self.stop_service(name)
+
+    def get(self, path: str) -> urllib3.BaseHTTPResponse:
+        url = f"http://127.0.0.1:{self.port}{path}"
+        return urllib3.request("GET", url, timeout=8, retries=False)
+
+    def missing(self) -> dict[str, str]:
+        """Return what /readyz says of the parts that do not work; its status must agree."""
+        answer = self.get("/readyz")
+        told: dict[str, Any] = answer.json()
+        assert answer.status == (200 if told["ready"] else 503)
+        return {name: part["detail"] for name, part in told["parts"].items() if not part["ok"]}
+
+    def metric(self, name: str) -> float | None:
+        """Return a sample of /metrics by its name and labels as they stand there."""
+        answer = self.get("/metrics")
+        assert answer.status == 200, answer.data
+        found = [line for line in answer.data.decode().splitlines() if line.startswith(f"{name} ")]
+        return float(found[0].rpartition(" ")[2]) if found else None
+
+    def wait_until(self, missing: set[str], seconds: float = SOON) -> dict[str, str]:
+        self.wait_for(lambda: set(self.missing()) == missing, seconds)
+        return self.missing()
+
+    def wait_for(self, done: Callable[[], bool], seconds: float = SOON) -> None:
+        deadline = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < deadline, (self.missing(), self.words())
+            time.sleep(0.1)
+
+    def words(self) -> str:
+        return "\n".join(processes.tail(self.place / f"{name}.log", 20) for name in COMMANDS)
+
+
+def answers(sonar: Sonar) -> bool:
+    try:
+        return sonar.get("/healthz").status == 200
+    except urllib3.exceptions.HTTPError:
+        return False

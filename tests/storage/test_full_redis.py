@@ -1,0 +1,85 @@
+"""A Redis that takes nothing, under a whole Sonar: it is said in a line, and all goes on after."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import refusing
+from tests.storage.live import COMMANDS, Sonar, answers
+
+WORKERS = ("transfers", "control")
+# What the beat says until it is over: that it began, that it goes on (once a minute), the end.
+MOST_LINES = 4
+
+
+def said(sonar: Sonar, name: str) -> list[str]:
+    log = sonar.place / f"{name}.log"
+    return log.read_text().splitlines() if log.is_file() else []
+
+
+def errors(lines: list[str]) -> list[str]:
+    return [line for line in lines if " ERROR " in line]
+
+
+def of_the_queue(lines: list[str]) -> list[str]:
+    return [line for line in lines if "The queue " in line]
+
+
+@pytest.mark.parametrize("way", refusing.WAYS)
+def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
+    sonar: Sonar, way: str
+) -> None:
+    refuse, why = refusing.WAYS[way]
+    url = sonar.env["REDIS_URL"]
+    sonar.migrate()
+    sonar.wait_for(lambda: answers(sonar), 30)
+
+    # Who starts now waits until it is over.
+    with refuse(url):
+        for name in COMMANDS:
+            sonar.run(name)
+        sonar.wait_for(lambda: all(errors(said(sonar, name)) for name in COMMANDS), 60)
+        told = sonar.missing()
+        assert set(told) == {"redis", "workers", "beat"}
+        assert why in told["redis"]
+    sonar.wait_until(set(), 90)
+
+    # Who runs goes on by itself, too.
+    begun = {name: len(said(sonar, name)) for name in COMMANDS}
+    with refuse(url):
+        assert "redis" in sonar.wait_until({"redis", "beat"} | silenced(way), 60)
+        assert sonar.metric('sonar_up{part="redis"}') == 0
+    sonar.wait_until(set(), 90)
+    assert all(process.poll() is None for process in sonar.running.values()), sonar.words()
+
+    beat = said(sonar, "beat")[begun["beat"] :]
+    spoken = of_the_queue(beat)
+    assert len(spoken) <= MOST_LINES
+    assert "The queue does not take the task" in spoken[0]
+    assert "The queue takes tasks again" in spoken[-1]
+    assert int(spoken[-1].split("; ")[1].split()[0]) >= 3
+    rest = [line for line in beat if line not in spoken]
+    assert all("Sent the task" in line for line in rest), rest
+    everything = [line for name in COMMANDS for line in said(sonar, name)]
+    assert not [line for line in everything if "Traceback" in line]
+    for name in WORKERS:
+        assert all(line[:2] == "20" for line in said(sonar, name)[begun[name] :])
+
+
+def silenced(way: str) -> set[str]:
+    """Return who else is not heard of: one that is full still gives out what it has."""
+    return set() if way == "full" else {"workers"}
+
+
+def test_a_beat_whose_redis_is_away_says_so_in_a_line(sonar: Sonar) -> None:
+    sonar.migrate()
+    sonar.run("beat")
+    sonar.wait_for(lambda: any("Sent the task" in line for line in said(sonar, "beat")), 60)
+    sonar.stop_service("redis")
+    sonar.wait_for(lambda: bool(of_the_queue(said(sonar, "beat"))), 60)
+    sonar.wait_until({"redis", "workers", "beat"}, 60)
+    sonar.start_redis()
+    sonar.wait_for(lambda: "takes tasks again" in said(sonar, "beat")[-2], 60)
+    lines = said(sonar, "beat")
+    assert len(of_the_queue(lines)) <= MOST_LINES
+    assert not [line for line in lines if "Traceback" in line or line.startswith(" ")][9:]
