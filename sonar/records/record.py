@@ -57,7 +57,9 @@ class Record(BaseModel):
     error: Annotated[str, PlainValidator(_text)] = ""
     error_where: Literal["", "source", "destination", "transfer", "control"] = ""
     mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    mode: Literal["", "pull", "push"] = ""
     streams: Annotated[int, Field(strict=True, ge=1, le=9999)] = 1
+    streams_used: Annotated[int, Field(strict=True, ge=1, le=9999)] | None = None
     # 4 or 6: the even ones from 4 to 6, a check that holds for the text of a CSV file as well.
     ip_version: Annotated[int, Field(strict=True, ge=4, le=6, multiple_of=2)] | None = None
     origin: Literal["test", "production", "external"] = "external"
@@ -76,7 +78,9 @@ ALLOWED = {
     "error": "a text of at most 10000 characters without NUL",
     "error_where": "source, destination, transfer or control",
     "mover": "1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
+    "mode": "pull, push or empty",
     "streams": "a whole number from 1 to 9999",
+    "streams_used": "a whole number from 1 to 9999 or empty",
     "ip_version": "4, 6 or empty",
     "origin": "test, production or external",
 }

@@ -22,7 +22,11 @@ Empty = Literal[""] | None
 
 
 class Result(Answer):
-    """A record of a result, with its size class and rate."""
+    """A record of a result, with its size class and rate.
+
+    `streams` were asked for, `streams_used` is null where nobody can tell; `beside_...` is how
+    many of Sonar's other tests ran at an end meanwhile, the mean over its time and the most.
+    """
 
     id: UUID
     source: str
@@ -39,14 +43,23 @@ class Result(Answer):
     origin: Origin
     size: str
     rate_mb_s: float | None
+    mode: Literal["pull", "push"] | None
+    streams_used: int | None
+    beside_source: float | None
+    beside_source_max: int | None
+    beside_destination: float | None
+    beside_destination_max: int | None
+    moved_bytes: int | None
+    verified: bool | None
 
 
 class WholeResult(Result):
     """All that is kept of a result; names of machines only for who may see them."""
 
     error_is_permanent: bool
+    prepare_seconds: float | None
     first_byte_seconds: float | None
-    mode: Literal["pull", "push"] | None
+    verified_note: str | None
     tcp_buffer_bytes: int | None
     mesh: str | None
     activity: str | None
@@ -68,7 +81,9 @@ class SentResult(Body):
     error: Annotated[str, Field(max_length=10_000)] | None = None
     error_where: Where | Empty = None
     mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    mode: Literal["pull", "push"] | Empty = None
     streams: Annotated[int, Field(ge=1, le=9999)] | Empty = 1
+    streams_used: Annotated[int, Field(ge=1, le=9999)] | Empty = None
     ip_version: Literal[4, 6] | Empty = None
     origin: Origin | Empty = "external"
 
@@ -105,6 +120,16 @@ RECORD = {
     "origin": "external",
 }
 RESULT = RECORD | {"error": None, "error_where": None, "size": "large", "rate_mb_s": 4.700352526}
+RESULT |= {
+    "mode": "pull",
+    "streams_used": 1,
+    "beside_source": 1.4,
+    "beside_source_max": 3,
+    "beside_destination": 0.0,
+    "beside_destination_max": 0,
+    "moved_bytes": 2000000000,
+    "verified": True,
+}
 EXAMPLE = {
     "query": {
         "size": None,
@@ -120,8 +145,9 @@ EXAMPLE = {
 }
 WHOLE = RESULT | {
     "error_is_permanent": False,
+    "prepare_seconds": 1.2,
     "first_byte_seconds": 0.4,
-    "mode": "pull",
+    "verified_note": None,
     "tcp_buffer_bytes": None,
     "mesh": "everything",
     "activity": None,
@@ -129,8 +155,8 @@ WHOLE = RESULT | {
 }
 CSV = (
     "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
-    "ip_version,origin\n6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
-    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external\n"
+    "ip_version,origin,mode,streams_used\n6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
+    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1\n"
 )
 TRANSFERS = described(
     "Single results, newest first",
