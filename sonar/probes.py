@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
-from sonar import leftovers, movers, results
+from sonar import company, leftovers, movers, results
 from sonar.models import Probe
 from sonar.movers.base import MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
@@ -149,9 +150,12 @@ def record(probe: Probe, outcome: Outcome) -> None:
 
 def hand_back(probe: Probe) -> None:
     """Put a probe that was stopped before its end back into the queue; the sweep sends it."""
-    Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at).update(
-        state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
-    )
+    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
+    with transaction.atomic():
+        if mine.update(
+            state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
+        ):
+            company.note(probe, timezone.now())
 
 
 def drop(probe: Probe) -> None:

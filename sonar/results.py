@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import orjson
 from django.db import connection, transaction
+from django.utils import timezone
 
-from sonar import binary, error_texts, partitions
+from sonar import binary, company, error_texts, partitions
+from sonar.company import Span
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
@@ -202,7 +204,7 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
     Returns False, and keeps nothing, if somebody else has ended or taken back this run.
     """
     state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
-    return _end(probe, state, _facts(probe, outcome))
+    return _end(probe, state, _facts(probe, outcome), _move(probe, outcome), timezone.now())
 
 
 def lose_probe(probe: Probe, now: datetime) -> bool:
@@ -213,7 +215,15 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
         "error": "its worker did not report an end before the deadline",
         "error_where": "control",
     }
-    return _end(probe, Transfer.State.LOST, facts)
+    return _end(probe, Transfer.State.LOST, facts, None, now)
+
+
+def _move(probe: Probe, outcome: Outcome) -> Span | None:
+    """Return when a probe's bytes moved; None if that never began."""
+    if probe.started_at is None or outcome.prepare_seconds is None:
+        return None
+    began = probe.started_at + timedelta(seconds=outcome.prepare_seconds)
+    return Span(began, began + timedelta(seconds=outcome.elapsed_seconds))
 
 
 def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
@@ -251,24 +261,26 @@ def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
 
 
 @transaction.atomic
-def _end(probe: Probe, state: str, facts: dict[str, Any]) -> bool:
+def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now: datetime) -> bool:
     # started_at tells this run from a later one of the same probe, handed back in between.
     mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
     deleted, _ = mine.delete()
     if not deleted:
         return False
+    others = company.beside(probe, move)
+    company.note(probe, now)
+    kind = {name: facts.pop(name, None) for name in ("ip_version", "streams_used")}
     result = Result(
         id=probe.id,
         source_id=probe.source_id,
         destination_id=probe.destination_id,
         size_class_id=probe.size_class_id,
-        profile_id=_profile_of(
-            probe, facts.pop("ip_version", None), facts.pop("streams_used", None)
-        ),
+        profile_id=_profile_of(probe, beside=others.beside, **kind),
         state=state,
         started_at=probe.started_at,  # type: ignore[arg-type]  # it has run
         bytes=probe.bytes,
         worker=probe.worker,
+        **others._asdict(),
         **facts,
     )
     # Whoever deleted the probe's row, and nobody else, comes here.
@@ -276,14 +288,13 @@ def _end(probe: Probe, state: str, facts: dict[str, Any]) -> bool:
     return True
 
 
-def _profile_of(probe: Probe, ip_version: int | None, streams_used: int | None) -> int:
+def _profile_of(probe: Probe, **measured: int | None) -> int:
     return Profiles().id_of(
+        **measured,
         mover=probe.mover,
         mode=probe.mode,
         streams=probe.streams,
-        streams_used=streams_used,
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
-        ip_version=ip_version,
         origin=Profile.Origin.TEST,
         mesh_id=probe.mesh_id,
         activity="",

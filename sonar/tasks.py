@@ -18,7 +18,7 @@ from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from sonar import partitions, patience, probes, scheduler, sealing, signs, sweeping
+from sonar import company, partitions, patience, probes, scheduler, sealing, signs, sweeping
 from sonar.celery import app
 from sonar.models import SignOfLife
 
@@ -37,6 +37,7 @@ def plan() -> None:
 def sweep() -> None:
     now = timezone.now()
     signs.forget(now)
+    company.forget(now)
     for probe_id in sweeping.sweep(now):
         transfer.delay(str(probe_id))
 

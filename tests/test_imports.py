@@ -15,7 +15,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log"}),
     frozenset({"sonar.movers"}),
     frozenset({"sonar.models", "sonar.binary"}),
-    frozenset({"sonar.partitions", "sonar.segments", "sonar.error_texts"}),
+    frozenset({"sonar.partitions", "sonar.segments", "sonar.error_texts", "sonar.company"}),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),
     frozenset({"sonar.signs"}),
     frozenset({"sonar.tokens"}),

@@ -45,7 +45,13 @@ MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "ndjson": "applica
 # What columns of CSV hold, by the last part of their names.
 TEXTS = ("name", "source", "destination", "site", "cloud", "country", "label", "state")
 TIMES = ("last", "start", "started_at")
-NUMBERS = {"seconds": float, "bytes": int, "streams": int, "ip_version": int}
+NUMBERS = {
+    "seconds": float,
+    "bytes": int,
+    "streams": int,
+    "streams_used": int,
+    "ip_version": int,
+}
 
 TITLE = "Ask a Sonar how fast files move, order tests, and store results."
 

@@ -41,15 +41,15 @@ RECORDS = """
         LATERAL (SELECT name FROM sonar_endpoint WHERE id = destination_id OFFSET 0)
             AS destination,
         LATERAL (SELECT name FROM sonar_sizeclass WHERE id = size_class_id OFFSET 0) AS size,
-        LATERAL (SELECT mover, mode, streams, streams_used, ip_version, origin FROM sonar_profile
-                 WHERE id = profile_id OFFSET 0) AS made,
+        LATERAL (SELECT mover, mode, streams, streams_used, ip_version, origin
+                 FROM sonar_profile WHERE id = profile_id OFFSET 0) AS made,
         LATERAL (SELECT chosen.id, source.name AS source, destination.name AS destination,
             to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
             seconds, bytes, state, nullif(error, '') AS error,
             nullif(error_where, '') AS error_where,
-            made.mover, made.streams, made.ip_version, made.origin, size.name AS size,
+            made.mover, nullif(made.mode, '') AS mode, made.streams, made.streams_used,
+            made.ip_version, made.origin, size.name AS size,
             CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s,
-            nullif(made.mode, '') AS mode, made.streams_used,
             beside_source, beside_source_max, beside_destination, beside_destination_max,
             moved_bytes, verified) AS record
     ORDER BY chosen.started_at DESC, chosen.id DESC

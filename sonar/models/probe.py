@@ -96,7 +96,13 @@ class RecentRun(models.Model):
                 condition=Q(ended_at__gte=F("began_at")), name="recentrun_ends_after_it_begins"
             ),
         ]
-        indexes = [models.Index(fields=["ended_at"], name="recentrun_ended")]
+        indexes = [
+            # company.forget
+            models.Index(fields=["ended_at"], name="recentrun_ended"),
+            # company.beside: who was at an endpoint, as its source or as its destination.
+            models.Index(fields=["source", "ended_at"], name="recentrun_source"),
+            models.Index(fields=["destination", "ended_at"], name="recentrun_destination"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} until {self.ended_at}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -22,10 +24,11 @@ FASTEST = 1e12
 # must not use them up.
 MOST_KINDS = 10_000
 
-KIND = ("mover", "streams", "ip_version", "origin")
-Kind = tuple[str, int, int | None, str]
+KIND = ("mover", "mode", "streams", "streams_used", "ip_version", "origin")
+Kind = tuple[str, str, int, int | None, int | None, str]
+_KIND_OF: Callable[[Record], Kind] = attrgetter(*KIND)
 # The rest of a profile, which imported results do not say.
-NOT_IN_A_RECORD = {"mode": "", "tcp_buffer_bytes": None, "mesh_id": None, "activity": ""}
+NOT_IN_A_RECORD = {"tcp_buffer_bytes": None, "mesh_id": None, "activity": "", "beside": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +129,22 @@ class Known:
     def _profile_id(self, kind: Kind) -> int:
         known = self.kinds.get(kind)
         if known is None:
-            named = dict(zip(KIND, kind, strict=True))
+            named: dict[str, Any] = dict(zip(KIND, kind, strict=True))
             known = self.kinds[kind] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
         return known
 
 
 def kind_of(record: Record) -> Kind:
     """Return what decides its profile."""
-    return record.mover, record.streams, record.ip_version, record.origin
+    return _KIND_OF(record)
 
 
 def _imported_kinds() -> dict[Kind, int | None]:
     # A filter for NULL is "isnull", not "= None".
     rows = Profile.objects.filter(
-        mode="", tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity=""
+        tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity="", beside__isnull=True
     )
-    return {(row.mover, row.streams, row.ip_version, row.origin): row.id for row in rows}
+    return {row[1:]: row[0] for row in rows.values_list("id", *KIND)}
 
 
 def _wrong_outcome(record: Record) -> Iterator[Problem]:

@@ -20,14 +20,14 @@ COPY (
     SELECT id, source.name AS source, destination.name AS destination,
         to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
         seconds, bytes, state, nullif(error, '') AS error, nullif(error_where, '') AS error_where,
-        mover, streams, ip_version, origin
+        mover, nullif(mode, '') AS mode, streams, streams_used, ip_version, origin
     FROM sonar_transfer,
         LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = source_id OFFSET 0)
             AS source,
         LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = destination_id OFFSET 0)
             AS destination,
-        LATERAL (SELECT mover, streams, ip_version, origin FROM sonar_profile AS one
-                 WHERE one.id = profile_id OFFSET 0) AS profile
+        LATERAL (SELECT mover, mode, streams, streams_used, ip_version, origin
+                 FROM sonar_profile AS one WHERE one.id = profile_id OFFSET 0) AS profile
     WHERE {conditions} ORDER BY sonar_transfer.started_at, sonar_transfer.id
 ) TO STDOUT (FORMAT csv, HEADER)
 """

@@ -52,7 +52,9 @@ def lines(client: Client, text: str = "?format=csv", path: str = URL) -> list[di
 def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
     client: Client, small_world: World
 ) -> None:
-    made = world.profile(**PLAIN | {"streams": 4, "ip_version": 6})
+    made = world.profile(
+        **PLAIN | {"mode": "push"} | {"streams": 4, "streams_used": 1, "ip_version": 6}
+    )
     at = datetime(2026, 11, 20, 11, 0, 0, 123456, tzinfo=UTC)
     one = send(
         small_world.ral, small_world.glasgow, at, profile_id=made.id, seconds=8.0, size="large"
@@ -69,13 +71,13 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
         "error": None,
         "error_where": None,
         "mover": "http-tpc",
+        "mode": "push",
         "streams": 4,
+        "streams_used": 1,
         "ip_version": 6,
         "origin": "test",
         "size": "large",
         "rate_mb_s": 250.0,
-        "mode": None,
-        "streams_used": None,
         "beside_source": None,
         "beside_source_max": None,
         "beside_destination": None,

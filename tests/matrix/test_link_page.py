@@ -259,10 +259,8 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
         small_world.ral, small_world.glasgow, NOW, profile_id=made.id, worker="w1", seconds=8.0
     )
     html = section(page(client), "results")
-    assert (
-        "2026-11-20 12:00:30 large 250 2.00 GB 8.00 done http-tpc, 4 streams asked for, IPv6 w1"
-        in words(html)
-    )
+    way = "http-tpc, 4 streams asked for, IPv6"
+    assert f"2026-11-20 12:00:30 large 250 2.00 GB 8.00 done {way} w1" in words(html)
     assert f'href="/transfers/{one}/"' in html
     everybodys = section(page(Client()), "results")
     assert "w1" not in words(everybodys)
@@ -319,9 +317,9 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     client: Client, small_world: World
 ) -> None:
     ends = small_world.ral, small_world.glasgow
-    pull = world.profile(**PLAIN | {"mode": "pull", "streams_used": 1}, beside=0)
+    pulled = PLAIN | {"mode": "pull", "streams_used": 1}
     push = PLAIN | {"mode": "push", "streams": 4}
-    transfer(*ends, 10.0, made=pull)
+    transfer(*ends, 10.0, made=world.profile(**pulled, beside=0))
     transfer(*ends, 5.0, made=world.profile(**push, streams_used=1, beside=1))
     transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, beside=1))
     html = page(client)
@@ -336,9 +334,7 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     for text, count in (("mode=push", 2), ("mode=!push", 1), ("beside=0", 1), ("beside=!0", 2)):
         listed = section(page(client, f"?{text}"), "results")
         assert listed.count('<th scope="row">') == count, text
-    transfer(
-        *ends, 7.0, made=world.profile(**PLAIN | {"mode": "pull", "streams_used": 1}, beside=1)
-    )
+    transfer(*ends, 7.0, made=world.profile(**pulled, beside=1))
     assert "Results of 2 ways of measuring are mixed here." in page(client)
 
 

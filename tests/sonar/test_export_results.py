@@ -88,7 +88,9 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
             "error": "",
             "error_where": "",
             "mover": "http-tpc",
+            "mode": "pull",
             "streams": "1",
+            "streams_used": "",
             "ip_version": "",
             "origin": "test",
         }
@@ -213,6 +215,22 @@ def test_an_export_imported_again_gives_only_duplicates(grid, tmp_path):
     assert importing.store(path, NOW, lambda position: None) == (0, 2)
 
 
+def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
+    glasgow, _, ral = grid
+    kind = {"mover": "http-tpc", "mode": "push", "streams": 4, "streams_used": 1, "ip_version": 6}
+    own = Profile.objects.create(**kind, beside=0)
+    results.store([result(glasgow, ral, 1, profile_id=own.id)])
+    path = tmp_path / "out.csv"
+    call_command("export_results", str(path), stdout=io.StringIO())
+    # Another Sonar: the same endpoints, and nothing else.
+    Transfer.objects.all().delete()
+    Profile.objects.all().delete()
+    importing.store(path, NOW, lambda position: None)
+    there = Transfer.objects.get().profile
+    assert {name: getattr(there, name) for name in kind} == kind
+    assert there.beside is None
+
+
 text = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200
 )
@@ -242,7 +260,9 @@ def records(draw: st.DrawFn) -> dict[str, object]:
         if done
         else draw(st.sampled_from(["source", "destination", "transfer", "control"])),
         "mover": draw(plain),
+        "mode": draw(st.sampled_from(["", "pull", "push"])),
         "streams": draw(st.integers(1, 9999)),
+        "streams_used": draw(st.just("") | st.integers(1, 9999)),
         "ip_version": draw(st.sampled_from(["", 4, 6])),
         "origin": draw(st.sampled_from(["test", "production", "external"])),
     }
@@ -251,7 +271,17 @@ def records(draw: st.DrawFn) -> dict[str, object]:
 def kept() -> list[dict[str, object]]:
     """Every result as it is stored, but for the number of its profile."""
     names = [field.attname for field in Transfer._meta.fields if field.attname != "profile_id"]
-    profile = ["mover", "mode", "streams", "ip_version", "origin", "mesh", "activity"]
+    profile = [
+        "mover",
+        "mode",
+        "streams",
+        "streams_used",
+        "beside",
+        "ip_version",
+        "origin",
+        "mesh",
+        "activity",
+    ]
     names += [f"profile__{name}" for name in profile]
     return list(Transfer.objects.order_by("id").values(*names))
 

@@ -29,6 +29,7 @@ DONE: dict[str, Any] = {
     "state": "done",
     "mover": "http-tpc",
 }
+PUSHED = {"mode": "push", "streams_used": 1}
 FAILED = DONE | {"state": "failed", "seconds": 0, "error": "timed out", "error_where": "source"}
 
 
@@ -45,14 +46,15 @@ def problems(known: Known, row: object) -> list[tuple[str, str]]:
 
 
 def test_a_record_becomes_a_result_with_ids_for_names_and_the_class_of_its_bytes(known: Known):
-    result = known.result(from_json(DONE | {"streams": 4, "ip_version": 6}))
+    result = known.result(from_json(DONE | {"streams": 4, "ip_version": 6} | PUSHED))
     assert str(result.id) == DONE["id"]
     assert result.source_id == known.endpoints["GLASGOW_DATADISK"]
     assert result.destination_id == known.endpoints["RAL_DATADISK"]
     assert result.started_at.isoformat() == "2026-11-20T03:00:00.123456+00:00"
     profile = Profile.objects.get(id=result.profile_id)
     assert (profile.mover, profile.streams, profile.ip_version) == ("http-tpc", 4, 6)
-    assert (profile.origin, profile.mesh, profile.mode) == ("external", None, "")
+    assert (profile.origin, profile.mesh, profile.beside) == ("external", None, None)
+    assert (profile.mode, profile.streams_used) == ("push", 1)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +79,23 @@ def test_results_of_one_kind_share_one_profile(known: Known):
     first, second = (known.result(from_json(DONE)).profile_id for _ in range(2))
     assert first == second
     assert Known.at(NOW).result(from_json(DONE)).profile_id == first
-    assert known.result(from_json(DONE | {"streams": 2})).profile_id != first
-    assert Profile.objects.count() == 2
+    others = {"streams": 2}, {"mode": "push"}, {"mode": "pull"}, {"streams_used": 1}
+    found = {known.result(from_json(DONE | other)).profile_id for other in others}
+    assert len(found | {first}) == Profile.objects.count() == 5
 
 
 def test_text_and_json_of_one_result_are_one_record():
-    full = FAILED | {"streams": 3, "ip_version": 4, "origin": "production"}
+    full = FAILED | PUSHED | {"streams": 3, "ip_version": 4, "origin": "production"}
     assert from_text({name: str(value) for name, value in full.items()}) == from_json(full)
 
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_what_is_empty_has_its_default(empty: str | None):
-    optional = ("error", "error_where", "streams", "ip_version", "origin")
+    optional = (*FIELDS[FIELDS.index("mover") + 1 :], "error", "error_where")
     record = from_json(DONE | dict.fromkeys(optional, empty))
     assert record == from_json(DONE)
     assert (record.streams, record.ip_version, record.origin) == (1, None, "external")
+    assert (record.mode, record.streams_used) == ("", None)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +137,11 @@ WRONG = [
     ("mover", "gfal2\n", r"mover 'gfal2\n' is not 1 to 20"),
     ("streams", 0, "streams 0 is not a whole number from 1 to 9999"),
     ("streams", 10_000, "streams 10000 is not"),
+    ("mode", "third-party", "mode 'third-party' is not pull, push or empty"),
+    ("mode", 1, "mode 1 is not pull, push or empty"),
+    ("streams_used", 0, "streams_used 0 is not a whole number from 1 to 9999 or empty"),
+    ("streams_used", 10_000, "streams_used 10000 is not a whole number from 1 to 9999 or empty"),
+    ("streams_used", "4", "streams_used '4' is not a whole number from 1 to 9999 or empty"),
     ("ip_version", 5, "ip_version 5 is not 4, 6 or empty"),
     ("ip_version", "4", "ip_version '4' is not 4, 6 or empty"),
     ("origin", "Test", "origin 'Test' is not test, production or external"),
@@ -234,11 +243,21 @@ def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
 
 def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Known):
     for number in range(MOST_KINDS):
-        known.kinds[f"m{number}", 1, None, "external"] = None
+        known.kinds[f"m{number}", "", 1, None, None, "external"] = None
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"
     assert "one more than 10000 kinds of imported results" in sentence
+
+
+def test_a_profile_of_own_tests_is_none_of_imported_results(known: Known):
+    """Of imported ones nobody can tell whether they had company."""
+    record = from_json(DONE | PUSHED | {"origin": "test"})
+    kind = {"mover": "http-tpc", "mode": "push", "streams_used": 1}
+    own = {Profile.objects.create(**kind, beside=beside).id for beside in (0, 1)}
+    later = Known.at(NOW)
+    assert later.result(record).profile_id not in own
+    assert Known.at(NOW).result(record) == later.result(record)
 
 
 def test_kinds_of_earlier_imports_count_and_stay_welcome(known: Known, monkeypatch):

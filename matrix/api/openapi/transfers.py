@@ -18,6 +18,7 @@ from sonar.records.record import LONGEST
 State = Literal["done", "failed", "lost"]
 Where = Literal["source", "destination", "transfer", "control"]
 Origin = Literal["test", "production", "external"]
+Mode = Literal["pull", "push"]
 Empty = Literal[""] | None
 
 
@@ -38,13 +39,13 @@ class Result(Answer):
     error: str | None
     error_where: Where | None
     mover: str
+    mode: Mode | None
     streams: int
+    streams_used: int | None
     ip_version: Literal[4, 6] | None
     origin: Origin
     size: str
     rate_mb_s: float | None
-    mode: Literal["pull", "push"] | None
-    streams_used: int | None
     beside_source: float | None
     beside_source_max: int | None
     beside_destination: float | None
@@ -81,7 +82,7 @@ class SentResult(Body):
     error: Annotated[str, Field(max_length=10_000)] | None = None
     error_where: Where | Empty = None
     mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
-    mode: Literal["pull", "push"] | Empty = None
+    mode: Mode | Empty = None
     streams: Annotated[int, Field(ge=1, le=9999)] | Empty = 1
     streams_used: Annotated[int, Field(ge=1, le=9999)] | Empty = None
     ip_version: Literal[4, 6] | Empty = None
@@ -115,14 +116,14 @@ RECORD = {
     "bytes": 2000000000,
     "state": "done",
     "mover": "http-tpc",
+    "mode": "pull",
     "streams": 1,
+    "streams_used": 1,
     "ip_version": 6,
     "origin": "external",
 }
 RESULT = RECORD | {"error": None, "error_where": None, "size": "large", "rate_mb_s": 4.700352526}
 RESULT |= {
-    "mode": "pull",
-    "streams_used": 1,
     "beside_source": 1.4,
     "beside_source_max": 3,
     "beside_destination": 0.0,
@@ -155,7 +156,8 @@ WHOLE = RESULT | {
 }
 CSV = (
     "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
-    "ip_version,origin,mode,streams_used\n6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
+    "ip_version,origin,mode,streams_used\n"
+    "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
     "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1\n"
 )
 TRANSFERS = described(
