@@ -9,7 +9,14 @@ ATTRIBUTES = ("site", "cloud", "tier", "country", "label", "endpoint")
 LINK_FILTERS = tuple(
     f"{end}{attribute}" for attribute in ATTRIBUTES for end in ("", "source_", "destination_")
 )
-PROFILE_FILTERS = ("mover", "streams", "ip_version", "origin", "mesh")
+PROFILE_FILTERS = ("mover", "mode", "streams", "ip_version", "origin", "mesh", "beside")
+# Whether others of Sonar's tests ran at its ends meanwhile.
+ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
+BESIDE_WORDS = {
+    ALONE: "alone at both ends",
+    IN_COMPANY: "in company",
+    NOT_NOTED: "without a note of what ran beside",
+}
 FILTERS = (*LINK_FILTERS, *PROFILE_FILTERS)
 
 
@@ -41,12 +48,15 @@ class Filter:
 def words_of(filters: Sequence[Filter]) -> str:
     """Say alternatives of one parameter: `only from cloud UK or DE`, `not to site RAL`."""
     first = filters[0]
+    sign = "not" if first.exclude else "only"
+    if first.parameter == "beside":
+        return f"{sign} measured {either([BESIDE_WORDS[one.value] for one in filters])}"
     preposition = {"source": "from ", "destination": "to "}.get(first.end, "")
     if not preposition:
         preposition = "from or to " if first.parameter in LINK_FILTERS else "with "
     name = "IP version" if first.parameter == "ip_version" else first.attribute
     values = either([one.value for one in filters])
-    return f"{'not' if first.exclude else 'only'} {preposition}{name} {values}"
+    return f"{sign} {preposition}{name} {values}"
 
 
 def by_parameter(filters: Iterable[Filter]) -> dict[str, list[str]]:

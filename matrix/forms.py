@@ -11,9 +11,10 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.datastructures import MultiValueDict
 
-from matrix.filters import FILTERS, Filter, either
+from matrix.filters import BESIDE_WORDS, FILTERS, Filter, either
 from sonar import windows
 from sonar.models import Endpoint, Mesh, Profile, Site, SizeClass
+from sonar.models.mesh import Mode
 from sonar.windows import PRESETS
 
 DEFAULT_SIZE = "large"
@@ -40,6 +41,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "tier": ("0", "1", "2", "3"),
     "ip_version": ("4", "6"),
     "origin": tuple(Profile.Origin.values),
+    "mode": tuple(Mode.values),
+    "beside": tuple(BESIDE_WORDS),
 }
 REGISTERED: dict[str, type[models.Model]] = {"site": Site, "endpoint": Endpoint, "mesh": Mesh}
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)

@@ -11,6 +11,7 @@ import numpy as np
 
 from matrix import records, runs, statistics
 from matrix.cells import STATES, Cells, Frame
+from matrix.filters import LINK_FILTERS
 from matrix.places import Group, Links
 from matrix.query import MatrixQuery
 from matrix.records import Versions
@@ -34,7 +35,7 @@ class Grid:
     Only endpoints with a link that a mesh tests, or that has results, make rows and columns;
     ``idle`` names the other endpoints in use that the filters let pass; ``shortest_promise``
     is the shortest interval in seconds at which a mesh tests one of these links, infinity
-    for none.
+    for none; ``profiles`` are the ids of those that its results have, if they were asked for.
     """
 
     query: MatrixQuery
@@ -47,6 +48,7 @@ class Grid:
     averages: Averages
     idle: tuple[str, ...]
     shortest_promise: float = np.inf
+    profiles: frozenset[int] = frozenset()
 
     @property
     def unit(self) -> str:
@@ -76,13 +78,15 @@ def build(
     known_version: str = "",
     extras: Collection[str] = (),
     found: Sequence[Run] | None = None,
+    *,
+    ways: bool = False,
 ) -> Grid:
     """Answer the query from the transfers that started in its window.
 
     The number of SQL queries does not depend on the data. ``known_version`` spares one of
     them where the caller has just asked for the version. ``extras`` are quantiles (of
     statistics.QUANTILES) that Cells.extras is to have beside the asked statistic; ``found``
-    are the results, where the caller has read them already.
+    are the results, where the caller has read them already; ``ways`` asks for Grid.profiles.
     """
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
@@ -91,8 +95,16 @@ def build(
     versions = Versions(*known_version.split("-")[:2])
     links = Links(records.read_places(versions))
     allowed = links.matching(query.filters)
+    narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
     if found is None:
-        found = runs.read(query.size, window, query.filters, sizes=query.stat == "throughput")
+        found = runs.read(
+            query.size,
+            window,
+            query.filters,
+            sizes=query.stat == "throughput",
+            profiles=ways and narrowed,
+            ways=ways and not narrowed,
+        )
     frame = lay_out(query, links, found, allowed, versions)
     cells = fill(query, frame, found, moment, extras)
     return Grid(
@@ -106,7 +118,15 @@ def build(
         averages=statistics.averages(cells.value),
         idle=idle(links, allowed, frame.applicable),
         shortest_promise=float(frame.promise.min(initial=np.inf)),
+        profiles=occurring(found, links, allowed if narrowed else None) if ways else frozenset(),
     )
+
+
+def occurring(found: Sequence[Run], links: Links, allowed: Flags | None) -> frozenset[int]:
+    """Return the ids of the profiles that results have, of the allowed links if only some are."""
+    if allowed is None:
+        return runs.profiles_of(found)
+    return runs.profiles_of(found, links.numbering, allowed.reshape(links.shape))
 
 
 def lay_out(

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix import records, runs
+from matrix.filters import LINK_FILTERS
+from matrix.grid import occurring
 from matrix.places import Links, Place
 from matrix.pooling import Numbering, Pooling
 from matrix.query import MatrixQuery
@@ -61,7 +63,8 @@ class LinkTable:
 
     ``source`` and ``destination`` are places in ``places``, ``priority`` is the highest of the
     meshes that test the link, NaN for none. The rows are in the order of the places until they
-    are ordered otherwise. About 216 bytes a link.
+    are ordered otherwise; ``profiles`` are the ids of those that the results of all links have.
+    About 216 bytes a link.
     """
 
     window: Window
@@ -70,6 +73,7 @@ class LinkTable:
     destination: Integers
     priority: Floats
     classes: dict[str, OfClass]
+    profiles: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.source)
@@ -132,7 +136,8 @@ class LinkTable:
         """Return some of the rows, in this order: a page, or what a search has found."""
         classes = {name: of_class.taken(rows) for name, of_class in self.classes.items()}
         ends = self.source[rows], self.destination[rows]
-        return LinkTable(self.window, self.places, *ends, self.priority[rows], classes)
+        priority = self.priority[rows]
+        return LinkTable(self.window, self.places, *ends, priority, classes, self.profiles)
 
     def ends(self) -> list[Place]:
         """Return the places that at least one of the links starts from or goes to."""
@@ -192,17 +197,28 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
     with snapshot():
         versions = records.read_versions()
         links = Links(records.read_places(versions))
-        pooling = each_link_alone(links, links.matching(query.filters))
-        plans, classes = {}, {}
+        allowed = links.matching(query.filters)
+        pooling = each_link_alone(links, allowed)
+        narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
+        plans, classes, profiles = {}, {}, set[int]()
         for size in SizeClass.objects.values_list("name", flat=True):
             plans[size] = plan = records.read_plan(query.replace(size=size), links, versions)
-            found = runs.read(size, window, query.filters, sizes=True)
+            found = runs.read(
+                size,
+                window,
+                query.filters,
+                sizes=True,
+                profiles=narrowed,
+                ways=not narrowed,
+            )
             classes[size] = reduced(found, pooling, plan)
+            profiles |= occurring(found, links, allowed if narrowed else None)
     shown = pooling.shown & either_measured_or_planned(classes.values())
     source, destination = np.nonzero(shown)
     taken = {size: of_class.taken(shown) for size, of_class in classes.items()}
     priority = highest_priority(plans.values(), links).reshape(links.shape)[shown]
-    return LinkTable(window, links.places, source, destination, priority, taken)
+    ids = frozenset(profiles)
+    return LinkTable(window, links.places, source, destination, priority, taken, ids)
 
 
 def either_measured_or_planned(classes: Iterable[OfClass]) -> Flags:

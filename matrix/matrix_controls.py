@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the page imports this module
 
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
-FILTER_LABELS = {"ip_version": "IP version"}
+FILTER_LABELS = {"ip_version": "IP version", "beside": "what ran beside"}
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,10 @@ def pooled(query: MatrixQuery, asking: Callable[[MatrixQuery], str], ways: Ways)
         f"Results that differ in {words} are pooled.",
         "Where a link was measured in several ways, its numbers are of all of them. Show only:",
         tuple(
-            (one.words().removeprefix("only with "), asking(with_filter(query, one)))
+            (
+                one.words().removeprefix("only ").removeprefix("with "),
+                asking(with_filter(query, one)),
+            )
             for one in single
         ),
         quiet=True,

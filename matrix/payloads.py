@@ -77,18 +77,24 @@ class Cache:
 CACHE = Cache()
 
 
-def load(wanted: Mapping[Key, int]) -> dict[Key, Array]:
+def load(wanted: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Array]:
     """Return columns of segments, read-only; at most one SQL statement.
 
-    ``wanted`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms.
+    ``wanted`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms. Those
+    of ``once`` are not asked for again: they are not kept.
     """
     found = CACHE.get(wanted)
     missing = [key for key in wanted if key not in found]
     if missing:
         fetched = {key: _decoded(key, array, wanted[key]) for key, array in fetch(missing)}
-        CACHE.put(fetched, wanted.keys(), settings.SONAR_CACHE_MB * 2**20)
+        keep({key: array for key, array in fetched.items() if key not in once}, wanted.keys())
         found |= fetched
     return found
+
+
+def keep(arrays: Mapping[Key, Array], needed: Collection[Key] = ()) -> None:
+    """Put columns into the cache, or what was made of them, as Cache.put does."""
+    CACHE.put(arrays, needed, settings.SONAR_CACHE_MB * 2**20)
 
 
 def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
 
-from matrix.filters import Filter, alternatives
+from matrix.filters import ALONE, Filter, alternatives
 from matrix.places import Links, Place
 from matrix.profiles import condition
 from matrix.query import MatrixQuery
@@ -25,7 +25,7 @@ from sonar.models import Endpoint, Mesh, Schedule
 T = TypeVar("T")
 
 # What a mesh promises are transfers of origin test, made like this.
-MESH_FIELDS = {"mover": "mover", "streams": "streams", "mesh": "name"}
+MESH_FIELDS = {"mover": "mover", "mode": "mode", "streams": "streams", "mesh": "name"}
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
@@ -173,9 +173,13 @@ def _read_plan(size: str, made: Iterable[Filter], links: Links) -> Plan:
 
 
 def asks_for_tests(filters: Iterable[Filter]) -> bool:
-    """Say whether the filters on the origin let tests pass."""
-    of_origin = alternatives(one for one in filters if one.parameter == "origin")
-    return all(("test" in {one.value for one in some}) != some[0].exclude for some in of_origin)
+    """Say whether the filters let tests pass that are by themselves: no mesh promises company."""
+    promised = {"origin": "test", "beside": ALONE}
+    asked = alternatives(one for one in filters if one.parameter in promised)
+    return all(
+        (promised[some[0].parameter] in {one.value for one in some}) != some[0].exclude
+        for some in asked
+    )
 
 
 def read_last(size: str) -> datetime | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from matrix import buckets, payloads
 from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
 from matrix.filters import Filter
 from matrix.payloads import Array, Key
+from matrix.pooling import Numbering
 from matrix.profiles import passing
 from matrix.records import VERSIONS
 from matrix.snapshot import snapshot
@@ -61,14 +62,24 @@ class Run:
     ``keys`` are link << 32 | bits of the rate as float32 in bytes per second, with a link of
     source id << 16 | destination id; a failed result has the rate -1 and so comes last in
     its link. ``links`` are the distinct links of the keys, ascending, and ``lasts`` when the
-    newest result of each started, in Unix ms. ``sizes`` has the bytes of each key's result,
-    if they were asked for.
+    newest result of each started, in Unix ms. If they were asked for, ``sizes`` has the bytes
+    of each key's result, ``profiles`` the id of its profile, and ``ways`` those that occur.
     """
 
     keys: NDArray[np.uint64]
     links: NDArray[np.uint32]
     lasts: NDArray[np.int64]
-    sizes: NDArray[np.int64] | None
+    sizes: NDArray[np.int64] | None = None
+    profiles: NDArray[np.uint16] | None = None
+    ways: NDArray[np.uint16] | None = None
+
+
+class Also(NamedTuple):
+    """What of a Run is asked for beside its keys."""
+
+    sizes: bool = False
+    profiles: bool = False
+    ways: bool = False
 
 
 class Piece(NamedTuple):
@@ -82,23 +93,30 @@ class Piece(NamedTuple):
 
 
 def read(
-    size: str, window: Window, filters: Sequence[Filter], *, sizes: bool = False
+    size: str,
+    window: Window,
+    filters: Sequence[Filter],
+    *,
+    sizes: bool = False,
+    profiles: bool = False,
+    ways: bool = False,
 ) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
+    What Run.ways has of a segment is found once and kept.
     Everything is seen as of one moment, with at most five SQL statements: what is dirty, the
     profiles that pass, which segments there are, those of their columns that are not in the
     cache, and raw rows. Runs without a result are left out.
     """
-    span = Span.of(window)
+    span, also = Span.of(window), Also(sizes, profiles, ways)
     with snapshot():
         size_class, dirty = _dirty(size, span)
         plan = buckets.plan(span, dirty)
         allowed = passing(filters)
         runs = [
-            *_of_segments(_pieces(size_class, plan, span), allowed, sizes),
-            *_of_rows(size_class, plan.raw, allowed, sizes),
+            *_of_segments(list(_pieces(size_class, plan, span)), allowed, also),
+            *_of_rows(size_class, plan.raw, allowed, also),
         ]
     return tuple(run for _, run in sorted(runs, key=lambda some: some[0]) if run.keys.size)
 
@@ -147,37 +165,74 @@ def _pieces(size_class: int, plan: Plan, window: Span) -> Iterator[Piece]:
 
 
 def _of_segments(
-    pieces: Iterable[Piece], allowed: Flags | None, sizes: bool
+    pieces: Sequence[Piece], allowed: Flags | None, also: Also
 ) -> Iterator[tuple[int, Run]]:
-    names = {piece: _columns_for(piece, allowed, sizes) for piece in pieces}
-    loaded = payloads.load(
-        {
-            Key(piece.segment, name): piece.start
-            for piece, needed in names.items()
-            for name in needed
-        }
-    )
+    known = _known_ways(pieces, allowed, also)
+    names = {piece: _columns_for(piece, allowed, also, known) for piece in pieces}
+    wanted = {
+        Key(piece.segment, name): piece.start for piece, needed in names.items() for name in needed
+    }
+    # The profiles of a whole segment are only looked through for those that occur.
+    passing_by = also.ways and not also.profiles and allowed is None
+    once = {Key(piece.segment, "profiles") for piece in pieces if piece.whole and passing_by}
+    loaded = payloads.load(wanted, once)
     for piece, needed in names.items():
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
-        yield piece.start, _run(piece, columns, allowed)
+        if piece in known:
+            columns["ways"] = known[piece]
+        run = _run(piece, columns, allowed, also)
+        if passing_by and piece.whole and run.ways is not None and piece not in known:
+            payloads.keep({Key(piece.segment, "ways"): run.ways})
+        yield piece.start, run
 
 
-def _columns_for(piece: Piece, allowed: Flags | None, sizes: bool) -> list[str]:
+def _known_ways(
+    pieces: Iterable[Piece], allowed: Flags | None, also: Also
+) -> dict[Piece, NDArray[np.uint16]]:
+    """Return which profiles occur in whole segments that were looked through before."""
+    if not also.ways or allowed is not None:
+        return {}
+    keys = {piece: Key(piece.segment, "ways") for piece in pieces if piece.whole}
+    kept = payloads.CACHE.get(keys.values())
+    return {piece: kept[key] for piece, key in keys.items() if key in kept}
+
+
+def _columns_for(
+    piece: Piece, allowed: Flags | None, also: Also, known: Container[Piece]
+) -> list[str]:
     """Name the columns to read: what is cut or filtered has to find its links anew."""
     uncut = piece.whole and allowed is None
     names = ["keys", "links", "lasts"] if uncut else ["keys", "offsets"]
-    return names + ["profiles"] * (allowed is not None) + ["sizes"] * sizes
+    unknown = also.ways and piece not in known
+    if allowed is not None or also.profiles or unknown:
+        names.append("profiles")
+    return names + ["sizes"] * also.sizes
 
 
-def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Run:
+def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, also: Also) -> Run:
     if piece.whole and allowed is None:
-        return Run(columns["keys"], columns["links"], columns["lasts"], columns.get("sizes"))
+        return _made(columns["keys"], columns["links"], columns["lasts"], columns, also)
     # Taking rows by number costs a fifth of a mask.
     rows = np.flatnonzero(_wanted(piece, columns, allowed))
     keys = columns["keys"].take(rows)
     links, lasts = segments.newest(keys, columns["offsets"].take(rows))
-    sizes = columns["sizes"].take(rows) if "sizes" in columns else None
-    return Run(keys, links, lasts + np.int64(piece.start), sizes)
+    taken = {name: columns[name].take(rows) for name in ("sizes", "profiles") if name in columns}
+    return _made(keys, links, lasts + np.int64(piece.start), taken, also)
+
+
+def _made(
+    keys: NDArray[np.uint64],
+    links: NDArray[np.uint32],
+    lasts: NDArray[np.int64],
+    columns: Mapping[str, Array],
+    also: Also,
+) -> Run:
+    """Make a run with what is asked for beside its keys."""
+    ways = None
+    if also.ways:
+        ways = columns["ways"] if "ways" in columns else np.unique(columns["profiles"])
+    profiles = columns["profiles"] if also.profiles else None
+    return Run(keys, links, lasts, columns.get("sizes"), profiles, ways)
 
 
 def _wanted(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
@@ -187,7 +242,7 @@ def _wanted(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -
 
 
 def _of_rows(
-    size_class: int, spans: Sequence[Span], allowed: Flags | None, sizes: bool
+    size_class: int, spans: Sequence[Span], allowed: Flags | None, also: Also
 ) -> Iterator[tuple[int, Run]]:
     if not spans:
         return
@@ -199,7 +254,30 @@ def _of_rows(
     for span, part in zip(days, segments.split(rows, days), strict=True):
         columns = segments.encode(part, moment(span.start))
         lasts = columns.lasts + np.int64(span.start)
-        yield span.start, Run(columns.keys, columns.links, lasts, columns.sizes if sizes else None)
+        others: dict[str, Array] = {"profiles": columns.profiles}
+        if also.sizes:
+            others["sizes"] = columns.sizes
+        yield span.start, _made(columns.keys, columns.links, lasts, others, also)
+
+
+def profiles_of(
+    found: Iterable[Run], numbering: Numbering | None = None, shown: Flags | None = None
+) -> frozenset[int]:
+    """Return the ids of the profiles that occur in runs that were read with ``ways``.
+
+    Where only some links are shown, by their numbers in ``shown`` of shape (ids, ids), the runs
+    must have been read with ``profiles`` instead.
+    """
+    if numbering is None or shown is None:
+        parts = [run.ways for run in found if run.ways is not None]
+        return frozenset(np.concatenate([np.empty(0, np.uint16), *parts]).tolist())
+    is_shown = np.pad(shown, (0, 1)).ravel()
+    seen = np.zeros(np.iinfo(np.uint16).max + 1, dtype=bool)
+    for run in found:
+        if run.profiles is None:
+            raise ValueError("runs with profiles are needed to tell those of some links")
+        seen[run.profiles[is_shown[numbering.numbers(run.keys)]]] = True
+    return frozenset(np.flatnonzero(seen).tolist())
 
 
 def moment(unix_ms: int) -> datetime:

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
 
 from matrix.filters import PROFILE_FILTERS, Filter, alternatives
-from matrix.profiles import PROFILE_FIELDS
+from matrix.profiles import BESIDE_TEXTS, PROFILE_FIELDS
 from sonar.models import Profile
 
-# What must not be pooled unknowingly. The mesh is not among them: two may measure alike.
-APART = ("mover", "streams", "ip_version", "origin")
+# What must not be pooled unknowingly. The mesh is not among them: two may measure alike. Nor is
+# what ran beside a test: where that has told, matrix.company says so with the numbers.
+APART = ("mover", "mode", "streams", "ip_version", "origin")
 
 
 @dataclass(frozen=True)
 class Ways:
-    """The values of each profile filter that occur together, as text; empty for unknown."""
+    """The values of each profile filter that occur together, as text; empty for unknown.
+
+    ``ids`` are those of the profiles of each combination.
+    """
 
     combinations: tuple[dict[str, str], ...]
+    ids: tuple[frozenset[int], ...]
+
+    def among(self, profiles: Collection[int]) -> Ways:
+        """Return those that some of these profiles, by their ids, have."""
+        wanted = frozenset(profiles)
+        return self._kept(bool(wanted & some) for some in self.ids)
 
     def passing(self, filters: Iterable[Filter]) -> Ways:
         """Return those that pass the filters; what is unknown is never an excluded value."""
-        kept = self.combinations
-        for some in alternatives(one for one in filters if one.parameter in PROFILE_FILTERS):
-            name, exclude = some[0].parameter, some[0].exclude
-            values = {one.value for one in some}
-            kept = tuple(one for one in kept if (one[name] in values) != exclude)
-        return Ways(kept)
+        asked = [
+            (some[0].parameter, {one.value for one in some}, some[0].exclude)
+            for some in alternatives(one for one in filters if one.parameter in PROFILE_FILTERS)
+        ]
+        return self._kept(
+            all((one[name] in values) != exclude for name, values, exclude in asked)
+            for one in self.combinations
+        )
+
+    def _kept(self, wanted: Iterable[bool]) -> Ways:
+        pairs = zip(self.combinations, self.ids, strict=True)
+        kept = [pair for pair, is_wanted in zip(pairs, wanted, strict=True) if is_wanted]
+        return Ways(tuple(one for one, _ in kept), tuple(ids for _, ids in kept))
 
     def values(self, attribute: str) -> list[str]:
         """Return the known values of an attribute, numbers in their order."""
@@ -36,9 +56,17 @@ class Ways:
 
 def read() -> Ways:
     """Read the ways of measuring, which are few. One SQL query."""
-    rows = Profile.objects.order_by().values_list(*PROFILE_FIELDS.values()).distinct()
-    return Ways(tuple(dict(zip(PROFILE_FIELDS, map(text, row), strict=True)) for row in rows))
+    alike = Profile.objects.order_by().values(*PROFILE_FIELDS.values())
+    rows = list(alike.annotate(ids=ArrayAgg("id")))
+    return Ways(
+        tuple(
+            {name: text(name, row[field]) for name, field in PROFILE_FIELDS.items()} for row in rows
+        ),
+        tuple(frozenset(row["ids"]) for row in rows),
+    )
 
 
-def text(value: object) -> str:
+def text(name: str, value: Any) -> str:  # noqa: ANN401 - a column of some type
+    if name == "beside":
+        return BESIDE_TEXTS[value]
     return "" if value is None else str(value)

@@ -54,7 +54,9 @@ def whole(one: Transfer) -> dict[str, Any]:
     names = {one.source_id: one.source.name, one.destination_id: one.destination.name}
     return record(one, names) | {
         "error_is_permanent": one.error_is_permanent,
+        "prepare_seconds": one.prepare_seconds,
         "first_byte_seconds": one.first_byte_seconds,
+        "verified_note": one.verified_note or None,
         "tcp_buffer_bytes": one.profile.tcp_buffer_bytes,
         "mesh": one.profile.mesh.name if one.profile.mesh else None,
         "activity": one.profile.activity or None,

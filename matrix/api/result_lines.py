@@ -20,10 +20,18 @@ from sonar import binary
 from sonar.models import Transfer
 from sonar.records.record import FIELDS
 
+BESIDE = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
 COLUMNS = (
     *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
     *("source_id", "destination_id", "profile_id", "size_class_id"),
+    *(*BESIDE, "moved_bytes", "verified"),
 )
+# The columns that CSV began with; what records have got since then stands behind them.
+FIRST = (
+    *("id", "source", "destination", "started_at", "seconds", "bytes", "state", "error"),
+    *("error_where", "mover", "streams", "ip_version", "origin"),
+)
+CSV_FIELDS = (*FIRST, *(name for name in FIELDS if name not in FIRST))
 # The fields of results.record, in its order. The names are looked up row by row, in a few rows
 # that PostgreSQL remembers: rows leave in the order of the index on the time, the first at
 # once, and nothing is sorted. OFFSET 0 keeps it from joining the tables instead.
@@ -41,17 +49,19 @@ RECORDS = """
             nullif(error_where, '') AS error_where,
             made.mover, nullif(made.mode, '') AS mode, made.streams, made.streams_used,
             made.ip_version, made.origin, size.name AS size,
-            CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s) AS record
+            CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s,
+            beside_source, beside_source_max, beside_destination, beside_destination_max,
+            moved_bytes, verified) AS record
     ORDER BY chosen.started_at DESC, chosen.id DESC
 """
 WHAT = {
-    "csv": ", ".join(f"record.{name}" for name in FIELDS),
+    "csv": ", ".join(f"record.{name}" for name in CSV_FIELDS),
     "ndjson": "row_to_json(record)",
 }
 # JSON has no character below a space in it, so these leave it as it is: no quotes are doubled.
 AS_IT_IS = "csv, QUOTE e'\\x01', DELIMITER e'\\x02'"
 FORMS = {"csv": "csv", "ndjson": AS_IT_IS}
-HEADS = {"csv": (",".join(FIELDS) + "\n").encode(), "ndjson": b""}
+HEADS = {"csv": (",".join(CSV_FIELDS) + "\n").encode(), "ndjson": b""}
 # Compiling or sharing out the query would only keep the first row waiting.
 SETTINGS = """SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true),
     set_config('max_parallel_workers_per_gather', '0', true),

@@ -121,7 +121,7 @@ def next_page(request: Request, asked: Asked, after: Cursor) -> str:
 
 
 def record(one: Transfer, names: dict[int, str]) -> dict[str, Any]:
-    """Return a result as a record (sonar.records), with its size class and its rate."""
+    """Return a result as a record (sonar.records), with its size class, its rate and more."""
     return {
         "id": str(one.id),
         "source": names[one.source_id],
@@ -140,6 +140,12 @@ def record(one: Transfer, names: dict[int, str]) -> dict[str, Any]:
         "origin": one.profile.origin,
         "size": one.size_class.name,
         "rate_mb_s": rate_of(one) if one.state == Transfer.State.DONE else None,
+        "beside_source": one.beside_source,
+        "beside_source_max": one.beside_source_max,
+        "beside_destination": one.beside_destination,
+        "beside_destination_max": one.beside_destination_max,
+        "moved_bytes": one.moved_bytes,
+        "verified": one.verified,
     }
 
 

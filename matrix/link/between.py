@@ -14,7 +14,7 @@ from matrix.filters import Filter
 from matrix.link import both_ways, directions, upcoming
 from matrix.link.both_ways import Results
 from matrix.link.directions import Direction, Moment
-from matrix.link.methods import Measured, methods
+from matrix.link.methods import Measured, Slowed, methods, profiles_of, slowed
 from matrix.places import Links, Place
 from matrix.query import MatrixQuery
 from matrix.series import Cut, Series
@@ -79,6 +79,7 @@ class Between:
     now: datetime
     classes: list[OfClass]
     methods: list[Measured]
+    slowed: list[Slowed]
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
@@ -98,12 +99,15 @@ def answer(question: Question, now: datetime) -> Between:
         classes, results = read_classes(question, window, sizes, planned, moment)
         listed = question.wanted(window, next(iter(sizes)) if question.only else None)
         rows = listed.rows(question.ends)
+        this_way = results.of_link(*question.ends)
+        profiles = profiles_of(this_way)
         return Between(
             question=question,
             window=window,
             now=now,
             classes=classes,
-            methods=methods(results.of_link(*question.ends), sizes),
+            methods=methods(this_way, sizes, profiles),
+            slowed=slowed(this_way, sizes, profiles),
             schedules=planned,
             probes=upcoming.open_probes(question.ends),
             downtimes=downtimes,

@@ -2,72 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
-from matrix.filters import Filter
+from matrix import company
+from matrix.company import Slowdown
+from matrix.filters import ALONE, IN_COMPANY, Filter
 from matrix.link.both_ways import Results
+from matrix.profiles import BESIDE_TEXTS
 from sonar.models import Profile
+from sonar.models.mesh import Mode
 from sonar.units import MB
+
+Way = TypeVar("Way", bound=Hashable)
 
 
 @dataclass(frozen=True, order=True)
 class Method:
-    """What filters can tell apart; an IP version of 0 is one that is not known."""
+    """What filters can tell apart; an IP version of 0 and an empty mode are not known."""
 
     mover: str
+    mode: str
     streams: int
     ip_version: int
     origin: str
     mesh: str
+    beside: str
 
     @classmethod
     def of(cls, profile: Profile) -> Method:
-        mesh = profile.mesh.name if profile.mesh else ""
-        return cls(profile.mover, profile.streams, profile.ip_version or 0, profile.origin, mesh)
+        return cls(
+            mover=profile.mover,
+            mode=profile.mode,
+            streams=profile.streams,
+            ip_version=profile.ip_version or 0,
+            origin=profile.origin,
+            mesh=profile.mesh.name if profile.mesh else "",
+            beside=BESIDE_TEXTS[profile.beside],
+        )
 
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
-        chosen = [Filter("mover", self.mover), Filter("streams", str(self.streams))]
-        if self.ip_version:
-            chosen.append(Filter("ip_version", str(self.ip_version)))
-        else:
-            chosen += [Filter("ip_version", known, exclude=True) for known in ("4", "6")]
-        chosen.append(Filter("origin", self.origin))
-        return (*chosen, Filter("mesh", self.mesh)) if self.mesh else tuple(chosen)
+        chosen = [
+            Filter("mover", self.mover),
+            *alone_or_unknown("mode", self.mode, Mode.values),
+            Filter("streams", str(self.streams)),
+            *alone_or_unknown("ip_version", str(self.ip_version or ""), ("4", "6")),
+            Filter("origin", self.origin),
+        ]
+        of_mesh = [Filter("mesh", self.mesh)] if self.mesh else []
+        return (*chosen, *of_mesh, Filter("beside", self.beside))
+
+    def apart(self) -> Method:
+        """Return it without what ran beside: that is told by its effect, if it has one."""
+        return replace(self, beside="")
+
+
+def alone_or_unknown(name: str, value: str, values: Iterable[str]) -> list[Filter]:
+    """Return the filter for a value; where it is not known, those that exclude each."""
+    if value:
+        return [Filter(name, value)]
+    return [Filter(name, known, exclude=True) for known in values]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured by one method in one size class; ``median`` in MB/s, NaN if all failed."""
+    """What was measured by one method in one size class; ``median`` in MB/s, NaN if all failed.
+
+    ``used`` are the numbers of streams that were used, None among them where nobody can tell.
+    """
 
     method: Method
     size: str
     ok: int
     failed: int
     median: float
+    used: tuple[int | None, ...]
 
 
-def methods(results: Results, sizes: Mapping[int, str]) -> list[Measured]:
-    """Return what was measured, by method and size class. One SQL query."""
+@dataclass(frozen=True)
+class Slowed:
+    """Tests in company that were slower than those alone, alike in all else; rates in MB/s.
+
+    ``way`` is a profile of theirs.
+    """
+
+    size: str
+    way: Profile
+    rates: Slowdown
+
+
+def profiles_of(results: Results) -> list[Profile]:
+    """Return the profiles of results. One SQL query."""
+    ids = np.unique(results.profiles).tolist()
+    return list(Profile.objects.filter(id__in=ids).select_related("mesh").order_by("id"))
+
+
+def methods(
+    results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
+) -> list[Measured]:
+    """Return what was measured, by method and size class."""
     found: list[Measured] = []
-    for method, profiles in by_method(np.unique(results.profiles).tolist()).items():
-        of_method = results.taken(np.isin(results.profiles, profiles))
+    for method, alike in sorted(grouped(profiles, Method.of).items()):
+        of_method = made_with(results, alike)
         of_sizes = ((name, of_method.of_class(size)) for size, name in sizes.items())
-        found += [measured(method, name, some) for name, some in of_sizes if len(some)]
+        found += [measured(method, name, some, alike) for name, some in of_sizes if len(some)]
     return found
 
 
-def by_method(ids: Iterable[int]) -> dict[Method, list[int]]:
-    found: dict[Method, list[int]] = {}
-    for profile in Profile.objects.filter(id__in=list(ids)).select_related("mesh"):
-        found.setdefault(Method.of(profile), []).append(profile.id)
-    return dict(sorted(found.items()))
+def grouped(profiles: Iterable[Profile], way: Callable[[Profile], Way]) -> dict[Way, list[Profile]]:
+    found: dict[Way, list[Profile]] = {}
+    for profile in profiles:
+        found.setdefault(way(profile), []).append(profile)
+    return found
 
 
-def measured(method: Method, size: str, results: Results) -> Measured:
-    rates = results.rates[results.ok].astype(np.float64)
-    median = float(np.median(rates)) / MB if rates.size else np.nan
-    return Measured(method, size, len(rates), len(results) - len(rates), median)
+def made_with(results: Results, profiles: Iterable[Profile]) -> Results:
+    return results.taken(np.isin(results.profiles, [one.id for one in profiles]))
+
+
+def measured(method: Method, size: str, results: Results, alike: Iterable[Profile]) -> Measured:
+    # Of what failed nobody can tell how many streams were used.
+    some = results.taken(results.ok) if results.ok.any() else results
+    known = set(np.unique(some.profiles).tolist())
+    used = {one.streams_used for one in alike if one.id in known}
+    median = float(np.median(rates_of(results))) if results.ok.any() else np.nan
+    ok = int(results.ok.sum())
+    ordered = tuple(sorted(used, key=lambda number: number or 0))
+    return Measured(method, size, ok, len(results) - ok, median, ordered)
+
+
+def rates_of(results: Results) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the rates of the ok ones in MB/s."""
+    return results.rates[results.ok].astype(np.float64) / MB
+
+
+def slowed(results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]) -> list[Slowed]:
+    """Return where tests in company were slower than those alone, by size class and way."""
+    found: list[Slowed] = []
+    for alike in grouped(profiles, way_of_comparison).values():
+        alone, others = (
+            made_with(results, [one for one in alike if BESIDE_TEXTS[one.beside] == beside])
+            for beside in (ALONE, IN_COMPANY)
+        )
+        for size, name in sizes.items():
+            rates = rates_of(alone.of_class(size)), rates_of(others.of_class(size))
+            if slower := company.slowdown(*rates):
+                found.append(Slowed(name, alike[0], slower))
+    order = list(sizes.values())
+    return sorted(found, key=lambda one: order.index(one.size))
+
+
+def way_of_comparison(profile: Profile) -> Hashable:
+    """Return what results must have in common to be compared; who asked for them is no matter."""
+    return (
+        profile.mover,
+        profile.mode,
+        profile.streams,
+        profile.streams_used,
+        profile.tcp_buffer_bytes,
+        profile.ip_version,
+        profile.origin,
+        profile.activity,
+    )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from matrix.attempts import rate_of
+from matrix.pages.transfer_facts import way_words
 from matrix.plots.labels import cut
-from sonar.models import Probe, Profile, Transfer
+from sonar.models import Probe, Transfer
 from sonar.units import format_age, format_bytes, three_digits
 
 LONGEST_ERROR, LONGEST_HOVER = 90, 1000
@@ -45,13 +46,6 @@ class Attempt:
     @property
     def way(self) -> str:
         return way_words(self.transfer.profile)
-
-
-def way_words(profile: Profile) -> str:
-    """Say how a result was measured: `http-tpc, 4 streams, IPv6`."""
-    streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
-    address = f", IPv{profile.ip_version}" if profile.ip_version else ""
-    return f"{profile.mover}, {streams}{address}"
 
 
 def progress_words(probe: Probe) -> str:

@@ -14,17 +14,19 @@ from matrix import notes, records
 from matrix.attempts import Cursor
 from matrix.cells import STATE_WORDS
 from matrix.controls import Choice, bounds_of, window_choices
-from matrix.filters import Filter, alternatives, words_of
+from matrix.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.forms import DEFAULT_SIZE, BadQueryError
 from matrix.link import between
 from matrix.link.between import Between, Question
 from matrix.link.directions import Direction
+from matrix.notices import with_filter
 from matrix.pages.addresses import about_link, link_url, matrix_url, site_url
 from matrix.pages.attempt import Attempt, every_words, progress_words, until_words
 from matrix.pages.link_notice import notice_for, planned_for
 from matrix.pages.link_pictures import drawn
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
+from matrix.pages.transfer_facts import streams_words, way_words
 from matrix.places import Place
 from matrix.plots import inside as inside_plot
 from matrix.query import MatrixQuery
@@ -220,11 +222,17 @@ def lists(page: LinkPage, found: Between) -> dict[str, Any]:
         "first": dataclasses.replace(page, before=None).url() if page.before else "",
         "failures": [(one, Attempt.of(one.example)) for one in found.failures],
         "methods": [
-            (one, page.asking(page.query.replace(filters=one.method.filters())).url())
+            (
+                one,
+                streams_words(one.method.streams, one.used),
+                BESIDE_WORDS[one.method.beside],
+                page.asking(page.query.replace(filters=one.method.filters())).url(),
+            )
             for one in found.methods
         ],
         # Nobody knows the IP version of what failed: that alone mixes no rates.
-        "methods_count": len({one.method for one in found.methods if one.ok}),
+        "methods_count": len({one.method.apart() for one in found.methods if one.ok}),
+        "company": company_of(page, found),
         "planned": [
             (one, every_words(one.every_seconds), until_words(one.next_due, found.now))
             for one in planned_for(found)
@@ -235,6 +243,17 @@ def lists(page: LinkPage, found: Between) -> dict[str, Any]:
             if one.size_class.name in sizes
         ],
         "inside": inside(found),
+    }
+
+
+def company_of(page: LinkPage, found: Between) -> dict[str, Any] | None:
+    """Return where tests in company were slower, each with its way if there are several."""
+    if not found.slowed:
+        return None
+    several = len({one.size for one in found.slowed}) < len(found.slowed)
+    return {
+        "slowed": [(one, way_words(one.way) if several else "") for one in found.slowed],
+        "alone_url": page.asking(with_filter(page.query, Filter("beside", ALONE))).url(),
     }
 
 

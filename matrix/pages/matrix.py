@@ -57,7 +57,7 @@ class MatrixPage(QueryPage):
         return grid.version(self.query, now)
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        answered = grid.build(self.query, now, version)
+        answered = grid.build(self.query, now, version, ways=True)
         arranged = arrange(answered, self.display)
         openings = Openings(answered, self.display)
         known_ways = ways.read()
@@ -66,7 +66,9 @@ class MatrixPage(QueryPage):
             "grid": answered,
             "query": self.query,
             "controls": controls_for(self, answered, known_ways),
-            "notices": notices_for(View(arranged, self.address), known_ways, now),
+            "notices": notices_for(
+                View(arranged, self.address), known_ways.among(answered.profiles), now
+            ),
             "legend": self.legend(answered),
             "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
             "picture": payload(arranged, openings) if arranged.rows.groups else None,

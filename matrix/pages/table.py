@@ -150,10 +150,13 @@ class TablePage(QueryPage):
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = table_notices.about_results(table, now, longest)
-        notice = notice or pooled(self.query, lambda one: self.asking(one).url(), ways.read())
+        notice = table_notices.about_results(table, now, longest) or self.pooled(table)
         if notice:
             yield notice
+
+    def pooled(self, table: LinkTable) -> Notice | None:
+        shown = ways.read().among(table.profiles)
+        return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> Head:
         return Head(

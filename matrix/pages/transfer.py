@@ -19,6 +19,12 @@ from matrix.pages.addresses import link_url, site_url
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.page import Page
 from matrix.pages.share import Share
+from matrix.pages.transfer_facts import (
+    beside_words,
+    streams_words,
+    verified_words,
+    why_no_picture,
+)
 from matrix.plots import inside
 from matrix.query import MatrixQuery
 from sonar.models import Probe, Transfer
@@ -95,14 +101,29 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
     return {
         "transfer": transfer,
         "attempt": attempt,
-        "ended_at": transfer.started_at + timedelta(seconds=transfer.seconds),
+        "ended_at": ended_at(transfer),
+        "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),
+        "beside": beside_words(transfer),
+        "verified": verified_words(transfer),
+        "moved_share": moved_share(transfer),
         "overhead": overhead_of(transfer),
         "around": around,
         "against": compared(attempt.rate, around.median),
         "parts": parts,
         "inside": inside.figure(parts),
+        "why_no_picture": why_no_picture(transfer, parts),
         "share": Share.of(f"/api/v1/transfers/{transfer.id}/"),
     }
+
+
+def ended_at(transfer: Transfer) -> datetime:
+    """Return when the transfer itself ended: what prepared it came before its seconds."""
+    seconds = (transfer.prepare_seconds or 0.0) + transfer.seconds
+    return transfer.started_at + timedelta(seconds=seconds)
+
+
+def moved_share(transfer: Transfer) -> float:
+    return np.nan if transfer.moved_bytes is None else transfer.moved_bytes / transfer.bytes
 
 
 def overhead_of(transfer: Transfer) -> float:

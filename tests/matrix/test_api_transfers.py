@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -17,6 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from matrix.api.result_lines import CSV_FIELDS, FIRST
 from sonar import roles
 from sonar.models import Mesh, Probe, SizeClass, Transfer
 from sonar.records.record import FIELDS
@@ -76,8 +78,39 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
         "origin": "test",
         "size": "large",
         "rate_mb_s": 250.0,
+        "beside_source": None,
+        "beside_source_max": None,
+        "beside_destination": None,
+        "beside_destination_max": None,
+        "moved_bytes": None,
+        "verified": None,
     }
-    assert tuple(record)[: len(FIELDS)] == FIELDS
+    assert set(FIELDS) <= set(record)
+
+
+def test_what_ran_beside_it_what_it_moved_and_how_it_was_made_stand_in_every_form(
+    client: Client, small_world: World
+) -> None:
+    made = world.profile(**PLAIN | {"mode": "push", "streams": 4, "streams_used": 1}, beside=1)
+    kept = {
+        "beside_source": 1.4,
+        "beside_source_max": 3,
+        "beside_destination": 0.0,
+        "beside_destination_max": 0,
+        "moved_bytes": 5 * 10**8,
+        "verified": False,
+    }
+    note = {"prepare_seconds": 0.5, "verified_note": "the server has no checksum"}
+    one = send(small_world.ral, small_world.glasgow, NOW, profile_id=made.id, **kept, **note)
+    expected = kept | {"mode": "push", "streams": 4, "streams_used": 1}
+    (listed,) = get(client)["transfers"]
+    assert listed.items() >= expected.items()
+    body = b"".join(client.get(f"{URL}?format=ndjson").streaming_content)
+    assert json.loads(body) == listed
+    assert get(client, path=f"{URL}{one}/").items() >= (expected | note).items()
+    (line,) = lines(client)
+    assert list(line)[13:15] == ["mode", "streams_used"]
+    assert (line["mode"], line["streams"], line["streams_used"]) == ("push", "4", "1")
 
 
 def test_a_failed_one_has_no_rate_and_its_whole_error(client: Client, small_world: World) -> None:
@@ -136,6 +169,36 @@ def test_filters_narrow_it_as_everywhere(client: Client, small_world: World) -> 
     assert ids("?streams=4") == ids("?cloud=FR") == set()
 
 
+def test_mode_and_what_ran_beside_are_filters_that_exclude_too(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    kinds = {
+        ("pull", 0): {"mode": "pull", "beside": 0},
+        ("push", 1): {"mode": "push", "beside": 1},
+        ("", None): {"mode": "", "beside": None},
+    }
+    known = {
+        send(*ends, NOW, profile_id=world.profile(**PLAIN | made).id): kind
+        for kind, made in kinds.items()
+    }
+
+    def kinds_of(text: str) -> set[tuple[str, int | None]]:
+        listed = {known[UUID(one["id"])] for one in get(client, f"?{text}")["transfers"]}
+        streamed = client.get(f"{URL}?format=ndjson&{text}").streaming_content
+        ids = [UUID(json.loads(line)["id"]) for line in b"".join(streamed).splitlines()]
+        assert {known[one] for one in ids} == listed
+        return listed
+
+    pull, push, imported = kinds
+    assert kinds_of("mode=push") == kinds_of("beside=some") == {push}
+    assert kinds_of("mode=!push") == kinds_of("beside=!some") == {pull, imported}
+    assert kinds_of("mode=pull&mode=push") == kinds_of("beside=0&beside=some") == {pull, push}
+    assert kinds_of("beside=unknown") == kinds_of("mode=!pull&mode=!push") == {imported}
+    assert kinds_of("beside=!unknown") == {pull, push}
+    assert kinds_of("beside=0&mode=push") == set()
+
+
 def test_the_answer_says_what_was_asked(client: Client, small_world: World) -> None:
     query = get(client, "?window=24h&state=failed&source_cloud=UK&error=x")["query"]
     assert query == {
@@ -180,7 +243,8 @@ def test_csv_has_everything_that_matches_as_records(client: Client, small_world:
     many(small_world.glasgow, small_world.ral, 10, NOW)
     found = lines(client, "?format=csv&source_site=RAL")
     assert len(found) == 2500
-    assert tuple(found[0]) == FIELDS
+    assert tuple(found[0]) == CSV_FIELDS
+    assert CSV_FIELDS[:13] == FIRST
     started = [one["started_at"] for one in found]
     assert started == sorted(started, reverse=True)
     by_id = {one["id"]: one for one in found}
@@ -213,7 +277,7 @@ def test_what_goes_out_as_csv_comes_in_again(
 def test_csv_of_nothing_is_a_header(client: Client, small_world: World) -> None:
     for text in ("?format=csv", "?format=csv&cloud=FR"):
         response = client.get(f"{URL}{text}")
-        assert b"".join(response.streaming_content).decode() == ",".join(FIELDS) + "\n"
+        assert b"".join(response.streaming_content).decode() == ",".join(CSV_FIELDS) + "\n"
 
 
 def test_csv_leaves_in_pieces_and_keeps_none(client: Client, small_world: World) -> None:

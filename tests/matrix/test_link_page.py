@@ -259,9 +259,8 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
         small_world.ral, small_world.glasgow, NOW, profile_id=made.id, worker="w1", seconds=8.0
     )
     html = section(page(client), "results")
-    assert "2026-11-20 12:00:30 large 250 2.00 GB 8.00 done http-tpc, 4 streams, IPv6 w1" in words(
-        html
-    )
+    way = "http-tpc, 4 streams asked for, IPv6"
+    assert f"2026-11-20 12:00:30 large 250 2.00 GB 8.00 done {way} w1" in words(html)
     assert f'href="/transfers/{one}/"' in html
     everybodys = section(page(Client()), "results")
     assert "w1" not in words(everybodys)
@@ -312,6 +311,58 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
         )
         assert "are mixed here" not in alone
     assert sorted(medians) == ["10.0", "5.00", "90.0", "–"]
+
+
+def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    pulled = PLAIN | {"mode": "pull", "streams_used": 1}
+    push = PLAIN | {"mode": "push", "streams": 4}
+    transfer(*ends, 10.0, made=world.profile(**pulled, beside=0))
+    transfer(*ends, 5.0, made=world.profile(**push, streams_used=1, beside=1))
+    transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, beside=1))
+    html = page(client)
+    assert "Results of 2 ways of measuring are mixed here." in html
+    lines = [words(line).strip() for line in section(html, "methods").split("<tr>")[2:]]
+    assert lines == [
+        "http-tpc pull 1 – test – alone at both ends large 10.0 1 0 only these",
+        "http-tpc push 4 asked for, not known or 1 used – test – in company large 5.50 2 0 "
+        "only these",
+    ]
+    assert "http-tpc push, 4 streams asked for, 1 used" in words(section(html, "results"))
+    for text, count in (("mode=push", 2), ("mode=!push", 1), ("beside=0", 1), ("beside=!0", 2)):
+        listed = section(page(client, f"?{text}"), "results")
+        assert listed.count('<th scope="row">') == count, text
+    transfer(*ends, 7.0, made=world.profile(**pulled, beside=1))
+    assert "Results of 2 ways of measuring are mixed here." in page(client)
+
+
+def test_tests_in_company_that_were_slower_are_told_with_both_numbers(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    alone = world.profile(**PLAIN | {"mode": "pull"}, beside=0)
+    company = world.profile(**PLAIN | {"mode": "pull"}, beside=1)
+    for number, rate in enumerate((22.9, 23.8, 20.5)):
+        transfer(*ends, rate, size="medium", made=alone, ago=number * HOUR)
+    for number, rate in enumerate((2.6, 2.7, 2.77, 2.85)):
+        transfer(*ends, rate, size="medium", made=company, ago=number * HOUR)
+        transfer(*ends, 10.0 + number, size="small", made=(alone, company)[number % 2])
+    transfer(*ends, None, size="medium", made=company)
+    html = page(client)
+    notice = words(inside(html, 'id="company">', "</p>")).strip()
+    assert notice == (
+        "Tests in company were slower than those alone, beyond their scatter. "
+        "With medium files the median of the 4 that ran beside other tests of Sonar’s is "
+        "2.74 MB/s, that of the 3 alone 22.9 MB/s. Show only those alone ."
+    )
+    assert f'<a href="{LINK}?beside=0">Show only those alone</a>' in html
+    for narrower in ("?beside=0", "?beside=some", "?size=small&show=one", "?window=1h"):
+        assert 'id="company"' not in page(client, narrower)
+    other = world.profile(**PLAIN | {"mode": "push"}, beside=1)
+    Transfer.objects.filter(profile=company).update(profile=other)
+    assert 'id="company"' not in page(client), "what was pushed is compared with what was pulled"
 
 
 def test_the_schedule_says_how_often_when_and_why_it_waits(

@@ -40,6 +40,8 @@ VALUES = {
     "tier": st.sampled_from("0123"),
     "ip_version": st.sampled_from("46"),
     "origin": st.sampled_from(["test", "production", "external"]),
+    "mode": st.sampled_from(["pull", "push"]),
+    "beside": st.sampled_from(["0", "some", "unknown"]),
     "streams": st.integers(1, 9999).map(str),
     "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),
     "endpoint": st.sampled_from(["RAL_DATADISK", "DESY_SCRATCHDISK"]),
@@ -114,7 +116,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
 @pytest.mark.parametrize(
     ("text", "parameter", "sentence"),
     [
-        ("colour=red", "colour", "There is no parameter “colour”: use cloud, columns, country,"),
+        ("colour=red", "colour", "There is no parameter “colour”: use beside, cloud, columns,"),
         ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
         ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
         ("stat=mode", "stat", "stat “mode” is not known: use mean, median, p05, p95, std, min,"),
@@ -133,6 +135,9 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
         ("source_tier=!4", "source_tier", "source_tier “4” is not known: use 0, 1, 2 or 3."),
         ("ip_version=5", "ip_version", "ip_version “5” is not known: use 4 or 6."),
         ("origin=mars", "origin", "use test, production or external."),
+        ("mode=shove", "mode", "mode “shove” is not known: use pull or push."),
+        ("beside=1", "beside", "beside “1” is not known: use 0, some or unknown."),
+        ("beside=!none", "beside", "beside “none” is not known: use 0, some or unknown."),
         ("streams=0", "streams", "streams “0” is not a whole number from 1 to 9999."),
         ("streams=²", "streams", "is not a whole number"),
         ("cloud=%00", "cloud", "cloud must be 1 to 80 printable characters"),
@@ -178,6 +183,17 @@ def test_all_bad_parameters_are_named_at_once() -> None:
             "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
             "only from or to site DESY, not to site RAL, only from cloud DE or UK, "
             "only with IP version 6",
+        ),
+        (
+            "beside=0&mode=push&mover=!fake",
+            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
+            "not with mover fake, only with mode push, only measured alone at both ends",
+        ),
+        (
+            "beside=some&beside=unknown&beside=!0",
+            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
+            "only measured in company or without a note of what ran beside, "
+            "not measured alone at both ends",
         ),
     ],
 )

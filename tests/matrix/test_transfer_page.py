@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from datetime import timedelta
@@ -78,16 +79,20 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
         "size": "2.00 GB (2 000 000 000 bytes)",
         "started": "2026-11-20 11:00:30 UTC",
         "ended": "2026-11-20 11:00:38 UTC",
+        "preparation": "–",
         "took": "8.00 s",
+        "moved": "–",
         "rate": "250 MB/s",
         "time to first byte": "2.00 s",
         "overhead": "25 % of its time before the first byte",
         "mover": "http-tpc",
         "mode": "pull: the destination fetches",
-        "streams": "1",
+        "streams": "1 asked for, how many were used is not known",
         "TCP buffer": "4.00 MB",
         "IP version": "6",
         "remote connections": "2: tcp:[::1]:1094, tcp:[::1]:1095",
+        "checksum": "–",
+        "beside it": "It was not noted what ran beside it",
         "origin": "test",
         "mesh": "production",
         "VO or activity": "atlas",
@@ -186,7 +191,137 @@ def test_its_rate_from_within_is_a_picture_and_a_table(client: Client, small_wor
     assert moved["y"] == [0, 200, 1000, 2000]
     table = words(html.split("3 progress samples as a table")[1].split("</table>")[0])
     assert "2.00 200 MB 100 4.00 1.00 GB 400 10.0 2.00 GB 167" in table
-    assert "No progress samples" in page(client, send(small_world.ral, small_world.glasgow, NOW))
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "said"),
+    [
+        (1, 1, "1"),
+        (4, 4, "4"),
+        (4, 1, "4 asked for, 1 used"),
+        (4, None, "4 asked for, how many were used is not known"),
+    ],
+)
+def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
+    client: Client, small_world: World, asked: int, used: int | None, said: str
+) -> None:
+    made = world.profile(**PLAIN | {"streams": asked}, streams_used=used)
+    one = send(small_world.ral, small_world.glasgow, NOW, profile_id=made.id)
+    assert facts(page(client, one))["streams"] == said
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "said"),
+    [
+        (
+            (1.4, 3),
+            (0.0, 0),
+            "Meanwhile 1.4 other tests of Sonar's ran at its source on average (3 at most), "
+            "no other test of Sonar's ran at its destination",
+        ),
+        (
+            (0.02, 1),
+            (1.0, 2),
+            "Meanwhile 0.02 other tests of Sonar's ran at its source on average (1 at most), "
+            "1 other test of Sonar's ran at its destination on average (2 at most)",
+        ),
+        (
+            (0.0, 0),
+            (0.0, 0),
+            "No other test of Sonar's ran at its source or its destination meanwhile",
+        ),
+        ((None, None), (None, None), "It was not noted what ran beside it"),
+    ],
+)
+def test_it_says_what_ran_beside_it(
+    client: Client,
+    small_world: World,
+    source: tuple[float | None, int | None],
+    destination: tuple[float | None, int | None],
+    said: str,
+) -> None:
+    names = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
+    beside = dict(zip(names, (*source, *destination), strict=True))
+    one = send(small_world.ral, small_world.glasgow, NOW, **beside)
+    assert html.unescape(facts(page(client, one))["beside it"]) == said
+
+
+def test_a_checksum_is_verified_or_not_and_why(client: Client, small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    checksums = [
+        facts(page(client, send(*ends, NOW, **kept)))["checksum"]
+        for kept in (
+            {"verified": True},
+            {"verified": False, "verified_note": "the server has <b>no</b> adler32"},
+            {"verified": None},
+        )
+    ]
+    assert checksums == [
+        "Checksum verified",
+        "Not verified: the server has &lt;b&gt;no&lt;/b&gt; adler32",
+        "–",
+    ]
+
+
+def test_a_failed_one_shows_what_it_moved_in_which_time_and_its_rate_from_within(
+    client: Client, small_world: World
+) -> None:
+    one = send(
+        small_world.ral,
+        small_world.glasgow,
+        NOW - HOUR,
+        error="503 Service Unavailable",
+        seconds=12.0,
+        prepare_seconds=30.0,
+        moved_bytes=5 * 10**8,
+        samples=[[5.0, 2e8], [10.0, 5e8]],
+    )
+    found = page(client, one)
+    known = facts(found)
+    assert known["preparation"] == "30.0 s before the transfer itself began"
+    assert known["took"] == "12.0 s"
+    assert known["ended"] == "2026-11-20 11:01:12 UTC"
+    assert known["moved"] == "500 MB (25 % of the file)"
+    assert '<script id="inside-data"' in found
+    assert "2 progress samples as a table" in found
+
+
+FAILED = {"error": "503 Service Unavailable"}
+NEW = {"prepare_seconds": 0.5}
+LOST = {"state": "lost", "error": "its worker died", "error_where": "control"}
+SHORT = "It ended before the first marker of its progress"
+
+
+@pytest.mark.parametrize(
+    ("kept", "made", "why"),
+    [
+        (LOST, {}, "Its worker died before it could store any progress."),
+        ({}, {"origin": "external"}, "It was imported, and imported results have no"),
+        (FAILED, {}, "Progress of failed tests was not kept then."),
+        (FAILED | {"seconds": 0.0}, {}, "It failed before the transfer itself began."),
+        (FAILED | NEW | {"seconds": 2.0}, {}, SHORT),
+        ({"seconds": 2.0}, {}, SHORT),
+        ({"seconds": 2.0, "samples": [[0.1, 0]]}, {}, SHORT),
+        (FAILED | NEW | {"seconds": 2.0}, {"streams": 4}, "It was asked for with several streams"),
+        ({"seconds": 60.0}, {"streams": 4}, "It was asked for with several streams"),
+        (
+            FAILED | NEW | {"seconds": 60.0, "samples": [[5.0, 0], [10.0, 0]]},
+            {},
+            "Up to the last of its progress samples not a byte had moved.",
+        ),
+        ({"samples": [[5.0, 1e9]]}, {}, "One progress sample is kept, 1.00 GB after 5.00 s"),
+        ({"seconds": 60.0}, {}, "Neither its mover nor the servers reported any progress."),
+    ],
+)
+def test_where_there_is_no_picture_the_reason_is_the_true_one(
+    client: Client, small_world: World, kept: dict, made: dict, why: str
+) -> None:
+    profile = world.profile(**PLAIN | made)
+    ends = small_world.ral, small_world.glasgow
+    found = page(client, send(*ends, NOW, profile_id=profile.id, **kept))
+    text = words(found.split('id="inside-heading">')[1])
+    assert why in text
+    assert ("as a table" in text) == bool(kept.get("samples"))
 
 
 @pytest.mark.parametrize(

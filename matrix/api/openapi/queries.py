@@ -17,10 +17,15 @@ from sonar.windows import PRESETS
 LONGEST_VALUE = 81  # of a filter, with its exclamation mark
 METHOD_WORDS = {
     "mover": "with this protocol, as http-tpc",
-    "streams": "with so many TCP streams",
+    "mode": "that the destination pulled, or the source pushed",
+    "streams": "that were asked for with so many TCP streams",
     "ip_version": "over this version of IP",
     "origin": "of this origin",
     "mesh": "that this mesh asked for",
+    "beside": (
+        "that ran alone at both ends (0), beside some other of Sonar's tests (some), or of "
+        "which that was not noted (unknown)"
+    ),
 }
 
 

@@ -23,7 +23,11 @@ Empty = Literal[""] | None
 
 
 class Result(Answer):
-    """A record of a result, with its size class and rate."""
+    """A record of a result, with its size class and rate.
+
+    `streams` were asked for, `streams_used` is null where nobody can tell; `beside_...` is how
+    many of Sonar's other tests ran at an end meanwhile, the mean over its time and the most.
+    """
 
     id: UUID
     source: str
@@ -42,13 +46,21 @@ class Result(Answer):
     origin: Origin
     size: str
     rate_mb_s: float | None
+    beside_source: float | None
+    beside_source_max: int | None
+    beside_destination: float | None
+    beside_destination_max: int | None
+    moved_bytes: int | None
+    verified: bool | None
 
 
 class WholeResult(Result):
     """All that is kept of a result; names of machines only for who may see them."""
 
     error_is_permanent: bool
+    prepare_seconds: float | None
     first_byte_seconds: float | None
+    verified_note: str | None
     tcp_buffer_bytes: int | None
     mesh: str | None
     activity: str | None
@@ -111,6 +123,14 @@ RECORD = {
     "origin": "external",
 }
 RESULT = RECORD | {"error": None, "error_where": None, "size": "large", "rate_mb_s": 4.700352526}
+RESULT |= {
+    "beside_source": 1.4,
+    "beside_source_max": 3,
+    "beside_destination": 0.0,
+    "beside_destination_max": 0,
+    "moved_bytes": 2000000000,
+    "verified": True,
+}
 EXAMPLE = {
     "query": {
         "size": None,
@@ -126,17 +146,19 @@ EXAMPLE = {
 }
 WHOLE = RESULT | {
     "error_is_permanent": False,
+    "prepare_seconds": 1.2,
     "first_byte_seconds": 0.4,
+    "verified_note": None,
     "tcp_buffer_bytes": None,
     "mesh": "everything",
     "activity": None,
     "samples": [[5.0, 20000000], [10.0, 45000000]],
 }
 CSV = (
-    "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,mode,"
-    "streams,streams_used,ip_version,origin\n"
+    "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
+    "ip_version,origin,mode,streams_used\n"
     "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
-    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,pull,1,1,6,external\n"
+    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1\n"
 )
 TRANSFERS = described(
     "Single results, newest first",

@@ -1,0 +1,106 @@
+"""How single facts of a transfer are said on pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from matrix.filters import either
+from matrix.plots.inside import Stretch
+from matrix.templatetags.figures import two_digits
+from sonar.models import Profile, Transfer
+from sonar.units import format_bytes, three_digits
+
+# Servers send a progress marker about every 5 s.
+MARKER_SECONDS = 6.0
+
+
+def streams_words(asked: int, used: Iterable[int | None]) -> str:
+    """Say how many streams were asked for and used: `4 asked for, 1 used`."""
+    numbers = list(used)
+    if numbers == [asked]:
+        return str(asked)
+    if numbers == [None]:
+        return f"{asked} asked for, how many were used is not known"
+    texts = ["not known" if one is None else str(one) for one in numbers]
+    return f"{asked} asked for, {either(texts)} used"
+
+
+def way_words(profile: Profile) -> str:
+    """Say how a result was measured: `http-tpc push, 4 streams asked for, 1 used, IPv6`."""
+    mover = f"{profile.mover} {profile.mode}".strip()
+    streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
+    if profile.streams_used is None:
+        streams = f"{streams} asked for"
+    elif profile.streams_used != profile.streams:
+        streams = f"{streams} asked for, {profile.streams_used} used"
+    address = f", IPv{profile.ip_version}" if profile.ip_version else ""
+    return f"{mover}, {streams}{address}"
+
+
+def beside_words(transfer: Transfer) -> str:
+    """Say how many of Sonar's other tests ran at its ends meanwhile, without a full stop."""
+    means = {transfer.beside_source, transfer.beside_destination}
+    if means == {None}:
+        return "It was not noted what ran beside it"
+    if means == {0.0}:
+        return "No other test of Sonar's ran at its source or its destination meanwhile"
+    source = at_end("source", transfer.beside_source, transfer.beside_source_max)
+    there = at_end("destination", transfer.beside_destination, transfer.beside_destination_max)
+    return f"Meanwhile {source}, {there}"
+
+
+def at_end(end: str, mean: float | None, most: int | None) -> str:
+    if mean is None:
+        return f"it was not noted how many at its {end}"
+    if not mean:
+        return f"no other test of Sonar's ran at its {end}"
+    number = two_digits(mean)
+    tests = "1 other test" if number == "1" else f"{number} other tests"
+    at_most = "" if most is None else f" ({most} at most)"
+    return f"{tests} of Sonar's ran at its {end} on average{at_most}"
+
+
+def verified_words(transfer: Transfer) -> str:
+    """Say whether the checksum was verified; nothing where that was not noted."""
+    if transfer.verified is None:
+        return ""
+    if transfer.verified:
+        return "Checksum verified"
+    return f"Not verified: {transfer.verified_note}" if transfer.verified_note else "Not verified"
+
+
+def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
+    """Say why there is no picture of the rate while it ran, where there is none."""
+    if parts and parts[-1].bytes:
+        last = parts[-1]
+        moved = f"{format_bytes(last.bytes)} after {three_digits(last.end)} s"
+        return f"One progress sample is kept, {moved}: a picture needs two."
+    if reason := why_no_samples(transfer):
+        return reason
+    if transfer.seconds < MARKER_SECONDS:
+        return (
+            "It ended before the first marker of its progress: servers send one about every "
+            "5 seconds."
+        )
+    if parts:
+        return "Up to the last of its progress samples not a byte had moved."
+    return "Neither its mover nor the servers reported any progress."
+
+
+def why_no_samples(transfer: Transfer) -> str:
+    """Return the reasons that hold whatever the transfer itself was like, or nothing."""
+    failed = transfer.state == Transfer.State.FAILED
+    if transfer.state == Transfer.State.LOST:
+        return "Its worker died before it could store any progress."
+    if transfer.profile.origin != Profile.Origin.TEST:
+        return "It was imported, and imported results have no progress samples."
+    if failed and not transfer.seconds:
+        return "It failed before the transfer itself began."
+    if transfer.profile.streams > 1:
+        return (
+            "It was asked for with several streams: of those, servers report the whole size from "
+            "the beginning, which is no progress."
+        )
+    if failed and transfer.prepare_seconds is None and not transfer.samples:
+        return "Progress of failed tests was not kept then."
+    return ""

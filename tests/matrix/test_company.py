@@ -1,0 +1,68 @@
+"""Whether tests in company were slower than those alone, beyond their scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from matrix.company import Slowdown, slowdown
+from matrix.statistics import Floats
+
+ALONE = np.array([22.9, 23.8, 20.5])
+COMPANY = np.array([2.6, 2.7, 2.77, 2.85, 2.95])
+
+
+def test_what_five_tests_at_once_do_to_a_link_is_told_with_both_medians() -> None:
+    assert slowdown(ALONE, COMPANY) == Slowdown(22.9, 3, 2.77, 5)
+    assert slowdown(ALONE, COMPANY[:3]) == Slowdown(22.9, 3, 2.7, 3)
+
+
+@pytest.mark.parametrize(
+    ("alone", "company"),
+    [
+        (ALONE[:2], COMPANY),
+        (ALONE, COMPANY[:2]),
+        (ALONE, np.array([])),
+        (COMPANY, ALONE),
+        (ALONE, ALONE),
+        # Each is slower, but not by more than they are apart among themselves.
+        (np.array([20.0, 30.0, 40.0]), np.array([17.0, 18.0, 19.0])),
+        # A fifth of them slow is no middle half.
+        (np.full(50, 20.0), np.repeat([20.0, 2.0], [40, 10])),
+    ],
+)
+def test_few_tests_faster_ones_and_those_within_the_scatter_are_no_slowdown(
+    alone: Floats, company: Floats
+) -> None:
+    assert slowdown(alone, company) is None
+
+
+def test_one_stalled_test_alone_hides_no_slowdown_of_many() -> None:
+    random = np.random.default_rng(11)
+    alone = np.append(random.normal(20, 2, 30), 0.5)
+    found = slowdown(alone, random.normal(12, 2, 20))
+    assert found is not None
+    assert (found.alone_count, found.company_count) == (31, 20)
+    assert found.company == pytest.approx(12, rel=0.1)
+
+
+KINDS: dict[str, Callable[[Generator, int], Floats]] = {
+    "normal": lambda random, count: random.normal(20, 2, count),
+    "lognormal": lambda random, count: np.exp(random.normal(3, 0.5, count)),
+    "with outliers": lambda random, count: np.exp(random.standard_t(2, count) / 5 + 3),
+    "of two kinds": lambda random, count: (
+        np.where(random.random(count) < 0.3, 5, 20) * np.exp(random.normal(0, 0.05, count))
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equally_fast_tests_are_called_slower_in_one_case_of_a_hundred_at_most(kind: str) -> None:
+    random = np.random.default_rng(11)
+    for counts in ((3, 3), (3, 5), (5, 5), (3, 50), (50, 3), (10, 10), (30, 30)):
+        groups = ([KINDS[kind](random, count) for count in counts] for _ in range(2000))
+        alarms = sum(slowdown(*pair) is not None for pair in groups)
+        assert alarms <= 20, counts
