@@ -71,8 +71,6 @@ class Endpoint:
                 await self.way.act(visit)
                 return
             await decent.behave(visit)
-            if head.headers.get("connection", "").lower() == "close":
-                return
 
     def reform(self) -> None:
         """Be a good server from now on; who waits is hung up on."""
