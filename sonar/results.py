@@ -304,7 +304,7 @@ def end_waiting(probe: Probe, why: str, now: datetime) -> bool:
         source_id=probe.source_id,
         destination_id=probe.destination_id,
         size_class_id=probe.size_class_id,
-        profile_id=_profile_of(probe, None, None),
+        profile_id=_profile_of(probe, ip_version=None, streams_used=None, beside=None),
         state=Transfer.State.FAILED,
         started_at=now,
         seconds=0.0,

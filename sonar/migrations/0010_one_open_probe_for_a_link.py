@@ -15,7 +15,7 @@ LET_WAIT = """
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sonar", "0008_company_waiting_circuits")]
+    dependencies = [("sonar", "0009_recent_runs_by_endpoint")]
 
     operations = [
         migrations.AddField(
