@@ -226,6 +226,7 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
         seen.ip_version = ip_version(markers.remote_connections)
         if order.streams == 1:
             watch.report(markers.moved_bytes, seconds)
+    watch.check()  # a stop may look like the end of an answer
     return Receipt(
         bytes=order.bytes,
         seconds=seconds,
