@@ -1,13 +1,15 @@
-"""The tests that are queued or running: which, how far they are, and what comes before them."""
+"""The tests that have not ended: which, how far they are, and what comes before them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from matrix.attempts import Cursor
 from sonar.models import Probe
@@ -19,7 +21,11 @@ ORDER = ("requested_at", "id")
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A test at a moment. ``place`` is 1 for the next of the queue, None for one that runs."""
+    """A test at a moment. ``place`` is 1 for the next, None for one that runs.
+
+    A queued test stands among all that are queued for a worker, one that waits for room among
+    those that wait to leave its source or to reach its destination.
+    """
 
     probe: Probe
     place: int | None
@@ -71,9 +77,25 @@ def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
 
 
 def places_in_queue() -> Mapping[UUID, int]:
-    """Number what is queued in the order in which it was asked for."""
-    queued = Probe.objects.filter(state=Probe.State.QUEUED).order_by(*ORDER)
-    return {one: place for place, one in enumerate(queued.values_list("id", flat=True), start=1)}
+    """Number what is queued, and what waits for the same ends, in its order. One SQL query."""
+    open_probes = Probe.objects.exclude(state=Probe.State.RUNNING)
+    rows = open_probes.order_by(Coalesce("queued_at", "requested_at"), "id").values_list(
+        "id", "state", "source_id", "destination_id"
+    )
+    places: dict[UUID, int] = {}
+    sources, destinations, links = Counter[int](), Counter[int](), Counter[tuple[int, int]]()
+    queued = 0
+    for one, state, source, destination in rows:
+        if state == Probe.State.QUEUED:
+            places[one] = queued = queued + 1
+            continue
+        # Those of its link wait for both ends, and are counted once.
+        before = sources[source] + destinations[destination] - links[source, destination]
+        places[one] = before + 1
+        sources[source] += 1
+        destinations[destination] += 1
+        links[source, destination] += 1
+    return places
 
 
 def known(sought: UUID, now: datetime) -> UnderWay | None:
