@@ -1,10 +1,11 @@
-"""What is wrong with Sonar itself, most serious first, and what to do about it."""
+"""What is wrong with Sonar itself, most serious first, what to do about it; and who fails."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
 
+from matrix import failing_ends
 from matrix.notices import Notice, tests_are
 from matrix.status import PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import SignOfLife
@@ -19,7 +20,8 @@ def troubles(found: Status) -> list[Notice]:
     life = found.life
     silent = [*of_workers(life), *of_beat(life)]
     stuck = [] if silent else of_tasks(life)
-    return [*silent, *stuck, *of_queue(found), *of_sealing(found)]
+    failing = failing_ends.notices(found.work.circuits, found.moment)
+    return [*silent, *stuck, *of_queue(found), *of_sealing(found), *failing]
 
 
 def of_workers(life: Life) -> Iterator[Notice]:
