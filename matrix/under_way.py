@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from matrix.attempts import Cursor
+from sonar import queueing
 from sonar.models import Probe
 from sonar.units import MB
 
@@ -72,30 +70,8 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
 
 
 def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
-    places = places_in_queue()
+    places = queueing.places()
     return [UnderWay(probe, places.get(probe.id), now) for probe in probes]
-
-
-def places_in_queue() -> Mapping[UUID, int]:
-    """Number what is queued, and what waits for the same ends, in its order. One SQL query."""
-    open_probes = Probe.objects.exclude(state=Probe.State.RUNNING)
-    rows = open_probes.order_by(Coalesce("queued_at", "requested_at"), "id").values_list(
-        "id", "state", "source_id", "destination_id"
-    )
-    places: dict[UUID, int] = {}
-    sources, destinations, links = Counter[int](), Counter[int](), Counter[tuple[int, int]]()
-    queued = 0
-    for one, state, source, destination in rows:
-        if state == Probe.State.QUEUED:
-            places[one] = queued = queued + 1
-            continue
-        # Those of its link wait for both ends, and are counted once.
-        before = sources[source] + destinations[destination] - links[source, destination]
-        places[one] = before + 1
-        sources[source] += 1
-        destinations[destination] += 1
-        links[source, destination] += 1
-    return places
 
 
 def known(sought: UUID, now: datetime) -> UnderWay | None:

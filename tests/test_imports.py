@@ -15,7 +15,15 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log"}),
     frozenset({"sonar.movers"}),
     frozenset({"sonar.models", "sonar.binary"}),
-    frozenset({"sonar.partitions", "sonar.segments", "sonar.error_texts", "sonar.circuits"}),
+    frozenset(
+        {
+            "sonar.partitions",
+            "sonar.segments",
+            "sonar.error_texts",
+            "sonar.circuits",
+            "sonar.queueing",
+        }
+    ),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),
     frozenset({"sonar.signs"}),
     frozenset({"sonar.tokens"}),
