@@ -30,6 +30,7 @@ from matrix import health, status
 from matrix.api.asked import check_names
 from matrix.api.view import ApiView
 from matrix.status import PLAN, QUEUES, TASKS, Coverage, Life, Status
+from sonar.models import Probe
 
 log = logging.getLogger(__name__)
 
@@ -115,11 +116,13 @@ def of_life(life: Life) -> Iterator[Metric]:
 
 
 def of_tests(found: Status) -> Iterator[Metric]:
-    probes = {"queued": found.probes.queued, "running": found.probes.running}
+    probes = {state: getattr(found.probes, state) for state in Probe.State.values}
     waiting = {one.reason: one.tests for one in found.work.waiting}
     results = found.work.results
     unsealed, dirty = {"": found.work.unsealed}, {"": found.dirty_seconds}
-    yield gauge("probes", "Tests under way.", probes, "state")
+    circuits = {"": len(found.work.circuits)}
+    yield gauge("probes", "Tests that have not ended.", probes, "state")
+    yield gauge("open_circuits", "Ends by which tests keep failing.", circuits)
     yield gauge("scheduled_waiting", "Tests that are due and wait.", waiting, "reason")
     yield gauge("results_last_hour", "Results of the last hour.", results, "state")
     yield gauge("unsealed_buckets", "Hours and days that are over and not sealed.", unsealed)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Count, Min, Q
+from django.db.models.functions import Coalesce
 
 from matrix.filters import FILTERS, Filter, either
 from matrix.query import MatrixQuery
@@ -51,14 +52,14 @@ class Work:
     @classmethod
     def read(cls, size: str) -> Work:
         """Count the probes, which are few. One SQL query."""
-        queued = Q(state=Probe.State.QUEUED)
+        queued, running = Q(state=Probe.State.QUEUED), Q(state=Probe.State.RUNNING)
         of_size = Q(size_class__name=size)
         found = Probe.objects.aggregate(
             queued=Count("id", filter=queued),
-            running=Count("id", filter=~queued),
-            oldest_queued=Min("requested_at", filter=queued),
+            running=Count("id", filter=running),
+            oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
             queued_of_size=Count("id", filter=queued & of_size),
-            running_of_size=Count("id", filter=~queued & of_size),
+            running_of_size=Count("id", filter=running & of_size),
         )
         return cls(**found)
 
@@ -94,10 +95,10 @@ def tests_are(count: int) -> str:
 def overdue_since(now: datetime) -> datetime | None:
     """Return when the oldest test fell due for which the planner has given no reason to wait.
 
-    One SQL query on the front of the index of what is due. A cap is no reason while nothing
-    runs; downtimes, quiet hours and budgets are.
+    One SQL query on the front of the index of what is due. A cap, or another test of the link, is
+    no reason while nothing runs; downtimes, quiet hours, budgets and open circuits are.
     """
-    reasons = ["", SkipReason.CAP.value]
+    reasons = ["", SkipReason.CAP.value, SkipReason.LINK.value]
     late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
     due = Schedule.objects.filter(next_due__lt=now - late).order_by("next_due")
     rows = due.values_list("next_due", "skipped_because")[:OLDEST_DUE]

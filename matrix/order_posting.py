@@ -1,18 +1,20 @@
-"""A test that somebody orders on the page of operations."""
+"""Tests that somebody orders on the page of operations, or cancels there or on its own page."""
 
 from __future__ import annotations
 
 from typing import cast
+from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from matrix import wishes
+from matrix import attempts, under_way, wishes
 from matrix.forms import BadQueryError
 from sonar import ordering, roles
 
@@ -36,6 +38,28 @@ def order_probe(request: HttpRequest) -> HttpResponse:
     return ordered(request, wished)
 
 
+@require_POST
+@login_required
+def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+    """Cancel a test and lead to the operations; one that has begun is not cancelled any more."""
+    test = under_way.rows().filter(id=id).first() or attempts.known(id)
+    sites = wishes.sites_of([test] if test else [])
+    if not roles.may(cast(User, request.user), wishes.ORDER, sites):
+        raise PermissionDenied
+    if test is None:
+        raise Http404(f"No test has the id {id}.")
+    try:
+        ordering.cancel(id, timezone.now())
+    except ordering.NotCancelledError as error:
+        return told(request, {"": [str(error)]}, 409, "The test was not cancelled")
+    messages.success(
+        request,
+        f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
+        "cancelled: nothing was measured.",
+    )
+    return HttpResponseRedirect("/operations/")
+
+
 def ordered(request: HttpRequest, wished: list[ordering.Wish]) -> HttpResponse:
     try:
         first, *_ = ordering.order(wished, timezone.now())
@@ -46,5 +70,11 @@ def ordered(request: HttpRequest, wished: list[ordering.Wish]) -> HttpResponse:
     return HttpResponseRedirect(f"/transfers/{first.id}/")
 
 
-def told(request: HttpRequest, errors: dict[str, list[str]], status: int) -> HttpResponse:
-    return render(request, "not_ordered.html", {"errors": errors}, status=status)
+def told(
+    request: HttpRequest,
+    errors: dict[str, list[str]],
+    status: int,
+    heading: str = "No test was ordered",
+) -> HttpResponse:
+    found = {"errors": errors, "heading": heading}
+    return render(request, "not_ordered.html", found, status=status)

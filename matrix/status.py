@@ -9,14 +9,15 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, Q
+from django.db.models.functions import Coalesce
 
 from matrix import grid
 from matrix.cells import STATES
 from matrix.query import MatrixQuery
 from matrix.recent import Recent
 from matrix.records import VERSIONS
-from sonar import signs
-from sonar.models import Probe, Schedule, SignOfLife, SizeClass, Transfer
+from sonar import circuits, signs
+from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason
 from sonar.sealing import GRACE
 
@@ -76,12 +77,14 @@ class Work:
     """What is dear to read, as of some seconds ago.
 
     ``unsealed`` buckets are over and have not been sealed, the first since ``dirty_since``.
+    ``circuits`` are those of ends by which tests keep failing, the oldest first.
     """
 
     waiting: tuple[Waiting, ...]
     results: Mapping[str, int]
     unsealed: int
     dirty_since: datetime | None
+    circuits: tuple[Circuit, ...]
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,9 @@ class Life:
 
 @dataclass(frozen=True)
 class Probes:
-    """How many tests are queued and running."""
+    """How many tests are queued and running, and how many were ordered and wait for room."""
 
+    waiting: int
     queued: int
     running: int
     oldest_queued: datetime | None
@@ -198,19 +202,21 @@ def read_probes() -> Probes:
     """Count the probes, which are few."""
     queued = Q(state=Probe.State.QUEUED)
     found = Probe.objects.aggregate(
+        waiting=Count("id", filter=Q(state=Probe.State.WAITING)),
         queued=Count("id", filter=queued),
-        running=Count("id", filter=~queued),
-        oldest_queued=Min("requested_at", filter=queued),
+        running=Count("id", filter=Q(state=Probe.State.RUNNING)),
+        oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
     )
     return Probes(**found)
 
 
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 3 SQL queries."""
+    """Count what waits, what came in the last hour, and what should be sealed. 4 SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()
-    return Work(read_waiting(now), read_results(now), unsealed, dirty_since)
+    failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
+    return Work(read_waiting(now), read_results(now), unsealed, dirty_since, failing)
 
 
 def read_waiting(now: datetime) -> tuple[Waiting, ...]:

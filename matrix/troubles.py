@@ -1,10 +1,11 @@
-"""What is wrong with Sonar itself, most serious first, and what to do about it."""
+"""What is wrong with Sonar itself, most serious first, what to do about it; and who fails."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
 
+from matrix import failing_ends
 from matrix.health import look_at_redis
 from matrix.notices import Notice, tests_are
 from matrix.status import CLEAN, PLAN, QUEUES, TASKS, Life, Status
@@ -22,7 +23,8 @@ def troubles(found: Status) -> list[Notice]:
     if silent:  # asked only then: a Redis that hangs costs the page two seconds
         silent = list(of_redis()) or silent
     stuck = [] if silent else of_tasks(life)
-    return [*silent, *stuck, *of_queue(found), *of_sealing(found)]
+    failing = failing_ends.notices(found.work.circuits, found.moment)
+    return [*silent, *stuck, *of_queue(found), *of_sealing(found), *failing]
 
 
 def of_workers(life: Life) -> Iterator[Notice]:

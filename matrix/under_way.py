@@ -1,8 +1,7 @@
-"""The tests that are queued or running: which, how far they are, and what comes before them."""
+"""The tests that have not ended: which, how far they are, and what comes before them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,6 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from matrix.attempts import Cursor
+from sonar import queueing
 from sonar.models import Probe
 from sonar.units import MB
 
@@ -19,7 +19,11 @@ ORDER = ("requested_at", "id")
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A test at a moment. ``place`` is 1 for the next of the queue, None for one that runs."""
+    """A test at a moment. ``place`` is 1 for the next, None for one that runs.
+
+    A queued test stands among all that are queued for a worker, one that waits for room among
+    those that wait to leave its source or to reach its destination.
+    """
 
     probe: Probe
     place: int | None
@@ -66,14 +70,8 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
 
 
 def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
-    places = places_in_queue()
+    places = queueing.places()
     return [UnderWay(probe, places.get(probe.id), now) for probe in probes]
-
-
-def places_in_queue() -> Mapping[UUID, int]:
-    """Number what is queued in the order in which it was asked for."""
-    queued = Probe.objects.filter(state=Probe.State.QUEUED).order_by(*ORDER)
-    return {one: place for place, one in enumerate(queued.values_list("id", flat=True), start=1)}
 
 
 def known(sought: UUID, now: datetime) -> UnderWay | None:

@@ -7,7 +7,7 @@ from django.urls import include, path
 from matrix.account import own_tokens, revoke_token
 from matrix.health import healthz, readyz
 from matrix.metrics import MetricsView
-from matrix.order_posting import order_probe
+from matrix.order_posting import cancel_probe, order_probe
 from matrix.pages.cells import CellsView
 from matrix.pages.link import LinkPage
 from matrix.pages.matrix import MatrixPage
@@ -34,6 +34,7 @@ urlpatterns = [
     path("tokens/revoke/", revoke_token, name="revoke-token"),
     path("operations/", showing(OperationsPage), name="operations"),
     path("operations/probes/", order_probe, name="order-probe"),
+    path("operations/probes/<uuid:id>/cancel/", cancel_probe, name="cancel-probe"),
     path("metrics", MetricsView.as_view(), name="metrics"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),

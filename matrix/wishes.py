@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, TypeVar
 
 from django.db.models import Model
@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from matrix.filters import either
 from matrix.forms import BadQueryError
-from sonar.models import Endpoint, SizeClass
-from sonar.models.mesh import mover_choices
+from sonar.models import Endpoint, Probe, SizeClass, Transfer
+from sonar.models.mesh import fitting, mover_choices
 from sonar.models.registry import NAME
 from sonar.ordering import Wish
 
@@ -22,11 +22,10 @@ Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 ORDER = "sonar.add_probe"
 MOST_SIZES, MOST_TESTS, MOST_STREAMS = 10, 10, 64
 MOVERS = [name for name, _ in mover_choices()]
-FAKE = "fake"
 
 
 class OrderedTests(BaseModel, extra="forbid", strict=True):
-    """Tests of one link, ``count`` of each size class; all of them are queued, or none."""
+    """Tests of one link, ``count`` of each size class; all of them are ordered, or none."""
 
     source: Name
     destination: Name
@@ -111,13 +110,9 @@ def problems(
         found["sizes"] = ["sizes names a size class twice: use count for several tests."]
     if asked.mover not in MOVERS:
         found["mover"] = [sentence("mover", "")]
-    elif asked.mover == FAKE and not all(is_fake(end) for end in ends.values()):
-        found["mover"] = ["mover fake moves nothing: it is for endpoints at fake:// alone."]
+    elif misfit := fitting(asked.mover, {name: end.base_url for name, end in ends.items()}):
+        found["mover"] = [misfit]
     return found
-
-
-def is_fake(end: Endpoint) -> bool:
-    return end.base_url.startswith("fake:")
 
 
 def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
@@ -125,6 +120,6 @@ def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
     return {row.name: row for row in rows}  # type: ignore[attr-defined]
 
 
-def sites_of(wished: Sequence[Wish]) -> set[int]:
-    """Return the ids of the sites at both ends: an admin of either may order."""
-    return {end.site_id for one in wished for end in (one.source, one.destination)}
+def sites_of(tests: Iterable[Wish | Probe | Transfer]) -> set[int]:
+    """Return the ids of the sites at both ends: an admin of either may order, and cancel."""
+    return {end.site_id for one in tests for end in (one.source, one.destination)}

@@ -137,6 +137,10 @@ WRITES = {
         good=(302,),
         asks_for_another=True,
     ),
+    ("/operations/probes/<uuid:id>/cancel/", "POST"): Sample(
+        "/operations/probes/{probe}/cancel/", form={}, good=(302,)
+    ),
+    (f"{API}/probes/<uuid:id>/", "DELETE"): Sample(f"{API}/probes/{{probe}}/", good=(204,)),
     (f"{API}/probes/", "POST"): Sample(f"{API}/probes/", json=ORDER, good=(202,)),
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),
 }
@@ -158,7 +162,7 @@ def scene() -> dict[str, str]:
     User.objects.create_user("somebody", password=PASSWORD)
     probe = Probe.objects.create(
         source=made.ral,
-        destination=made.glasgow,
+        destination=made.desy,
         size_class=SizeClass.objects.get(name="small"),
         bytes=20_000_000,
         mover="http-tpc",

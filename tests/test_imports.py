@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.error_texts",
             "sonar.company",
             "sonar.circuits",
+            "sonar.queueing",
         }
     ),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),

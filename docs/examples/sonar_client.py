@@ -549,8 +549,11 @@ def probe(sonar: Sonar, options: argparse.Namespace) -> int:
     return int(any(one["state"] in ("failed", "lost") for one in tests))
 
 
+TOLD = ("state", "waits_because", "rate_mb_s", "error")
+
+
 def state_of(test: Record) -> str:
-    return " ".join(str(test[name]) for name in ("state", "rate_mb_s", "error") if test.get(name))
+    return " ".join(str(test[name]) for name in TOLD if test.get(name))
 
 
 def push(sonar: Sonar, options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""/api/v1/probes/: the tests that are queued and running; POST orders some, all or none of them."""
+"""/api/v1/probes/: the tests that have not ended; POST orders some, all or none of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from matrix.api.asked import check_names, one_of, text
 from matrix.api.errors import Conflict, NotNow
 from matrix.api.formats import LIST, asked_format
 from matrix.api.one_result import shown, why_not
-from matrix.api.openapi.probes import COLUMNS, ORDER, PROBE, PROBES
+from matrix.api.openapi.probes import CANCEL, COLUMNS, ORDER, PROBE, PROBES
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.registry.answers import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.asked import named
+from matrix.api.registry.views import refuse_parameters
 from matrix.api.view import ApiView
 from matrix.attempts import Cursor
 from matrix.under_way import UnderWay
@@ -55,10 +56,13 @@ class ProbesView(ApiView):
     def post(self, request: Request) -> HttpResponse:
         """Operators may, and site admins with a site at one of the ends.
 
-        Caps, budgets and downtimes of both ends hold: a test that they do not allow now is a
-        409 that says why, and nothing is ordered. `count` tests of each size class are made;
-        `mover`, `mode` and `streams` are left out mostly. The results are of no mesh. Ask for
-        each test by its `url` until `ended` is true.
+        A test that has no room now waits: for another test of its link, as there is never more
+        than one, or for an end that has as many at once as its cap. `waits_because` says so, and
+        `place_in_queue` how many go before. An end that is retired, in a declared downtime, or
+        whose budget of the day does not bear all of them, is a 409 that says why, and nothing is
+        ordered. `count` tests of each size class are made, one after the other; `mover`, `mode`
+        and `streams` are left out mostly. The results are of no mesh. Ask for each test by its
+        `url` until `ended` is true.
         """
         wished = wishes.read(cast("dict[str, Any]", request.data))
         allow(request, wishes.ORDER, wishes.sites_of(wished))
@@ -79,6 +83,23 @@ class ProbeView(ApiView):
         if transfer := attempts.known(id):
             return as_json(shown(transfer, request) | {"ended": True})
         raise NotFound(why_not(id))
+
+    @CANCEL
+    def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+        """Who may order it may cancel it, as long as no worker has it: nothing is measured.
+
+        One that a mesh has ordered comes again after its interval.
+        """
+        refuse_parameters(request)
+        test = under_way.rows().filter(id=id).first() or attempts.known(id)
+        if test is None:
+            raise NotFound(why_not(id))
+        allow(request, wishes.ORDER, wishes.sites_of([test]))
+        try:
+            ordering.cancel(id, timezone.now())
+        except ordering.NotCancelledError as error:
+            raise Conflict({"id": [str(error)]}) from error
+        return HttpResponse(status=204)
 
 
 def ordered(wished: list[ordering.Wish]) -> list[Probe]:
@@ -150,4 +171,5 @@ def public(one: UnderWay, request: Request) -> dict[str, Any]:
         "running_seconds": one.seconds,
         "rate_mb_s": one.rate_mb_s,
         "place_in_queue": one.place,
+        "waits_because": probe.waits_because or None,
     }

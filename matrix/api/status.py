@@ -18,13 +18,14 @@ from matrix.api.openapi.status import STATUS
 from matrix.api.registry.answers import as_json, moment
 from matrix.api.view import ApiView
 from matrix.status import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
-from sonar.models import SignOfLife
+from sonar.models import Circuit, SignOfLife
 
 
 class StatusView(ApiView):
     @STATUS
     def get(self, request: Request) -> HttpResponse:
-        """What waits, sealing and the results of the hour are up to 10 seconds old, coverage 30.
+        """What waits, fails and is sealed, and the results of the hour, are up to 10 seconds old,
+        coverage 30.
 
         `data_version` changes with every change of the registry, the schedule and the results.
         """
@@ -46,6 +47,7 @@ def of_status(found: Status, *, with_names: bool) -> dict[str, Any]:
         "tasks": {name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
         "workers": {queue: of_workers(life, queue, with_names) for queue in QUEUES},
         "probes": {
+            "waiting": found.probes.waiting,
             "queued": found.probes.queued,
             "running": found.probes.running,
             "oldest_queued": moment(found.probes.oldest_queued),
@@ -82,6 +84,19 @@ def of_work(work: Work, found: Status) -> dict[str, Any]:
             "dirty_since": moment(work.dirty_since),
             "dirty_seconds": found.dirty_seconds,
         },
+        "circuits": [of_circuit(one) for one in work.circuits],
+    }
+
+
+def of_circuit(one: Circuit) -> dict[str, Any]:
+    return {
+        "endpoint": one.endpoint.name,
+        "site": one.endpoint.site.name,
+        "failures": one.failures,
+        "since": moment(one.since),
+        "last_at": moment(one.last_at),
+        "next_test_at": moment(one.next_test_at),
+        "error": one.error,
     }
 
 

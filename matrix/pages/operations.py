@@ -22,13 +22,13 @@ from matrix.query import MatrixQuery
 from matrix.status import CLEAN, NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.troubles import troubles, unsealed
 from matrix.under_way import UnderWay
-from matrix.wishes import ORDER
+from matrix.wishes import ORDER, sites_of
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
 from sonar.roles import Anyone
 from sonar.windows import preset
 
-MOST_RUNNING, MOST_RESULTS, MOST_DOWNTIMES = 30, 10, 20
+MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 AHEAD = timedelta(days=7)
 TASK_WORDS = {
     PLAN: ("planner", "queues what is due"),
@@ -42,6 +42,8 @@ REASON_WORDS = {
     "cap": "an end, or Sonar itself, has as many tests at once as it bears",
     "quiet hours": "their mesh does not test at this time of the day",
     "budget": "an end has used up its test bytes of today",
+    "link": "another test of their link has not ended: a link has one at a time",
+    "circuit": "tests of an end keep failing, so that it is tested now and then only",
     NEXT_TICK: "due since the last tick of the planner",
 }
 
@@ -94,6 +96,7 @@ class OperationsPage(Page):
             "lines": lines(found.life),
             "workers": workers(found.life),
             "running": running(now),
+            "ordered": ordered(now, reader),
             "unsealed": unsealed(found.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
             "waiting": waiting(found, places),
@@ -121,6 +124,16 @@ def running(now: datetime) -> list[Running]:
     rows = under_way.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     tests = [UnderWay(probe, None, now) for probe in rows[:MOST_RUNNING]]
     return [Running(one, progress_words(one.probe), f"/transfers/{one.probe.id}/") for one in tests]
+
+
+def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:
+    """Return the ordered tests that have not begun, oldest first, and if the reader may cancel."""
+    rows = under_way.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
+    rows = rows.order_by(*under_way.ORDER)[:MOST_ORDERED]
+    return [
+        (one, roles.may(reader, ORDER, sites_of([one.probe])))
+        for one in under_way.under_way(list(rows), now)
+    ]
 
 
 def waiting(found: Status, places: Sequence[Place]) -> list[dict[str, Any]]:

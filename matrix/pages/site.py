@@ -11,10 +11,11 @@ from typing import Any, Self
 from django.db.models import Q
 from django.http import Http404, QueryDict
 
-from matrix import notes
+from matrix import failing_ends, notes
 from matrix.controls import Choice, bounds_of, size_choices, window_choices
 from matrix.filters import PROFILE_FILTERS, Filter
 from matrix.forms import BadQueryError, unknown
+from matrix.notices import Notice
 from matrix.pages.addresses import matrix_url, table_url
 from matrix.pages.page import QueryPage
 from matrix.pages.share import Share
@@ -28,6 +29,7 @@ from matrix.site.planned import IN, OUT, WAYS, Load, Plan
 from matrix.site.sites import Report
 from matrix.site.standings import ENDS, capacity
 from sonar import roles
+from sonar.circuits import open_circuits
 from sonar.models import Downtime, Endpoint, Site
 from sonar.roles import Anyone
 
@@ -81,6 +83,7 @@ class SitePage(QueryPage):
             "notes": notes.on_site(self.site, report.window, reader),
             "may_note": roles.may(reader, notes.WRITE, [self.site.id]),
             "downtimes": downtimes(self.site, now),
+            "failing": failing(self.site, now),
             "endpoints": endpoint_lines(self, plan),
             "plan": plan,
             "running": plan.probes("running"),
@@ -91,6 +94,12 @@ class SitePage(QueryPage):
             **errors_of(report),
             "longer": longer(self),
         }
+
+
+def failing(site: Site, now: datetime) -> list[Notice]:
+    """Say which ends of a site are tested thinly as their tests keep failing. One SQL query."""
+    found = open_circuits().filter(endpoint__site=site).select_related("endpoint__site")
+    return failing_ends.notices(list(found), now)
 
 
 def results_of(report: Report, site: Site) -> dict[str, Any]:

@@ -27,6 +27,9 @@ from matrix.pages.transfer_facts import (
 )
 from matrix.plots import inside
 from matrix.query import MatrixQuery
+from matrix.under_way import under_way
+from matrix.wishes import ORDER, sites_of
+from sonar import roles
 from sonar.models import Probe, Transfer
 from sonar.roles import Anyone
 from sonar.units import MB
@@ -72,7 +75,7 @@ class TransferPage(Page):
             "site_urls": [site_url(end.site.name, MatrixQuery()) for end in (source, destination)],
             "missing": None,
         }
-        shown = of_probe(known) if isinstance(known, Probe) else of_transfer(known)
+        shown = of_probe(known, now, reader) if isinstance(known, Probe) else of_transfer(known)
         return own | shown
 
 
@@ -89,9 +92,16 @@ def transfer_or_probe(sought: UUID) -> Transfer | Probe:
     return found
 
 
-def of_probe(probe: Probe) -> dict[str, Any]:
-    share = 100 * probe.progress_bytes / probe.bytes
-    return {"probe": probe, "progress": progress_words(probe), "share": round(share)}
+def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
+    (test,) = under_way([probe], now)
+    begun = probe.state == Probe.State.RUNNING
+    return {
+        "probe": probe,
+        "place": test.place,
+        "progress": progress_words(probe),
+        "share": round(100 * test.share),
+        "may_cancel": not begun and roles.may(reader, ORDER, sites_of([probe])),
+    }
 
 
 def of_transfer(transfer: Transfer) -> dict[str, Any]:

@@ -68,5 +68,5 @@ def in_one_line(now: datetime, since: datetime) -> str:
         f"{format_time(now)}  since {format_time(since)}: "
         f"{format_count(counts['done'])} transfers measured, "
         f"{format_count(counts['failed'])} failed; "
-        f"{Probe.objects.count()} queued or running"
+        f"{Probe.objects.exclude(state=Probe.State.WAITING).count()} queued or running"
     )

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Count, Min
 
 from sonar import scheduler
-from sonar.models import Endpoint, Probe, Schedule
+from sonar.models import Endpoint, MeshInterval, Probe, Schedule
 from tests.benchmarks import registry
 from tests.benchmarks.measured import Goal, Spread, one_time
 from tests.benchmarks.scale import END, SCALES
@@ -27,9 +27,11 @@ WARM_UP = 3
 # the prime steps through all of them.
 PRIME = 1_000_003
 SPREAD = """
-    UPDATE sonar_schedule SET next_due = %(start)s +
+    UPDATE sonar_schedule SET every_seconds = %(every)s, next_due = %(start)s +
         interval '1 minute' * ((id - %(first)s) * %(prime)s %% %(rows)s / %(due)s + 1)
 """
+# Nothing is due later than an interval from now: the planner would take a clock to be wrong.
+EVERY, NOT_SOON = timedelta(days=30), timedelta(days=29)
 
 
 def measure(scale: str, _home: Path) -> list[Goal]:
@@ -54,7 +56,9 @@ def schedule(endpoints: int, due: int) -> int:
         cursor.execute("SET session_replication_role = origin")
         Endpoint.objects.update(inbound_cap=NO_CAP, outbound_cap=NO_CAP)
         rows, first = Schedule.objects.aggregate(Count("id"), Min("id")).values()
-        figures = {"start": END, "rows": rows, "due": due, "first": first}
+        every = int(EVERY.total_seconds())
+        MeshInterval.objects.update(every_seconds=every)
+        figures = {"start": END, "rows": rows, "due": due, "first": first, "every": every}
         cursor.execute(SPREAD, figures | {"prime": PRIME})
         cursor.execute("VACUUM ANALYZE")
     scheduler.follow_registry(END)
@@ -76,5 +80,5 @@ def tick(number: int, expected: int) -> float:
         raise RuntimeError(f"{claimed} probes were queued, not {expected}")
     Probe.objects.all().delete()
     left = Schedule.objects.filter(next_due__lte=now)
-    left.update(next_due=now + timedelta(days=365), skipped_because="", skipped_since=None)
+    left.update(next_due=now + NOT_SOON, skipped_because="", skipped_since=None)
     return 1000 * seconds

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from matrix import status
 from sonar import ordering, roles
-from sonar.models import Probe, Schedule, SignOfLife, SizeClass
+from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
@@ -49,23 +49,34 @@ def busy(scene: Scene) -> Probe:
         for size, share in (("small", 0.4), ("large", 0.05), ("large", 1.0))
     ]
     probe(scene, "medium", 0)
+    link = {"source": made.ral, "destination": made.desy, "state": "waiting"}
+    for _ in range(2):
+        probe(scene, "small", 0, **link, waits_because="Another test of this link runs.")
+    Circuit.objects.create(
+        endpoint=made.desy,
+        failures=12,
+        since=world.NOW - 90 * MINUTE,
+        last_at=world.NOW - MINUTE,
+        error="HEAD DESY_DATADISK: no answer within 15 s",
+    )
     return running[0]
 
 
-def probe(scene: Scene, size: str, share: float, **running: object) -> Probe:
+def probe(scene: Scene, size: str, share: float, **fields: object) -> Probe:
     size_class = SizeClass.objects.get(name=size)
-    if running:
-        running |= {"state": "running", "deadline": world.NOW + 60 * MINUTE, "worker": "w1"}
+    if "started_at" in fields:
+        fields |= {"state": "running", "deadline": world.NOW + 60 * MINUTE, "worker": "w1"}
+    source, destination = world.free_link()
     return Probe.objects.create(
-        source=scene.world.ral,
-        destination=scene.world.glasgow,
+        source=fields.pop("source", source),
+        destination=fields.pop("destination", destination),
         size_class=size_class,
         bytes=size_class.test_bytes,
         mover="http-tpc",
         requested_at=world.NOW - 2 * MINUTE,
         sent_at=world.NOW,
         progress_bytes=int(share * size_class.test_bytes),
-        **running,
+        **fields,
     )
 
 
@@ -158,3 +169,22 @@ def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
     page = visit.open("/sites/")
     page.click("nav >> text=Operations")
     expect(page.locator("nav [aria-current]")).to_have_text("Operations")
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, SCRIPTLESS], ids=str)
+def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
+    visit: Visit, busy: Probe, reader: Reader
+) -> None:
+    log_in(visit, Role.OPERATOR)
+    page = visit.open(URL)
+    waiting = page.locator("#ordered ~ .scroll tbody tr", has_text="Another test of this link")
+    expect(waiting).to_have_count(2)
+    waiting.nth(1).locator("a").click()
+    expect(page.locator("main")).to_contain_text("It has place 2 of those that wait")
+    assert violations(page) == []
+    page.locator("main form button", has_text="Cancel this test").click()
+    expect(page.locator("main [role=status]")).to_contain_text("was cancelled: nothing was")
+    expect(waiting).to_have_count(1)
+    waiting.nth(0).locator("button").click()
+    expect(waiting).to_have_count(0)
+    assert not Probe.objects.filter(state="waiting").exists()

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
+from itertools import permutations
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,7 +19,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sonar import ordering, results, roles, tokens
+from sonar import ordering, probes, results, roles, scheduler, tokens
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
@@ -110,8 +111,13 @@ def test_an_order_is_accepted_with_what_can_be_asked_for(
     assert response["Cache-Control"] == "no-store"
     first, second = response.json()["probes"]
     assert [first["size"], second["size"]] == ["small", "large"]
-    assert {one["state"] for one in (first, second)} == {"queued"}
-    assert sent == [UUID(first["id"]), UUID(second["id"])]
+    assert [one["state"] for one in (first, second)] == ["queued", "waiting"]
+    assert [one["place_in_queue"] for one in (first, second)] == [1, 1]
+    assert [one["waits_because"] for one in (first, second)] == [
+        None,
+        "Another test of this link runs.",
+    ]
+    assert sent == [UUID(first["id"])]
     assert operator.get(first["url"]).json()["id"] == first["id"]
     stored = Probe.objects.get(id=first["id"])
     assert (stored.mesh, stored.streams, stored.mode) == (None, 4, "push")
@@ -122,7 +128,46 @@ def test_count_is_for_each_size(operator: Client, small_world: World) -> None:
     Endpoint.objects.update(inbound_cap=20, outbound_cap=20)
     made = post(operator, wish(sizes=["small", "medium"], count=3)).json()["probes"]
     assert [one["size"] for one in made] == ["small"] * 3 + ["medium"] * 3
-    assert sorted(one["place_in_queue"] for one in made) == [1, 2, 3, 4, 5, 6]
+    assert [one["state"] for one in made] == ["queued"] + ["waiting"] * 5
+    assert [one["place_in_queue"] for one in made] == [1, 1, 2, 3, 4, 5]
+
+
+def test_five_tests_fit_a_cap_of_two_one_after_the_other(
+    operator: Client, small_world: World, sent
+) -> None:
+    made = post(operator, wish(count=5)).json()["probes"]
+    for one in made:
+        assert get(operator, f"{one['id']}/")["state"] == "queued"
+        running = probes.claim(UUID(one["id"]), NOW)
+        assert running is not None
+        results.end_probe(running, Outcome(Receipt(1, 4.0), None, None, 5.0))
+        scheduler.start_waiting(NOW)
+    assert Transfer.objects.filter(state="done").count() == 5
+
+
+def test_a_place_is_that_among_those_that_wait_for_the_same_ends(
+    client: Client, small_world: World
+) -> None:
+    made = small_world
+    waiting = {"state": "waiting", "waits_because": "It must."}
+    ordered = [
+        probe(*ends, (9 - number) * MINUTE, **waiting)
+        for number, ends in enumerate(
+            [
+                (made.ral, made.desy),
+                (made.glasgow, made.desy),
+                (made.ral, made.desy),
+                (made.ral, made.glasgow),
+                (made.glasgow, made.scratch),
+                (made.desy, made.ral),
+            ]
+        )
+    ]
+    probe(made.scratch, made.ral)
+    found = {one["id"]: one["place_in_queue"] for one in get(client)["probes"]}
+    assert [found[str(one.id)] for one in ordered] == [1, 2, 3, 3, 2, 1]
+    assert get(client, state="waiting")["probes"][0]["waits_because"] == "It must."
+    assert len(get(client, state="waiting")["probes"]) == 6
 
 
 def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
@@ -131,15 +176,16 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     Downtime.objects.create(
         endpoint=small_world.desy, starts_at=NOW - MINUTE, ends_at=NOW + MINUTE, reason="x"
     )
+    Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=50_000_000)
     answer = refused(post(operator, wish(count=3)), 409)
     assert answer["errors"] == {
-        "source": ["RAL_DATADISK sends at most 2 tests at once: there is room for 2 more."],
-        "destination": [
-            "DESY_DATADISK receives at most 2 tests at once: there is room for 2 more.",
-            "DESY_DATADISK is in a declared downtime.",
+        "source": [
+            "RAL_DATADISK has used up its test bytes of today: 50000000 are left, 60000000 are "
+            "needed."
         ],
+        "destination": ["DESY_DATADISK is in a declared downtime."],
     }
-    assert answer["detail"].startswith("RAL_DATADISK sends at most 2")
+    assert answer["detail"].startswith("RAL_DATADISK has used up")
     assert sent == []
 
 
@@ -176,7 +222,12 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
         ({"count": 10**30}, "count", "from 1 to 10"),
         ({"streams": 65}, "streams", "from 1 to 64"),
         ({"mover": "gridftp"}, "mover", "mover must be http-tpc or fake."),
-        ({"mover": "fake"}, "mover", "fake:// alone"),
+        (
+            {"mover": "fake"},
+            "mover",
+            "The mover fake moves files by fake, not those of DESY_DATADISK (https), "
+            "RAL_DATADISK (https).",
+        ),
         ({"mode": "both"}, "mode", "mode must be pull or push."),
         ({"priority": 1}, "priority", "There is no field “priority”"),
     ],
@@ -200,6 +251,19 @@ def test_all_that_is_missing_is_said_at_once(operator: Client, small_world: Worl
 @pytest.mark.parametrize("body", ["", "[]", "null", "{", '{"count": NaN}', '"text"', b"\xff{}"])
 def test_what_is_no_json_object_is_a_400(operator: Client, small_world: World, body) -> None:
     refused(post(operator, body), 400)
+
+
+def test_a_mover_that_does_not_fit_an_ends_scheme_is_refused_at_once(
+    operator: Client, small_world: World
+) -> None:
+    Endpoint.objects.filter(id=small_world.ral.id).update(base_url="root://ral.example.org/data")
+    answer = refused(post(operator, wish()), 400)
+    assert answer["errors"] == {
+        "mover": [
+            "The mover http-tpc moves files by dav, davs, http, https, not those of "
+            "RAL_DATADISK (root)."
+        ]
+    }
 
 
 def test_the_fake_mover_is_for_endpoints_that_are_fake(
@@ -236,11 +300,11 @@ def test_no_body_breaks_it(operator: Client, small_world: World, body: dict[str,
 def test_orders_cost_the_same_number_of_queries_however_many(
     operator: Client, small_world: World, django_assert_max_num_queries
 ) -> None:
-    Endpoint.objects.update(inbound_cap=200, outbound_cap=200)
-    with django_assert_max_num_queries(18) as one:
-        post(operator, wish())
-    with django_assert_max_num_queries(18) as many:
-        post(operator, wish(sizes=["small", "medium", "large"], count=10))
+    with django_assert_max_num_queries(22) as one:
+        post(operator, wish(count=2))
+    back = {"source": "DESY_DATADISK", "destination": "RAL_DATADISK"}
+    with django_assert_max_num_queries(22) as many:
+        post(operator, wish(sizes=["small", "medium", "large"], count=10, **back))
     assert len(one) == len(many)
 
 
@@ -270,6 +334,57 @@ def test_nobody_and_a_reader_may_not(client: Client, small_world: World) -> None
     refused(post(client, wish()), 401)
     client.force_login(account(Role.READER))
     refused(post(client, wish()), 403)
+
+
+# Cancelling.
+
+
+def cancel(client: Client, one: object, **headers: str) -> Any:
+    return client.delete(f"{URL}{one}/", headers=headers)
+
+
+def test_a_test_that_waits_or_is_queued_is_cancelled(
+    operator: Client, small_world: World, sent, django_capture_on_commit_callbacks
+) -> None:
+    made = post(operator, wish(count=3)).json()["probes"]
+    with django_capture_on_commit_callbacks(execute=True):
+        response = cancel(operator, made[0]["id"])
+    assert (response.status_code, response.content) == (204, b"")
+    assert sent[-1] == UUID(made[1]["id"])
+    assert cancel(operator, made[2]["id"]).status_code == 204
+    assert [one["id"] for one in get(operator)["probes"]] == [made[1]["id"]]
+    assert operator.get(f"{URL}{made[0]['id']}/").status_code == 404
+    assert not Transfer.objects.exists()
+
+
+def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(
+    operator: Client, small_world: World
+) -> None:
+    one = probe(small_world.ral, small_world.desy, worker=WORKER)
+    response = cancel(operator, one.id)
+    assert response.status_code == 409
+    assert response.json()["errors"] == {
+        "id": [f"The test {one.id} runs already: it cannot be cancelled, and ends by itself."]
+    }
+    assert Probe.objects.filter(id=one.id, state="running").exists()
+    assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
+    response = cancel(operator, one.id)
+    assert response.status_code == 409
+    assert "has ended" in response.json()["detail"]
+    assert cancel(operator, uuid4()).status_code == 404
+    assert operator.delete(f"{URL}{one.id}/?force=1").status_code == 400
+
+
+def test_who_may_order_it_may_cancel_it_and_no_other(client: Client, small_world: World) -> None:
+    one = probe(small_world.ral, small_world.desy)
+    assert cancel(client, one.id).status_code == 401
+    client.force_login(account(Role.READER))
+    assert cancel(client, one.id).status_code == 403
+    client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site))
+    assert cancel(client, one.id).status_code == 403
+    assert Probe.objects.exists()
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
+    assert cancel(client, one.id).status_code == 204
 
 
 # What is under way.
@@ -385,8 +500,8 @@ def test_a_wrong_parameter_is_a_400_that_names_it(
 def test_pages_go_through_all_of_them_once(client: Client, small_world: World) -> None:
     made = small_world
     # Ordered together, and so with the same time.
-    ids = {str(probe(made.ral, made.desy).id) for _ in range(5)}
-    ids |= {str(probe(made.ral, made.desy, 2 * MINUTE).id) for _ in range(2)}
+    ids = {str(probe(made.ral, made.desy, state="waiting").id) for _ in range(5)}
+    ids |= {str(probe(*ends, 2 * MINUTE).id) for ends in permutations((made.ral, made.desy))}
     seen, url = [], f"{URL}?page_size=2&site=RAL"
     while url:
         answer = client.get(url).json()
@@ -428,9 +543,10 @@ def test_the_name_of_a_worker_is_for_operators(
 def test_a_list_costs_the_same_with_few_and_with_many(
     client: Client, small_world: World, django_assert_num_queries
 ) -> None:
+    probe(small_world.ral, small_world.desy, worker=WORKER)
     for count in (1, 30):
         for _ in range(count):
-            probe(small_world.ral, small_world.desy, worker=WORKER)
+            probe(small_world.ral, small_world.desy, state="waiting")
         with django_assert_num_queries(2):
             get(client)
 

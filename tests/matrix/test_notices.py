@@ -36,11 +36,12 @@ def told(text: str = "") -> dict[str, Notice]:
     }
 
 
-def probe(made: World, ago: timedelta, *, running: bool = False, size: str = "large") -> Probe:
+def probe(ago: timedelta, *, running: bool = False, size: str = "large") -> Probe:
     times: dict[str, Any] = {"started_at": NOW, "deadline": NOW + HOUR} if running else {}
+    source, destination = world.free_link()
     return Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
+        source=source,
+        destination=destination,
         size_class=SizeClass.objects.get(name=size),
         bytes=1,
         requested_at=NOW - ago,
@@ -91,8 +92,8 @@ def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(
 
 
 def test_a_window_without_results_says_what_is_on_its_way(small_world: World) -> None:
-    probe(small_world, MINUTE)
-    probe(small_world, MINUTE, size="small")
+    probe(MINUTE)
+    probe(MINUTE, size="small")
     notice = told("window=1h")["no-results"]
     assert "There has never been a result with large files." in notice.sentence
     assert "0 tests of this size are running, 1 queued." in notice.sentence
@@ -117,13 +118,13 @@ def test_tests_that_nobody_takes_are_said_after_twice_the_time_to_send_them_agai
 ) -> None:
     settings.SONAR_RESEND_SECONDS = 120
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    waiting = probe(small_world, 4 * MINUTE)
+    waiting = probe(4 * MINUTE)
     assert told() == {}
     Probe.objects.filter(id=waiting.id).update(requested_at=NOW - 5 * MINUTE)
     notice = told()["no-workers"]
     assert "1 test is queued since 2026-11-20 11:55:30 UTC and none is running." in notice.sentence
     assert "start a worker" in notice.sentence
-    probe(small_world, 5 * MINUTE, running=True, size="small")
+    probe(5 * MINUTE, running=True, size="small")
     assert told() == {}
 
 
@@ -134,7 +135,7 @@ def test_tests_that_nobody_queues_are_said(small_world: World) -> None:
     Schedule.objects.update(next_due=NOW - 30 * MINUTE)
     notice = told()["no-planner"]
     assert "Tests are due since 2026-11-20 11:30:30 UTC (30 min ago)" in notice.sentence
-    probe(small_world, MINUTE)
+    probe(MINUTE)
     assert told() == {}
 
 
@@ -230,6 +231,6 @@ def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world: World) 
         counts.append(sum(any(f'FROM "{table}"' in sql for table in about) for sql in asked))
         for streams in range(2, 7):
             world.profile(streams=streams)
-            probe(small_world, HOUR)
+            probe(HOUR)
         Schedule.objects.update(next_due=NOW - HOUR)
     assert counts == [3, 3]

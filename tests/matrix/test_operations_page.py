@@ -14,8 +14,9 @@ from pytest_django import Settings
 
 from matrix import held_back, status
 from sonar import ordering, roles
-from sonar.models import Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
+from sonar.models import Circuit, Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
+from tests.matrix import world
 from tests.matrix.world import NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
@@ -54,8 +55,8 @@ def well(db: None) -> None:
     )
 
 
-def text(client: Client) -> str:
-    response = client.get(URL)
+def text(client: Client, url: str = URL) -> str:
+    response = client.get(url)
     assert response.status_code == 200
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
@@ -231,6 +232,75 @@ def test_results_and_downtimes_are_there_and_escaped(
     assert "<strong>now</strong>" in page
 
 
+def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
+    client: Client, small_world: World, well: None
+) -> None:
+    Schedule.objects.update(next_due=NOW - HOUR, skipped_because="link", skipped_since=NOW)
+    Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
+    page = text(client)
+    assert "another test of their link has not ended: a link has one at a time" in page
+    assert "tests of an end keep failing, so that it is tested now and then only" in page
+
+
+def circuit(end: Endpoint, failures: int = 7) -> Circuit:
+    return Circuit.objects.create(
+        endpoint=end,
+        failures=failures,
+        since=NOW - 3 * HOUR,
+        last_at=NOW - MINUTE,
+        error=f"no answer {MARKUP}",
+    )
+
+
+def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(
+    client: Client, small_world: World, well: None
+) -> None:
+    circuit(small_world.ral)
+    circuit(small_world.desy, failures=4)
+    words = (
+        "7 tests have failed by RAL_DATADISK in a row since 2026-11-20 09:00:30 UTC, the last "
+        "1 min ago: its tests are spread thin until one succeeds. The last error: no answer"
+    )
+    page = client.get(URL).content.decode()
+    assert words in text(client)
+    assert "by DESY_DATADISK" not in page
+    assert MARKUP not in page
+    assert '<a href="/sites/RAL/">Look at RAL</a>' in page
+    assert "Sonar is well" not in page
+    assert words in text(client, "/sites/RAL/")
+    assert "failed by RAL_DATADISK" not in text(client, "/sites/DESY/")
+
+
+def test_of_many_such_ends_the_first_are_named_and_the_others_counted(
+    client: Client, small_world: World, well: None
+) -> None:
+    for number in range(12):
+        circuit(world.endpoint(f"E{number}", small_world.desy.site))
+    page = text(client)
+    assert page.count("tests have failed by E") == 10
+    assert "2 more ends fail:" in page
+
+
+def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_for(
+    client: Client, small_world: World, well: None
+) -> None:
+    made = small_world
+    probe(made.ral, made.desy)
+    why = {"state": "waiting", "waits_because": "Another test of this link runs."}
+    waiting = [probe(made.ral, made.desy, **why) for _ in range(2)]
+    probe(made.desy, made.ral, mesh=made.mesh)
+    page = client.get(URL).content.decode()
+    part = page.partition('<h2 id="ordered">')[2].partition("</section>")[0]
+    assert part.count("<tr>") == 1 + 3
+    assert part.count("Another test of this link runs.") == 2
+    assert "a worker: it is queued" in part
+    assert re.findall(r'<td class="number">(\d+)</td>', part) == ["1", "1", "2"]
+    assert all(f'href="/transfers/{one.id}/"' in part for one in waiting)
+    assert "2 queued and 2 ordered and waiting" in text(client)
+    assert "Cancel" not in part
+    assert "every 5s" in page
+
+
 @pytest.mark.parametrize(
     ("role", "sees"), [(None, False), (Role.READER, False), (Role.OPERATOR, True)]
 )
@@ -250,7 +320,9 @@ def test_the_page_costs_the_same_with_few_and_with_many(
     for number in (1, 1, 40):
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=minute * MINUTE)
-            probe(small_world.ral, small_world.glasgow, worker=WORKER)
+            other = world.endpoint(f"E{Endpoint.objects.count()}", small_world.desy.site)
+            probe(small_world.ral, other, worker=WORKER)
+            probe(small_world.ral, other, state="waiting", waits_because="It must.")
         client.get(URL)  # what is dear is known
         with django_assert_max_num_queries(12) as context:
             client.get(URL)
@@ -349,3 +421,72 @@ def test_ids_of_ordered_tests_are_ids(client: Client, small_world: World) -> Non
     client.force_login(account(Role.OPERATOR))
     location = order(client)["Location"]
     assert UUID(location.split("/")[2])
+
+
+# Cancelling.
+
+
+def cancel(client: Client, one: Probe) -> object:
+    return client.post(f"{ORDER}{one.id}/cancel/")
+
+
+def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(
+    client: Client, small_world: World, well: None
+) -> None:
+    client.force_login(account(Role.OPERATOR))
+    for _ in range(2):
+        order(client)
+    first, second = Probe.objects.order_by("state")
+    for page in (URL, f"/transfers/{second.id}/"):
+        assert f'action="{ORDER}{second.id}/cancel/"' in client.get(page).content.decode()
+    response = cancel(client, second)
+    assert (response.status_code, response["Location"]) == (302, URL)
+    said = "The small test from RAL_DATADISK to DESY_DATADISK was cancelled: nothing was measured."
+    assert said in text(client)
+    assert said not in text(client)
+    assert Probe.objects.get() == first
+
+
+def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(
+    client: Client, small_world: World
+) -> None:
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
+    for _ in range(3):
+        order(client)
+    first, *waiting = Probe.objects.order_by("state", "requested_at", "id")
+    said = "It was ordered and waits for room: Another test of this link runs."
+    assert f"{said} It is next of those" in text(client, f"/transfers/{waiting[0].id}/")
+    assert f"{said} It has place 2 of those" in text(client, f"/transfers/{waiting[1].id}/")
+    assert "Cancel this test" in text(client, f"/transfers/{waiting[1].id}/")
+    assert "It is queued and waits for a worker" in text(client, f"/transfers/{first.id}/")
+    client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site))
+    assert "Cancel this test" not in text(client, f"/transfers/{waiting[1].id}/")
+
+
+def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(
+    client: Client, small_world: World
+) -> None:
+    client.force_login(account(Role.OPERATOR))
+    one = probe(small_world.ral, small_world.desy, worker=WORKER)
+    assert "Cancel this test" not in text(client, f"/transfers/{one.id}/")
+    response = cancel(client, one)
+    assert response.status_code == 409
+    assert "runs already: it cannot be cancelled" in response.content.decode()
+    assert "The test was not cancelled" in response.content.decode()
+    done = transfer(small_world.ral, small_world.desy, 5.0)
+    assert "has ended" in client.post(f"{ORDER}{done.id}/cancel/").content.decode()
+    assert client.post(f"{ORDER}{uuid4()}/cancel/").status_code == 404
+    assert Probe.objects.exists()
+
+
+def test_who_may_not_order_it_may_not_cancel_it(client: Client, small_world: World) -> None:
+    one = probe(small_world.ral, small_world.desy)
+    assert cancel(client, one)["Location"].startswith("/login/")
+    for user in (account(Role.READER), account(Role.SITE_ADMIN, small_world.glasgow.site)):
+        client.force_login(user)
+        assert cancel(client, one).status_code == 403
+    assert client.get(f"{ORDER}{one.id}/cancel/").status_code == 405
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(account(Role.OPERATOR))
+    assert cancel(strict, one).status_code == 403
+    assert Probe.objects.exists()

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from matrix import recent, status
 from sonar import roles, sealing
-from sonar.models import DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
+from sonar.models import Circuit, DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
-from tests.matrix.world import NOW, World, transfer
+from tests.matrix.world import NOW, World, free_link, transfer
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/status/"
@@ -51,7 +51,9 @@ def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
     assert found["workers"] == {
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
     }
+    assert found["circuits"] == []
     assert found["probes"] == {
+        "waiting": 0,
         "queued": 0,
         "running": 0,
         "oldest_queued": None,
@@ -100,22 +102,53 @@ def test_names_of_workers_are_for_operators(client: Client, role: Role, sees: bo
         assert get(client)["workers"]["transfers"]["names"] == ["transfers@host-7.internal"]
 
 
-def test_queued_and_running_are_counted_at_once(client: Client, small_world: World) -> None:
-    for number, state in enumerate(["queued", "queued", "running"]):
-        running = {"started_at": NOW, "deadline": NOW + HOUR} if state == "running" else {}
-        Probe.objects.create(
-            source=small_world.ral,
-            destination=small_world.desy,
-            size_class=SizeClass.objects.get(name="small"),
-            bytes=1,
-            state=state,
-            requested_at=NOW - timedelta(seconds=number),
-            sent_at=NOW,
-            **running,
-        )
+def probe(state: str, ago: timedelta, **fields: object) -> Probe:
+    source, destination = free_link()
+    running = {"started_at": NOW, "deadline": NOW + HOUR} if state == "running" else {}
+    return Probe.objects.create(
+        source=source,
+        destination=destination,
+        size_class=SizeClass.objects.get(name="small"),
+        bytes=1,
+        state=state,
+        requested_at=NOW - ago,
+        sent_at=NOW,
+        **running,
+        **fields,
+    )
+
+
+def test_waiting_queued_and_running_are_counted_at_once(client: Client, small_world: World) -> None:
+    states = ["queued", "queued", "running", "waiting", "waiting", "waiting"]
+    for number, state in enumerate(states):
+        probe(state, timedelta(seconds=number))
     found = get(client)["probes"]
-    assert (found["queued"], found["running"]) == (2, 1)
+    assert (found["waiting"], found["queued"], found["running"]) == (3, 2, 1)
     assert found["oldest_queued"] == "2026-11-20T12:00:29Z"
+
+
+def test_what_waited_before_it_was_queued_is_not_queued_for_long(
+    client: Client, small_world: World
+) -> None:
+    probe("queued", 5 * HOUR, queued_at=NOW - timedelta(seconds=3))
+    assert get(client)["probes"]["oldest_queued"] == "2026-11-20T12:00:27Z"
+
+
+def test_open_circuits_are_told_and_others_are_not(client: Client, small_world: World) -> None:
+    since = {"since": NOW - HOUR, "last_at": NOW - timedelta(minutes=2), "error": "no answer"}
+    Circuit.objects.create(endpoint=small_world.desy, failures=4, **since)
+    Circuit.objects.create(endpoint=small_world.ral, failures=5, next_test_at=NOW + HOUR, **since)
+    assert get(client)["circuits"] == [
+        {
+            "endpoint": "RAL_DATADISK",
+            "site": "RAL",
+            "failures": 5,
+            "since": "2026-11-20T11:00:30Z",
+            "last_at": "2026-11-20T11:58:30Z",
+            "next_test_at": "2026-11-20T13:00:30Z",
+            "error": "no answer",
+        }
+    ]
 
 
 def test_what_waits_is_counted_by_reason_with_the_longest(
@@ -133,6 +166,8 @@ def test_what_waits_is_counted_by_reason_with_the_longest(
         {"reason": "cap", "tests": 3, "since": "2026-11-20T11:51:30Z"},
         {"reason": "quiet hours", "tests": 0, "since": None},
         {"reason": "budget", "tests": 0, "since": None},
+        {"reason": "link", "tests": 0, "since": None},
+        {"reason": "circuit", "tests": 0, "since": None},
         {"reason": "next tick", "tests": 1, "since": None},
     ]
 

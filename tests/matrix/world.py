@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from sonar import results
-from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass, Transfer
+from sonar.models import Endpoint, Mesh, Probe, Profile, Schedule, Site, SizeClass, Transfer
 
 NOW = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -61,6 +61,13 @@ def endpoint(
         base_url=f"https://{name.lower().replace('_', '-')}.example.org/data",
         simulated=simulated,
     )
+
+
+def free_link() -> tuple[Endpoint, Endpoint]:
+    """Return a link that no test is queued or running on: there is never more than one."""
+    busy = set(Probe.objects.exclude(state="waiting").values_list("source_id", "destination_id"))
+    links = permutations(Endpoint.objects.order_by("name"), 2)
+    return next(link for link in links if (link[0].id, link[1].id) not in busy)
 
 
 def schedule(mesh: Mesh, *links: tuple[Endpoint, Endpoint], every: int = 3600) -> None:

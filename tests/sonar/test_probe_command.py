@@ -6,18 +6,20 @@ import os
 import re
 import signal
 import threading
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from io import StringIO
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers
-from sonar.models import Downtime, Probe, Transfer
+from sonar import movers, ordering, scheduler
+from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.fake import FakeMover
-from tests.sonar.world import three_endpoints
+from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -81,8 +83,6 @@ def test_a_downtime_holds_for_a_test_by_hand_too(fake):
 
 
 def three_names() -> dict[str, object]:
-    from sonar.models import Endpoint
-
     return {one.name: one for one in Endpoint.objects.all()}
 
 
@@ -96,3 +96,81 @@ def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
     assert not Probe.objects.exists()
     assert not Transfer.objects.exists()
     assert not [url for url in slow.files.held if "/incoming/" in url]
+
+
+def order(count: int) -> list[Probe]:
+    small = SizeClass.objects.get(name="small")
+    glasgow, lancs = (three_names()[name] for name in ("GLASGOW_DATADISK", "LANCS_DATADISK"))
+    wish = scheduler.Wish(glasgow, lancs, small, "fake")
+    return scheduler.order_all([wish] * count, timezone.now()).probes
+
+
+def after(calls: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make these calls, one each time that the command has looked whether it may go on."""
+    look = scheduler.start_waiting
+
+    def looked(now: datetime) -> list[UUID]:
+        if calls:
+            calls.pop(0)()
+        return look(now)
+
+    monkeypatch.setattr(scheduler, "start_waiting", looked)
+
+
+def test_it_waits_while_another_test_of_the_link_runs_and_says_why(fake, monkeypatch, capsys):
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    first, second = order(2)
+    after([first.delete, lambda: None, second.delete], monkeypatch)
+    probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert lines[:2] == [
+        "Waits (1 before it): Another test of this link runs.",
+        "Waits (it is next): Another test of this link runs.",
+    ]
+    assert "MB/s" in lines[-1]
+    assert Transfer.objects.get().state == "done"
+    assert not Probe.objects.exists()
+
+
+def test_no_worker_is_sent_what_was_ordered_in_the_foreground(fake, monkeypatch):
+    sent: list[UUID] = []
+    monkeypatch.setattr(ordering, "send", sent.extend)
+    (first,) = order(1)
+    after([first.delete], monkeypatch)
+    probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
+    assert sent == []
+
+
+def test_ctrl_c_drops_one_that_waits(fake, monkeypatch):
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    (first,) = order(1)
+    after([lambda: os.kill(os.getpid(), signal.SIGINT)], monkeypatch)
+    with pytest.raises(CommandError, match="Stopped; nothing was recorded") as caught:
+        probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
+    assert caught.value.returncode == 130
+    assert Probe.objects.get() == first
+    assert not Transfer.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda: Endpoint.objects.filter(name="LANCS_DATADISK").update(retired_at=NOW),
+            "Failed: LANCS_DATADISK was retired while the test waited",
+        ),
+        (lambda: Probe.objects.filter(state="waiting").delete(), "Somebody has cancelled it"),
+    ],
+)
+def test_one_that_goes_while_it_waits_says_what_became_of_it(fake, monkeypatch, change, said: str):
+    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    order(1)
+    after([change], monkeypatch)
+    with pytest.raises(CommandError, match=said):
+        probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
+
+
+def test_a_mover_that_does_not_fit_is_refused_in_a_sentence(fake):
+    Endpoint.objects.filter(name="LANCS_DATADISK").update(base_url="root://lancs/data")
+    with pytest.raises(CommandError, match=r"not those of LANCS_DATADISK \(root\)"):
+        probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")

@@ -10,12 +10,13 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from sonar import partitions, roles, sealing, tokens
-from sonar.models import Annotation, DirtyMark, Segment, Transfer
+from sonar.models import Annotation, DirtyMark, Probe, Segment, Transfer
 from tests.accounts import account
 from tests.conftest import MONTHS
 from tests.sonar import world
 
 BEFORE = [("sonar", "0002_triggers_and_size_classes")]
+BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
@@ -81,3 +82,34 @@ def test_notes_stay_readable_and_tokens_go_on_storing_results():
     assert Annotation.objects.get().public
     assert roles.own_permissions(pushing) == ["add_transfer"]
     assert roles.own_permissions(reading) == []
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_of_the_tests_of_one_link_that_an_older_sonar_has_begun_one_stays_and_the_others_wait():
+    world.three_endpoints()
+    migrate(BEFORE_ONE_PER_LINK)
+    states = ("queued", "running", "queued", "running")
+    try:
+        with connection.cursor() as cursor:
+            for number, state in enumerate(states):
+                began = STARTED if state == "running" else None
+                cursor.execute(
+                    "INSERT INTO sonar_probe (id, source_id, destination_id, size_class_id, bytes, "
+                    "mover, mode, streams, state, requested_at, sent_at, started_at, deadline, "
+                    "worker, progress_bytes, waits_because, runs) "
+                    "SELECT %s, source.id, destination.id, size.id, 20, 'fake', 'pull', 1, %s, %s, "
+                    "%s, %s, %s, '', 0, '', 0 FROM sonar_endpoint source, "
+                    "sonar_endpoint destination, sonar_sizeclass size "
+                    "WHERE source.name LIKE 'RAL%%' AND destination.name LIKE 'LANCS%%' "
+                    "AND size.name = 'small'",
+                    [UUID(int=number), state, STARTED, STARTED, began, began],
+                )
+    finally:
+        migrate_to_now()
+    found = Probe.objects.order_by("id").values_list("state", "started_at")
+    assert list(found) == [
+        ("waiting", None),
+        ("running", STARTED),
+        ("waiting", None),
+        ("waiting", None),
+    ]

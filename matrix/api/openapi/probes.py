@@ -18,11 +18,12 @@ from sonar.models import Probe
 
 
 class ProbeUnderWay(Answer):
-    """A test that is queued or running; its worker only for who may see it.
+    """A test that waits for room, is queued or running; its worker only for who may see it.
 
     `share` is what has arrived of its bytes, from 0 to 1. `running_seconds` begin when a worker
     takes it, so that `rate_mb_s` so far is less than the rate that will be recorded.
-    `place_in_queue` is 1 for the next one.
+    `place_in_queue` is 1 for the next one: of those that are queued or, while it waits, of those
+    that wait to leave its source or to reach its destination. `waits_because` says for what.
     """
 
     id: UUID
@@ -31,7 +32,7 @@ class ProbeUnderWay(Answer):
     destination: str
     size: str
     bytes: int
-    state: Literal["queued", "running"]
+    state: Literal["waiting", "queued", "running"]
     mover: str
     mode: Literal["pull", "push"]
     streams: int
@@ -44,6 +45,7 @@ class ProbeUnderWay(Answer):
     running_seconds: float | None
     rate_mb_s: float | None
     place_in_queue: int | None
+    waits_because: str | None
     worker: str | None = None
 
 
@@ -88,6 +90,13 @@ QUEUED: dict[str, Any] = {
     "running_seconds": None,
     "rate_mb_s": None,
     "place_in_queue": 1,
+    "waits_because": None,
+}
+WAITING = QUEUED | {
+    "id": "0c1b7a80-6d3e-4b0e-8d55-a4f4b3a7e0c1",
+    "url": "https://sonar.example.org/api/v1/probes/0c1b7a80-6d3e-4b0e-8d55-a4f4b3a7e0c1/",
+    "state": "waiting",
+    "waits_because": "Another test of this link runs.",
 }
 RUNNING = QUEUED | {
     "state": "running",
@@ -106,23 +115,23 @@ CSV = (
     + "\n"
 )
 PROBES = described(
-    "Tests that are queued or running, oldest first",
+    "Tests that wait, are queued or running, oldest first",
     answer=Listed("probes", ProbeUnderWay),
     parameters=[
         text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
         text("destination", "The name of an endpoint.", "RAL_DATADISK"),
         text("site", "The name of a site at either end.", "Glasgow"),
         choice("size", [SIZE], "Only tests of this size class."),
-        choice("state", Probe.State.values, "Both, if it is left out."),
+        choice("state", Probe.State.values, "All, if it is left out."),
         *paging(),
     ],
     formats=("json", "csv", "ndjson"),
-    example={"probes": [RUNNING], "next": None},
+    example={"probes": [RUNNING, WAITING], "next": None},
     csv_example=CSV,
     tag="operation",
 )
 ORDER = described(
-    "Order tests of one link now, all or none",
+    "Order tests of one link, all or none",
     answer=ProbesOrdered,
     status=202,
     body=OrderedTests,
@@ -130,10 +139,10 @@ ORDER = described(
         "source": "Glasgow_DATADISK",
         "destination": "RAL_DATADISK",
         "sizes": ["small"],
-        "count": 1,
+        "count": 2,
     },
     errors=(409,),
-    example={"probes": [QUEUED]},
+    example={"probes": [QUEUED, WAITING]},
     tag="operation",
 )
 PROBE = described(
@@ -141,5 +150,12 @@ PROBE = described(
     answer=ProbeAnswer,
     errors=(404,),
     example=RUNNING | {"ended": False},
+    tag="operation",
+)
+CANCEL = described(
+    "Cancel a test that waits or is queued",
+    answer=None,
+    status=204,
+    errors=(404, 409),
     tag="operation",
 )

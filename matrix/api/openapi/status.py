@@ -29,6 +29,9 @@ class WorkersOfQueue(Answer):
 
 
 class ProbesCounted(Answer):
+    """Tests that have not ended; those that are waiting were ordered and have no room yet."""
+
+    waiting: int
     queued: int
     running: int
     oldest_queued: datetime | None
@@ -36,9 +39,12 @@ class ProbesCounted(Answer):
 
 
 class Waiting(Answer):
-    """Scheduled tests that are due and wait; `next tick` are those not looked at yet."""
+    """Scheduled tests that are due and wait; `next tick` are those not looked at yet.
 
-    reason: Literal["downtime", "cap", "quiet hours", "budget", "next tick"]
+    `link`: another test of their link has not ended. `circuit`: tests of an end keep failing.
+    """
+
+    reason: Literal["downtime", "cap", "quiet hours", "budget", "link", "circuit", "next tick"]
     tests: int
     since: datetime | None
 
@@ -55,6 +61,22 @@ class Sealing(Answer):
     unsealed: int
     dirty_since: datetime | None
     dirty_seconds: float
+
+
+class OpenCircuit(Answer):
+    """An end by which so many tests in a row have failed that they are spread thin.
+
+    Its next scheduled test may run at `next_test_at`, if it is not null; one that succeeds closes
+    the circuit. `error` is that of the last.
+    """
+
+    endpoint: str
+    site: str
+    failures: int
+    since: datetime
+    last_at: datetime
+    next_test_at: datetime | None
+    error: str
 
 
 class SizeCoverage(Answer):
@@ -84,6 +106,7 @@ class StatusAnswer(Answer):
     waiting: list[Waiting]
     results_last_hour: ResultsCounted
     sealing: Sealing
+    circuits: list[OpenCircuit]
     coverage: list[SizeCoverage]
 
 
@@ -101,10 +124,27 @@ EXAMPLE: dict[str, Any] = {
     "beat": SIGN,
     "tasks": {"sweep": SIGN | {"every_seconds": 30}, "seal": SIGN},
     "workers": {"transfers": {"count": 1}, "control": {"count": 1}, "cleaning": {"count": 1}},
-    "probes": {"queued": 3, "running": 12, "oldest_queued": None, "in_flight_limit": 100},
+    "probes": {
+        "waiting": 1,
+        "queued": 3,
+        "running": 12,
+        "oldest_queued": None,
+        "in_flight_limit": 100,
+    },
     "waiting": [{"reason": "cap", "tests": 5, "since": "2026-11-20T11:58:10Z"}],
     "results_last_hour": {"done": 812, "failed": 31, "lost": 0},
     "sealing": {"unsealed": 0, "dirty_since": None, "dirty_seconds": 0.0},
+    "circuits": [
+        {
+            "endpoint": "Glasgow_DATADISK",
+            "site": "Glasgow",
+            "failures": 12,
+            "since": "2026-11-20T10:02:11.391000Z",
+            "last_at": "2026-11-20T11:40:05.120000Z",
+            "next_test_at": "2026-11-20T12:40:00.030000Z",
+            "error": "HEAD Glasgow_DATADISK: no answer within 15 s",
+        }
+    ],
     "coverage": [
         {
             "size": "small",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import signal
-from typing import Any, TypeVar
+import socket
+import threading
+from typing import Any, NoReturn, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Model
@@ -12,20 +14,22 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from sonar import movers, probes, scheduler
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar import movers, ordering, probes, queueing, scheduler
+from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import MoverError, Receipt, Stopped, Watch
 from sonar.movers.measure import Outcome
 from sonar.units import format_bytes, format_rate, three_digits
 
 Named = TypeVar("Named", bound=Model)
+LOOK_AGAIN_SECONDS = 0.5
 
 
 class Command(BaseCommand):
     help = (
         "Send one test file from SOURCE to DESTINATION now, show its progress and record the "
-        "result. The caps, budgets and downtimes of both endpoints hold. Exit code 0 if it was "
-        "measured, 1 if it failed or may not run now, 130 if you stopped it."
+        "result. The budgets and downtimes of both endpoints hold; where another test of the link "
+        "runs, or an endpoint has as many at once as its cap, it waits and says so. Exit code 0 "
+        "if it was measured, 1 if it failed or may not run now, 130 if you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -51,16 +55,63 @@ class Command(BaseCommand):
             mode=options["mode"],
             streams=options["streams"],
         )
-        try:
-            ordered = scheduler.order_now(wish, timezone.now())
-        except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
-            raise CommandError(f"Not now: {error}") from error
-        probe = probes.claim(ordered.id, timezone.now())
-        if probe is None:
-            raise CommandError(f"A worker has taken the probe {ordered.id}: see its result there.")
         console = Console(highlight=False, soft_wrap=True)
-        outcome = show(probe, console)
-        record(probe, outcome, console)
+        probe = ordered(wish)
+        wait(probe, console)
+        claimed = probes.claim(probe.id, timezone.now())
+        if claimed is None:
+            raise CommandError(f"A worker has taken the probe {probe.id}: see its result there.")
+        outcome = show(claimed, console)
+        record(claimed, outcome, console)
+
+
+def ordered(wish: scheduler.Wish) -> Probe:
+    """Order a test for this process, which takes it when it has room."""
+    try:
+        (probe,), started = scheduler.order_all([wish], timezone.now(), socket.gethostname())
+    except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
+        raise CommandError(f"Not now: {error}") from error
+    ordering.send(started)
+    return probe
+
+
+def wait(probe: Probe, console: Console) -> None:
+    """Wait until a test is queued and say what for; Ctrl-C drops it."""
+    stopped, said = threading.Event(), ""
+    before = signal.signal(signal.SIGINT, lambda number, frame: stopped.set())
+    try:
+        while probe.state == Probe.State.WAITING and not stopped.wait(LOOK_AGAIN_SECONDS):
+            if (sentence := waits(probe)) != said:
+                console.print(sentence)
+                said = sentence
+            ordering.send(scheduler.start_waiting(timezone.now()))
+            probe = Probe.objects.filter(id=probe.id).first() or gone(probe)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if stopped.is_set():
+        drop(probe)
+
+
+def waits(probe: Probe) -> str:
+    """Say why a test waits, and its place: `Waits (2 before it): ...`."""
+    place = queueing.places().get(probe.id, 1)
+    turn = "it is next" if place == 1 else f"{place - 1} before it"
+    return f"Waits ({turn}): {probe.waits_because}"
+
+
+def gone(probe: Probe) -> NoReturn:
+    """Say what became of a test that has been waiting and is not there any more."""
+    ended = Transfer.objects.filter(id=probe.id).first()
+    raise CommandError(f"Failed: {ended.error}." if ended else "Somebody has cancelled it.")
+
+
+def drop(probe: Probe) -> NoReturn:
+    """Forget a test that has not begun."""
+    try:
+        ordering.cancel(probe.id, timezone.now())
+    except ordering.NotCancelledError as error:
+        raise CommandError(str(error)) from error
+    raise CommandError("Stopped; nothing was recorded.", returncode=130)
 
 
 def named(model: type[Named], name: str) -> Named:
