@@ -23,6 +23,7 @@ WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gos
 COMMANDS = {
     "transfers": [*WORKER, "--without-mingle", "-c", "2", "-Q", "transfers", "-n", "transfers@%h"],
     "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
+    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
     "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
 }
 SETTINGS = {
@@ -165,6 +166,11 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     control.send_signal(signal.SIGSTOP)
     assert "“control”" in sonar.wait_until({"workers", "beat"})["workers"]
     control.send_signal(signal.SIGCONT)
+    sonar.wait_until(set())
+
+    sonar.end("cleaning")
+    assert "“cleaning”" in sonar.missing()["workers"]
+    sonar.run("cleaning")
     sonar.wait_until(set())
 
     sonar.end("beat")
