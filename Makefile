@@ -51,18 +51,21 @@ format: $(VENV)/.test ## Mend what style checks can mend
 clean: ## Remove the virtual environment and caches; SONAR_HOME stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
+# Goes before what takes long and says nothing: a dot every two seconds.
+AND_SAY := (while sleep 2 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; trap "kill $$dots; echo" EXIT;
+
 $(VENV)/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Sonar needs Python 3.11 or newer: $(PYTHON) is not on the PATH."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Sonar needs Python 3.11 or newer: set PYTHON=python3.11, say."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Sonar needs Python's venv module: on Debian, install the package python3-venv."; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
+	@$(AND_SAY) $(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: requirements.txt | $(VENV)/bin/python
 	@echo "Setting up Python packages in $(VENV) (once, about a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 $(VENV)/.test: requirements.txt requirements-dev.txt | $(VENV)/bin/python
 	@echo "Setting up Python packages for the tests in $(VENV) (once, about a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 from celery import Celery
 
@@ -10,6 +12,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
 # Django's checks would load every page into each worker, and pandas with them (70 MB); the
 # tests and `make run` check instead.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
+# The threads of a worker share connections: each note of progress would open one of its own.
+# The web has the same default (sonar/wsgi.py); commands run once and need no pool.
+CELERY_PROGRAMS = {"celery", "__main__.py"}  # `celery` and `python -m celery`
+if Path(sys.argv[0]).name in CELERY_PROGRAMS and "worker" in sys.argv:
+    os.environ.setdefault("SONAR_DATABASE_POOL", "8")
 
 app = Celery("sonar")
 app.config_from_object("django.conf:settings", namespace="CELERY")

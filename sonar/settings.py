@@ -154,8 +154,8 @@ SONAR_STREAM_SECONDS = envint("SONAR_STREAM_SECONDS", 3600, minimum=0)
 # Streams of each web process at once, so that slow readers leave threads and connections.
 SONAR_STREAMS = envint("SONAR_STREAMS", 4)
 
-# Processes with many threads (workers, the web) share this many connections; 0 is no pool,
-# which suits commands that run once.
+# Processes with many threads share this many connections: sonar/celery.py says it for workers,
+# sonar/wsgi.py for the web. 0 is no pool, which suits commands that run once.
 DATABASES = {
     "default": database(
         DATABASE_URL, envint("SONAR_DATABASE_POOL", 0, minimum=0), SONAR_STATEMENT_SECONDS

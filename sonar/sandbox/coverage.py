@@ -48,7 +48,9 @@ def of_each_class(now: datetime) -> list[Coverage]:
     counted: dict[str, Counter[str | None]] = {}
     for name, state in (
         Schedule.objects.annotate(state=Coalesce(done, failed))
-        .order_by("size_class__from_bytes")
+        # Each link once, in however many meshes it is.
+        .order_by("size_class__from_bytes", "source_id", "destination_id")
+        .distinct("size_class__from_bytes", "source_id", "destination_id")
         .values_list("size_class__name", "state")
     ):
         counted.setdefault(name, Counter())[state] += 1

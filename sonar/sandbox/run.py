@@ -23,8 +23,6 @@ from sonar.sandbox.processes import StartError
 from sonar.sandbox.steps import step
 
 WEB_THREADS = "8"
-# Of each child; this process asks so rarely that it needs no pool.
-DATABASE_POOL = "8"
 WEB_PROCESSES = "2"
 # A slow reader must not hold the end up.
 WEB_STOP_SECONDS = "5"
@@ -200,7 +198,6 @@ def run(console: Console) -> None:
         start_services(stack, place, console)
         children = Children(stack, place / "log", console)
         prepare(children, place, console)
-        os.environ.setdefault("SONAR_DATABASE_POOL", DATABASE_POOL)
         stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
         share_metrics(place / "metrics")
         start_workers(children, place)

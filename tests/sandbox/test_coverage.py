@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from sonar import scheduler
-from sonar.models import Endpoint, Profile, SizeClass, Transfer
+from sonar.models import Endpoint, Profile, Schedule, SizeClass, Transfer
 from sonar.sandbox import coverage
 from sonar.sandbox.coverage import Coverage
 from tests.sonar.world import NOW, mesh, three_endpoints
@@ -49,6 +49,14 @@ def test_links_are_counted_by_class_in_the_order_of_sizes(grid):
     assert coverage.of_each_class(NOW) == [
         Coverage(name, LINKS, 0, 0) for name in ("small", "medium", "large")
     ]
+
+
+def test_a_link_counts_once_in_however_many_meshes_it_is(grid):
+    mesh("uk-push", mode="push")
+    scheduler.follow_registry(NOW)
+    assert Schedule.objects.count() == 2 * 3 * LINKS
+    result((grid[0], grid[1]), "done")
+    assert small() == Coverage("small", LINKS, measured=1, failed=0)
 
 
 def test_a_link_that_succeeded_once_is_measured_whatever_came_before_and_after(grid):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
 import requests
 from scipy.stats import spearmanr
@@ -27,6 +28,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 PUBLISHED = PROJECT / "sonar" / "sandbox" / "data" / "large_t2_to_t1.csv"
 LINKS, ENOUGH = 342, 320
 FILL_SECONDS = 120
+# From Ctrl-C to the end, whatever endpoints do.
+STOP_SECONDS = 15
 CLASSES = ("small", "medium", "large")
 
 
@@ -40,12 +43,12 @@ def free_port() -> int:
 class Run:
     """One `make run`: its home, its address, its output."""
 
-    def __init__(self, home: Path, port: int) -> None:
+    def __init__(self, home: Path, port: int, **settings: str) -> None:
         self.home = home
         self.url = f"http://127.0.0.1:{port}"
         self.output = Path(tempfile.mkdtemp(prefix="sonar-run-")) / "out"
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-        self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)}
+        self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)} | settings
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "sonar.sandbox"],
@@ -226,6 +229,7 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(run: Run,
     with Run(home, free_port()) as again:
         again.wait_for("the workers", lambda: "Sonar is at" in again.said, 60)
         assert again.measured("large") >= ENOUGH
+        assert "static files" not in again.said  # to compress them anew takes 40 s
         assert (home / "admin-password").read_text() == password
         assert again.stop(signal.SIGINT) == 0
         assert again.processes() == []
@@ -241,6 +245,78 @@ def test_even_a_killed_start_leaves_no_process(home: Path):
         while killed.processes() and time.monotonic() < deadline:
             time.sleep(0.2)
         assert killed.processes() == []
+
+
+HUNG = """
+size_classes:
+  - {name: small, from_bytes: 0, test_bytes: 1000000, timeout_seconds: 600}
+sites: [{name: A}, {name: B}, {name: C}]
+endpoints:
+  - {name: A, site: A, base_url: "http://HOST/a", inbound_cap: 99, outbound_cap: 99}
+  - {name: B, site: B, base_url: "http://HOST/b", inbound_cap: 99, outbound_cap: 99}
+  - {name: C, site: C, base_url: "http://HOST/c", inbound_cap: 99, outbound_cap: 99}
+meshes:
+  - {name: pull, every: {small: 1s}}
+"""
+LINKS_OF_THREE = 6
+
+
+@pytest.fixture
+def hung(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Start one with endpoints that take connections and never answer; six tests run there."""
+    place = tmp_path_factory.mktemp("hung")
+    (place / "home").mkdir()
+    if (home / "static").is_dir():  # a first start would make them for half a minute
+        shutil.copytree(home / "static", place / "home" / "static")
+        shutil.copy(home / "static.stamp", place / "home")
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as listening:
+        file = place / "grid.yaml"
+        file.write_text(HUNG.replace("HOST", f"127.0.0.1:{listening.getsockname()[1]}"))
+        settings = {"SONAR_REGISTRY": str(file), "SONAR_PLAN_SECONDS": "1"}
+        with Run(place / "home", free_port(), **settings) as started:
+            started.wait_for("the pages", lambda: "Sonar is at" in started.said, 120)
+            started.wait_for("running tests", lambda: running(started) == LINKS_OF_THREE, 60)
+            yield started
+
+
+def running(run: Run) -> int:
+    found: int = requests.get(f"{run.url}/api/v1/status/", timeout=30).json()["probes"]["running"]
+    return found
+
+
+@pytest.mark.whole
+def test_it_stops_in_time_with_endpoints_that_never_answer_and_loses_nothing(hung: Run):
+    hung.process.send_signal(signal.SIGINT)
+    hung.process.wait(STOP_SECONDS)
+    assert hung.processes() == []
+    log = (hung.home / "log" / "worker.log").read_text()
+    assert "Traceback" not in log
+    with (
+        embedded.socket_directory() as sockets,
+        embedded.postgres(hung.home / "postgres", sockets, hung.home / "again.log") as url,
+        psycopg.connect(url) as connection,
+    ):
+        states = connection.execute("SELECT state, count(*) FROM sonar_probe GROUP BY state")
+        assert dict(states.fetchall()) == {"queued": LINKS_OF_THREE}
+        ended = connection.execute("SELECT state FROM sonar_transfer WHERE state = 'lost'")
+        assert ended.fetchall() == []
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("stopping", [False, True])
+def test_workers_do_not_outlive_a_killed_start_though_no_endpoint_answers(
+    hung: Run, stopping: bool
+):
+    """Also when they were told to stop before: a second signal must not keep them."""
+    if stopping:
+        hung.process.send_signal(signal.SIGTERM)
+        hung.wait_for("the stop", lambda: "Stopping" in hung.said, 20)
+    hung.process.kill()
+    hung.process.wait()
+    deadline = time.monotonic() + STOP_SECONDS + 15  # a loaded machine
+    while hung.processes() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert hung.processes() == []
 
 
 def test_a_bad_setting_is_one_sentence(tmp_path: Path):

@@ -22,6 +22,7 @@ WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gos
 COMMANDS = {
     "transfers": [*WORKER, "--without-mingle", "-c", "2", "-Q", "transfers", "-n", "transfers@%h"],
     "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
+    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
     "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
 }
 SETTINGS = {

@@ -61,6 +61,7 @@ class Processes:
     def start_all(self) -> None:
         self.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
         self.start(*WORKER, "-Q", "control", "-n", "control@%h")
+        self.start(*WORKER, "-Q", "cleaning", "-n", "cleaning@%h")
         self.start("beat", "--pidfile=", "--schedule", str(self.place / "beat"))
 
     @property
@@ -80,6 +81,7 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
     settings = {
         "SONAR_PLAN_SECONDS": "1",
         "SONAR_SWEEP_SECONDS": "1",
+        "SONAR_CLEAN_SECONDS": "1",
         "SONAR_RESEND_SECONDS": "2",
         "SONAR_DATABASE_POOL": "4",
         "SONAR_CREDENTIALS_DIR": str(tmp_path / "credentials"),
@@ -190,4 +192,4 @@ def test_a_killed_worker_loses_its_tests_once_and_the_sweep_removes_the_files(
     assert {(one.state, one.error_where) for one in lost} == {("lost", "control")}
     assert lost.count() == len(running)
     wait_for(lambda: files_left(mortal) == [], processes)
-    assert not Leftover.objects.exists()
+    wait_for(lambda: not Leftover.objects.exists(), processes)

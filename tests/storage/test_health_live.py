@@ -39,6 +39,11 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     control.send_signal(signal.SIGCONT)
     sonar.wait_until(set())
 
+    sonar.end("cleaning")
+    assert "“cleaning”" in sonar.missing()["workers"]
+    sonar.run("cleaning")
+    sonar.wait_until(set())
+
     sonar.end("beat")
     assert sonar.missing()["beat"].startswith("The beat sends nothing")
     sonar.run("beat")

@@ -28,7 +28,7 @@ from sonar.sandbox.nodes import load_base_urls
 SEED = 2011
 TROUBLES = [
     *2 * ["kill late", "crash", "empty"],
-    *["kill", "kill control", "empty and kill", "restart", "restart queue"],
+    *["kill", "kill control", "kill cleaning", "empty and kill", "restart", "restart queue"],
 ]
 # No kill comes after these, which could be taken for the reason of a loss.
 LAST_TROUBLES = ["crash", "restart"]
@@ -51,9 +51,11 @@ COMMANDS = {
     "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
     "first": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "first@%h"],
     "second": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "second@%h"],
+    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
     "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
 }
 SETTINGS = {
+    "SONAR_CLEAN_SECONDS": "1",
     "SONAR_PLAN_SECONDS": "1",
     "SONAR_SWEEP_SECONDS": "1",
     "SONAR_RESEND_SECONDS": "2",
@@ -62,7 +64,7 @@ SETTINGS = {
 }
 
 # A pool waits by itself for a database that restarts; without one the first try fails at once.
-POOLS = {"control": "4", "first": "4", "second": "0", "beat": "0"}
+POOLS = {"control": "4", "cleaning": "4", "first": "4", "second": "0", "beat": "0"}
 
 # Written by the database itself, with the name of the process that made the change.
 JOURNAL = """
@@ -229,7 +231,7 @@ class Sonar:
             return False
         for name in WORKERS:
             self.running[name].send_signal(signal.SIGSTOP)
-        ids = [UUID(path.name) for path in set(self.arrived()) - before]
+        ids = [UUID(path.name.partition(".")[0]) for path in set(self.arrived()) - before]
         held = self.ask("SELECT process FROM run WHERE id = ANY (%(ids)s)", ids=ids)
         holders = [name for name in WORKERS if (self.names[name],) in held]
         for name in WORKERS:
@@ -259,8 +261,8 @@ class Sonar:
             self.kill(self.random.choice(WORKERS))
         if trouble == "kill late":
             self.kill_late()
-        if trouble == "kill control":
-            self.kill("control")
+        if trouble in {"kill control", "kill cleaning"}:
+            self.kill(trouble.removeprefix("kill "))
         if trouble in {"crash", "restart"}:
             self.take_away_database(signal.SIGQUIT if trouble == "crash" else signal.SIGINT)
         if trouble == "restart queue":
@@ -278,6 +280,8 @@ class Sonar:
         self.wait_for(self.plan_no_more)
         self.ask("UPDATE sonar_probe SET deadline = now() WHERE state = 'running'")
         self.wait_for(self.plan_no_more)
+        self.ask("UPDATE sonar_leftover SET next_try = now(), tries = 0")
+        self.wait_for(lambda: self.ask("SELECT path FROM sonar_leftover") == [])
 
     def plan_no_more(self) -> bool:
         """Make nothing due today; return whether all probes have ended."""
@@ -372,6 +376,7 @@ def test_what_ran_when_the_database_went_away_is_recorded(sonar: Sonar):
 
 
 def test_no_file_is_left_at_the_nodes(sonar: Sonar):
+    assert sonar.ask("SELECT path, error FROM sonar_leftover") == []
     nodes = sonar.place / "nodes"
     left = [*nodes.rglob("incoming/*"), *nodes.rglob("*.part"), *nodes.rglob(".partial/*/*")]
     assert left == []

@@ -1,0 +1,91 @@
+"""What a start says while it works, and what it does not do twice."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+from rich.console import Console
+
+from sonar.sandbox import static_files, steps
+from sonar.sandbox.steps import step
+
+MANIFEST = {"BACKEND": "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"}
+
+
+@pytest.fixture
+def files(settings: Settings, tmp_path: Path) -> Path:
+    """Return the directory of one static file, to be laid out in a home of its own."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "page.css").write_text("body {}")
+    settings.SONAR_HOME = tmp_path
+    settings.STATIC_ROOT = tmp_path / "static"
+    settings.STATICFILES_DIRS = [source]
+    settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+    settings.STORAGES = settings.STORAGES | {"staticfiles": MANIFEST}
+    return source
+
+
+def test_static_files_are_laid_out_once(files: Path):
+    assert not static_files.are_laid_out()
+    static_files.lay_out()
+    assert static_files.are_laid_out()
+
+
+def test_static_files_that_changed_are_laid_out_anew(files: Path, settings: Settings):
+    static_files.lay_out()
+    (files / "page.css").write_text("body { color: red }")
+    assert not static_files.are_laid_out()
+    static_files.lay_out()
+    (files / "new.css").write_text("p {}")
+    assert not static_files.are_laid_out()
+    static_files.lay_out()
+    (files / "new.css").unlink()
+    assert not static_files.are_laid_out()
+    static_files.lay_out()
+    settings.STORAGES = settings.STORAGES | {"staticfiles": MANIFEST | {"OPTIONS": {}}}
+    assert not static_files.are_laid_out()
+
+
+def test_a_newer_library_lays_them_out_anew(files: Path, monkeypatch: pytest.MonkeyPatch):
+    static_files.lay_out()
+    monkeypatch.setattr(static_files, "version", lambda name: "99")
+    assert not static_files.are_laid_out()
+
+
+def test_laying_out_that_was_broken_off_begins_anew(files: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken_off(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    static_files.lay_out()
+    with monkeypatch.context() as patched:
+        patched.setattr(static_files, "call_command", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            static_files.lay_out()
+    assert not static_files.are_laid_out()
+
+
+def test_files_that_somebody_removed_are_laid_out_anew(files: Path, settings: Settings):
+    static_files.lay_out()
+    (Path(settings.STATIC_ROOT) / "staticfiles.json").unlink()
+    assert not static_files.are_laid_out()
+
+
+def test_a_long_step_says_again_and_again_that_it_goes_on(monkeypatch: pytest.MonkeyPatch):
+    assert steps.SAY_EVERY_SECONDS < 3
+    monkeypatch.setattr(steps, "SAY_EVERY_SECONDS", 0.01)
+    said = io.StringIO()
+    with step(Console(file=said, width=80), "Starting PostgreSQL"):
+        deadline = time.monotonic() + 30
+        while said.getvalue().count("\n") < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    lines = said.getvalue().splitlines()
+    assert lines[0] == "Starting PostgreSQL ..."
+    assert set(lines[1:4]) == {"Starting PostgreSQL ... 0 s"}
+    count = len(lines)
+    time.sleep(0.05)
+    assert len(said.getvalue().splitlines()) == count

@@ -1,0 +1,140 @@
+"""Real workers, started as the README says: how they end, and what they cost the database."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from sonar import leftovers, orders, tasks
+from sonar.models import Endpoint, Leftover, Probe, SignOfLife, SizeClass, Transfer
+from sonar.movers.base import aside
+from tests.sonar.odd_worker import NOTES
+from tests.sonar.world import three_endpoints
+
+pytestmark = pytest.mark.usefixtures("real_commits")
+
+PROJECT = Path(__file__).resolve().parents[2]
+STOP_SECONDS = 2
+SOON = 60.0  # what a loaded machine may take to start or end a process
+
+
+class Worker:
+    """One worker for a queue, with nothing set but what it must know."""
+
+    def __init__(self, log: Path, queue: str) -> None:
+        self.log = log
+        (line,) = re.findall(rf"celery .* -Q {queue} .*", (PROJECT / "README.md").read_text())
+        command = line.partition("#")[0].split()
+        command[command.index("sonar.celery")] = "tests.sonar.odd_worker"
+        kept = {name: os.environ[name] for name in ("PATH", "REDIS_URL", "SONAR_HOME")}
+        url = os.environ["DATABASE_URL"].rpartition("/")[0]
+        kept["DATABASE_URL"] = f"{url}/{connection.settings_dict['NAME']}"
+        kept["SONAR_SECRET_KEY"] = "only-for-tests"
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                cwd=PROJECT,
+                env=kept | {"SONAR_STOP_SECONDS": str(STOP_SECONDS)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SOON
+        while not done():
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    started = Worker(tmp_path / "worker.log", "transfers")
+    yield started
+    if started.process.poll() is None:
+        started.process.kill()
+        started.process.wait()
+
+
+def queued(mover: str, count: int) -> list[Probe]:
+    """Queue probes of two endpoints and send them to the workers."""
+    glasgow, lancs, _ = Endpoint.objects.all() or three_endpoints()
+    small = SizeClass.objects.get(name="small")
+    now = timezone.now()
+    made = [
+        Probe.objects.create(
+            source=glasgow,
+            destination=lancs,
+            size_class=small,
+            bytes=small.test_bytes,
+            mover=mover,
+            requested_at=now,
+            sent_at=now,
+        )
+        for _ in range(count)
+    ]
+    for probe in made:
+        tasks.transfer.delay(str(probe.id))
+    return made
+
+
+def running() -> int:
+    return Probe.objects.filter(state=Probe.State.RUNNING).count()
+
+
+def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(worker: Worker):
+    probes = queued("deaf", 100)
+    worker.wait_until(lambda: running() == len(probes))
+    for _ in range(3):  # as the death of a launcher adds one to that of an operator
+        worker.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+    assert worker.process.wait(SOON) == 0
+    assert "100 probes did not stop in time: they are queued again" in worker.said
+    assert "Traceback" not in worker.said
+    assert set(Probe.objects.values_list("state", "started_at")) == {("queued", None)}
+    assert Probe.objects.count() == len(probes)
+    assert not Transfer.objects.exists()
+    left = {f"{one.endpoint.base_url}/{one.path}" for one in Leftover.objects.all()}
+    ordered = [orders.order_for(probe) for probe in Probe.objects.all()]
+    assert left == {url for one in ordered for url in (one.destination.url, aside(one).url)}
+    assert leftovers.due_endpoints(timezone.now()) == []  # a server may yet create a file
+
+
+def test_a_worker_that_has_nothing_to_do_ends_by_itself(worker: Worker):
+    worker.wait_until(SignOfLife.objects.exists)
+    worker.process.terminate()
+    assert worker.process.wait(SOON) == 0
+    assert "told to stop" not in worker.said
+
+
+def sessions() -> int:
+    """Return how many connections this database has ever been asked for."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])
+
+
+def test_the_threads_of_a_worker_share_connections_by_default(worker: Worker):
+    worker.wait_until(SignOfLife.objects.exists)
+    before = sessions()
+    probes = queued("talkative", 4)
+    worker.wait_until(lambda: Transfer.objects.count() == len(probes))
+    worker.process.terminate()
+    assert worker.process.wait(SOON) == 0
+    # Each probe notes its progress about four times; without a pool each note is a connection.
+    assert NOTES > 30
+    assert sessions() - before <= 8
