@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from sonar import roles, sizes
+from sonar.compatibility import ENDS, endpoint_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
     Downtime,
@@ -77,8 +78,21 @@ class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return [] if administrator else ["admins"]
 
 
+class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One endpoint, checked together with the meshes that name it."""
+
+    def _post_clean(self) -> None:
+        """Judge the endpoint as it would be kept, which the form makes of its fields only here."""
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if self.errors or not is_moved(self.instance):
+            return
+        if sentence := endpoint_problem(self.instance):
+            self.add_error("base_url", sentence)
+
+
 @admin.register(Endpoint)
 class EndpointAdmin(NeverDeleted):
+    form = EndpointForm
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]
     list_filter = ["site__cloud", "label", "simulated"]
     list_select_related = ["site"]
@@ -139,8 +153,25 @@ class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
     extra = 0
 
 
+class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One mesh, checked together with its endpoints: its mover must move their files."""
+
+    class Meta:
+        help_texts = dict.fromkeys(ENDS, "None chosen means every endpoint that its mover fits.")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        judged = {"mover", *ENDS} & set(self.changed_data)
+        if judged and not self.errors:
+            ends = [cleaned[end] for end in ENDS]
+            if sentence := mesh_problem(cleaned["name"], cleaned["mover"], ends):
+                self.add_error("mover", sentence)
+        return cleaned
+
+
 @admin.register(Mesh)
 class MeshAdmin(NeverDeleted):
+    form = MeshForm
     list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
     filter_horizontal = ["sources", "destinations"]
     inlines = [MeshIntervalInline]
