@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sonar import roles, sizes
+from sonar import reclassing, roles, sizes
 from sonar.compatibility import ENDS, endpoint_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
@@ -146,6 +146,14 @@ class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
 class SizeClassAdmin(NeverDeleted):
     form = SizeClassForm
     list_display = ["name", "from_bytes", "test_bytes", "timeout_seconds"]
+
+    def save_model(
+        self, request: HttpRequest, obj: SizeClass, form: forms.ModelForm[SizeClass], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        moved = "from_bytes" in form.changed_data
+        if moved and (notice := reclassing.notice(reclassing.outside())):
+            self.message_user(request, notice, messages.WARNING)
 
 
 class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]

@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sonar.models", "sonar.binary"}),
     frozenset({"sonar.partitions", "sonar.segments", "sonar.error_texts"}),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),
-    frozenset({"sonar.signs", "sonar.broker", "sonar.compatibility"}),
+    frozenset({"sonar.signs", "sonar.broker", "sonar.compatibility", "sonar.reclassing"}),
     frozenset({"sonar.tokens"}),
     frozenset({"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.orders"}),
     frozenset({"sonar.leftovers", "sonar.probes", "sonar.sweeping"}),

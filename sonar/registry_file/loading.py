@@ -28,6 +28,8 @@ class Changes:
     added: dict[str, list[str]] = field(default_factory=dict)
     changed: dict[str, list[str]] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)
+    # Whether a size class begins elsewhere, or there is a new one.
+    bounds_moved: bool = False
 
 
 class _Load:
@@ -105,9 +107,11 @@ def load(text: str) -> Changes:
 
 def _load_size_classes(one: _Load, sections: list[SizeClassSection]) -> None:
     rows = {row.name: row for row in SizeClass.objects.all()}
+    before = {name: row.from_bytes for name, row in rows.items()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or SizeClass()
         one.save("size_classes", index, row, section.model_dump())
+        one.changes.bounds_moved |= before.get(section.name) != section.from_bytes
     if sections:
         for sentence in sizes.problems(SizeClass.objects.all()):
             one.wrong(("size_classes",), sentence)
