@@ -47,9 +47,9 @@ class SizeClassRecord(Answer):
 class SizeClassWritten(SizeClassRecord):
     """A size class as it was written.
 
-    Where from_bytes was written, too, `results_outside` is how many results lie outside the
-    bounds of their class, of all or of those since `results_outside_since` if there was no time
-    to look at more, and `notice` says what to do; both are null where there was no time at all.
+    If results lie outside the bounds of their class since from_bytes was written, and only then,
+    `results_outside` is how many: of all, or of those since `results_outside_since` if there was
+    no time to look at more. It is null if there was no time at all. `notice` says what to do.
     """
 
     results_outside: int | None = None
@@ -80,11 +80,13 @@ class SizeClasses(Kind[SizeClass]):
         if "from_bytes" not in values:
             return {}
         found = reclassing.outside()
-        looked = found.is_complete or found.since is not None
+        if not (notice := reclassing.notice(found)):
+            return {}
+        none_seen = found.since is None
         return {
-            "results_outside": found.results if looked else None,
+            "results_outside": None if none_seen else found.results,
             "results_outside_since": None if found.is_complete else moment(found.since),
-            "notice": reclassing.notice(found),
+            "notice": notice,
         }
 
 
