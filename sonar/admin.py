@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sonar import roles, sizes
+from sonar import reclassing, roles, sizes
+from sonar.compatibility import ENDS, endpoint_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
     Downtime,
@@ -77,8 +78,21 @@ class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return [] if administrator else ["admins"]
 
 
+class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One endpoint, checked together with the meshes that name it."""
+
+    def _post_clean(self) -> None:
+        """Judge the endpoint as it would be kept, which the form makes of its fields only here."""
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if self.errors or not is_moved(self.instance):
+            return
+        if sentence := endpoint_problem(self.instance):
+            self.add_error("base_url", sentence)
+
+
 @admin.register(Endpoint)
 class EndpointAdmin(NeverDeleted):
+    form = EndpointForm
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]
     list_filter = ["site__cloud", "label", "simulated"]
     list_select_related = ["site"]
@@ -133,14 +147,39 @@ class SizeClassAdmin(NeverDeleted):
     form = SizeClassForm
     list_display = ["name", "from_bytes", "test_bytes", "timeout_seconds"]
 
+    def save_model(
+        self, request: HttpRequest, obj: SizeClass, form: forms.ModelForm[SizeClass], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        moved = "from_bytes" in form.changed_data
+        if moved and (notice := reclassing.notice(reclassing.outside())):
+            self.message_user(request, notice, messages.WARNING)
+
 
 class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
     model = MeshInterval
     extra = 0
 
 
+class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One mesh, checked together with its endpoints: its mover must move their files."""
+
+    class Meta:
+        help_texts = dict.fromkeys(ENDS, "None chosen means every endpoint that its mover fits.")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        judged = {"mover", *ENDS} & set(self.changed_data)
+        if judged and not self.errors:
+            ends = [cleaned[end] for end in ENDS]
+            if sentence := mesh_problem(cleaned["name"], cleaned["mover"], ends):
+                self.add_error("mover", sentence)
+        return cleaned
+
+
 @admin.register(Mesh)
 class MeshAdmin(NeverDeleted):
+    form = MeshForm
     list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
     filter_horizontal = ["sources", "destinations"]
     inlines = [MeshIntervalInline]

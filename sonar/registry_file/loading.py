@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar import sizes
+from sonar import compatibility, sizes
 from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.registry_file.meshes import set_intervals, set_members
 from sonar.registry_file.reading import Lines, Place, RegistryError, parse
@@ -28,6 +28,8 @@ class Changes:
     added: dict[str, list[str]] = field(default_factory=dict)
     changed: dict[str, list[str]] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)
+    # Whether a size class begins elsewhere, or there is a new one.
+    bounds_moved: bool = False
 
 
 class _Load:
@@ -37,6 +39,8 @@ class _Load:
         self.lines = lines
         self.changes = Changes()
         self.problems: list[str] = []
+        # Endpoints that other meshes fit than before, with their place in the file.
+        self.moved: list[tuple[int, Endpoint]] = []
         self._seen: set[tuple[str, str]] = set()
 
     def wrong(self, place: Place, sentence: str) -> None:
@@ -95,6 +99,7 @@ def load(text: str) -> Changes:
         _load_sites(one, document.sites)
         _load_endpoints(one, document.endpoints)
         _load_meshes(one, document.meshes)
+        _check_moved(one)
         if one.problems:
             raise RegistryError(one.problems)
     return one.changes
@@ -102,9 +107,11 @@ def load(text: str) -> Changes:
 
 def _load_size_classes(one: _Load, sections: list[SizeClassSection]) -> None:
     rows = {row.name: row for row in SizeClass.objects.all()}
+    before = {name: row.from_bytes for name, row in rows.items()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or SizeClass()
         one.save("size_classes", index, row, section.model_dump())
+        one.changes.bounds_moved |= before.get(section.name) != section.from_bytes
     if sections:
         for sentence in sizes.problems(SizeClass.objects.all()):
             one.wrong(("size_classes",), sentence)
@@ -128,7 +135,10 @@ def _load_endpoints(one: _Load, sections: list[EndpointSection]) -> None:
         retired_at = (row.retired_at or timezone.now()) if section.retired else None
         site = sites[section.site]
         row.site = row.site if row.site_id else site
-        one.save("endpoints", index, row, {**values, "site": site, "retired_at": retired_at})
+        values |= {"site": site, "retired_at": retired_at}
+        is_moved = row.pk and compatibility.is_moved(Endpoint(pk=row.pk, **values))
+        if one.save("endpoints", index, row, values) and is_moved:
+            one.moved.append((index, row))
 
 
 def _load_meshes(one: _Load, sections: list[MeshSection]) -> None:
@@ -149,6 +159,15 @@ def _load_meshes(one: _Load, sections: list[MeshSection]) -> None:
         ]
         if any(changed):
             one.renote_changed("meshes", row.name)
+        if sentence := compatibility.kept_mesh_problem(row):
+            one.wrong(("meshes", index, "mover"), sentence)
+
+
+def _check_moved(one: _Load) -> None:
+    """Judge base URLs by the meshes as they are in the end, those of this file included."""
+    for index, endpoint in one.moved:
+        if sentence := compatibility.endpoint_problem(endpoint):
+            one.wrong(("endpoints", index, "base_url"), sentence)
 
 
 def _members(one: _Load, index: int, end: str, names: str | list[str]) -> list[Endpoint]:

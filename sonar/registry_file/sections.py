@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import time
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from sonar.registry_file.meshes import interval, quiet_times
+from sonar.registry_file.meshes import interval, known_mover, quiet_times
 
 
 class Section(BaseModel):
@@ -50,7 +50,7 @@ class EndpointSection(Section):
 class MeshSection(Section):
     name: str
     enabled: bool = True
-    mover: str = "http-tpc"
+    mover: Annotated[str, AfterValidator(known_mover)] = "http-tpc"
     mode: str = "pull"
     streams: int = 1
     tcp_buffer_bytes: int | None = None

@@ -6,35 +6,47 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
+from sonar import movers
 from sonar.models import Version
 
-WANTED = """
+# The schemes of each mover: a mesh of every endpoint means those that its mover fits.
+FITTING = ", ".join(
+    f"('{name}', '{{{','.join(sorted(movers.get(name).schemes))}}}'::text[])"
+    for name in movers.NAMES
+)
+WANTED = f"""
     SELECT mesh.id AS mesh_id, source.id AS source_id, destination.id AS destination_id,
            every.size_class_id, every.every_seconds
     FROM sonar_mesh mesh
+    JOIN (VALUES {FITTING}) fitting (mover, schemes) ON fitting.mover = mesh.mover
     JOIN sonar_meshinterval every ON every.mesh_id = mesh.id
     JOIN sonar_endpoint source ON source.retired_at IS NULL
+        AND split_part(source.base_url, '://', 1) = ANY (fitting.schemes)
         AND (NOT EXISTS (SELECT FROM sonar_mesh_sources WHERE mesh_id = mesh.id)
              OR EXISTS (SELECT FROM sonar_mesh_sources
                         WHERE mesh_id = mesh.id AND endpoint_id = source.id))
     JOIN sonar_endpoint destination ON destination.retired_at IS NULL
+        AND split_part(destination.base_url, '://', 1) = ANY (fitting.schemes)
         AND (NOT EXISTS (SELECT FROM sonar_mesh_destinations WHERE mesh_id = mesh.id)
              OR EXISTS (SELECT FROM sonar_mesh_destinations
                         WHERE mesh_id = mesh.id AND endpoint_id = destination.id))
     WHERE mesh.enabled AND source.id <> destination.id
-"""
+"""  # noqa: S608 - a constant of this module
 # One number for all that WANTED reads: to work it out costs 5 ms, to follow it at three million
 # rows half a minute, and most changes of the registry (a downtime, a label) do not touch it.
-WANTED_HASH = """
+WANTED_HASH = f"""
     SELECT hashtextextended(ROW(
-        (SELECT array_agg(id ORDER BY id) FROM sonar_endpoint WHERE retired_at IS NULL),
-        (SELECT array_agg(id ORDER BY id) FROM sonar_mesh WHERE enabled),
+        (SELECT array_agg(ROW(mover, schemes) ORDER BY mover)
+         FROM (VALUES {FITTING}) fitting (mover, schemes)),
+        (SELECT array_agg(ROW(id, split_part(base_url, '://', 1)) ORDER BY id)
+         FROM sonar_endpoint WHERE retired_at IS NULL),
+        (SELECT array_agg(ROW(id, mover) ORDER BY id) FROM sonar_mesh WHERE enabled),
         (SELECT array_agg(ROW(mesh_id, size_class_id, every_seconds) ORDER BY id)
          FROM sonar_meshinterval),
         (SELECT array_agg(ROW(mesh_id, endpoint_id) ORDER BY id) FROM sonar_mesh_sources),
         (SELECT array_agg(ROW(mesh_id, endpoint_id) ORDER BY id) FROM sonar_mesh_destinations)
     )::text, 0)
-"""
+"""  # noqa: S608 - a constant of this module
 REMOVE = f"""
     WITH gone AS (
         DELETE FROM sonar_schedule old WHERE NOT EXISTS (

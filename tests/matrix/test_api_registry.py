@@ -22,10 +22,11 @@ from matrix.api.registry.meshes import MeshesView
 from matrix.api.registry.size_classes import SizeClassesView
 from matrix.api.registry.views import ListView
 from matrix.api.sites import SitesView
+from sonar import reclassing
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass, Version
 from sonar.roles import Role
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
-from tests.matrix.world import HOUR, NOW, World, endpoint
+from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
 
 pytestmark = pytest.mark.django_db
 VIEWS: dict[str, type[ListView]] = {
@@ -75,6 +76,35 @@ def test_a_row_is_made_read_and_changed(root: Client, plural: str) -> None:
     same = {name: value for name, value in record.items() if name not in change}
     assert {name: changed.json()[name] for name in same} == same
     assert changed.json() != record
+
+
+def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outside(
+    root: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer(small_world.ral, small_world.desy, 5.0)
+    transfer(small_world.ral, small_world.desy, 5.0, ago=30 * HOUR)
+    before = get(root, "size-classes/large/")
+    end = transfer(small_world.ral, small_world.desy, 5.0).bytes
+    body = {"name": "vast", "from_bytes": end, "test_bytes": 2 * end}
+    patch(root, "size-classes/large/", {"test_bytes": end - 1})
+    told = post(root, "size-classes/", body).json()
+    assert (told["results_outside"], told["results_outside_since"]) == (3, None)
+    assert "3 results lie outside the bounds of their size class" in told["notice"]
+    assert "manage.py reclass_results" in told["notice"]
+    described.of(SizeClassesView.post).answer.model_validate(told)
+    # Nothing is said where the bound is not written, nor of the list, nor when all is well.
+    assert "notice" not in patch(root, "size-classes/vast/", {"timeout_seconds": 9}).json()
+    assert "notice" not in get(root, "size-classes/vast/")
+    monkeypatch.setattr(reclassing, "outside", lambda: found)
+    found = reclassing.Outside(0, None, is_complete=False)
+    told = patch(root, "size-classes/vast/", {"from_bytes": end}).json()
+    assert (told["results_outside"], told["results_outside_since"]) == (None, None)
+    found = reclassing.Outside(7, NOW, is_complete=False)
+    told = patch(root, "size-classes/vast/", {"from_bytes": end}).json()
+    assert (told["results_outside"], told["results_outside_since"]) == (7, "2026-11-20T12:00:30Z")
+    found = reclassing.Outside(0, NOW, is_complete=True)
+    assert "notice" not in patch(root, "size-classes/vast/", {"from_bytes": end}).json()
+    assert before["from_bytes"] == get(root, "size-classes/large/")["from_bytes"]
 
 
 @pytest.mark.parametrize("plural", PLURALS)

@@ -99,7 +99,19 @@ WRONG = [
     ("size-classes", {"test_bytes": 10**9}, "from_bytes", "The test size of huge, 1000000000"),
     ("size-classes", {"test_bytes": 10**18}, "test_bytes", "is not a whole number from 1 to 99999"),
     ("size-classes", {"timeout_seconds": 0}, "timeout_seconds", "a test that takes longer"),
-    ("meshes", {"mover": "warp"}, "mover", "one of"),
+    (
+        "meshes",
+        {"mover": "fts"},
+        "mover",
+        'mover "fts" is not the name of a mover: http-tpc or fake.',
+    ),
+    ("meshes", {"mover": "x" * 30}, "mover", "is not the name of a mover: http-tpc or fake."),
+    (
+        "meshes",
+        {"mover": "fake"},
+        "mover",
+        "The mover fake moves files by fake, not those of RAL_D",
+    ),
     ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches) or push"),
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
@@ -399,3 +411,41 @@ def test_no_body_whatever_is_an_error_of_the_server(
         KINDS[plural].change.model_validate_json(text)
     else:
         assert set(response.json()) == {"detail", "errors"}
+
+
+def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(
+    root: Client, small_world: World
+) -> None:
+    endpoint = BODIES["endpoints"][0] | {"base_url": "root://tape.example.org/data"}
+    assert post(root, "endpoints/", endpoint).status_code == 201
+    record = made(root, "meshes")
+    before = kept()
+    body = BODIES["meshes"][0] | {"name": "other", "destinations": ["RAL_TAPE", "DESY_DATADISK"]}
+    said = "http-tpc moves files by dav, davs, http, https, not those of RAL_TAPE (root)."
+    refused(post(root, "meshes/", body), "sources", said)
+    refused(post(root, "meshes/", body | {"mover": "http-tpc"}), "mover", said)
+    refused(patch(root, address("meshes", record), {"sources": ["RAL_TAPE"]}), "sources", said)
+    assert kept() == before
+
+
+def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root: Client, small_world: World) -> None:
+    made(root, "meshes")
+    path = f"endpoints/{small_world.ral.name}/"
+    before = kept()
+    said = "RAL_DATADISK cannot have a base URL of gsiftp: it is named by meshes whose mover does"
+    refused(patch(root, path, {"base_url": "gsiftp://ral.example.org/data"}), "base_url", said)
+    assert kept() == before
+    assert patch(root, path, {"base_url": "davs://ral.example.org/data"}).status_code == 200
+    away = patch(root, path, {"base_url": "root://ral.example.org/data", "retired": True})
+    assert away.status_code == 200
+    refused(patch(root, path, {"retired": False}), "base_url", "cannot have a base URL of root")
+
+
+def test_a_mesh_of_before_that_does_not_fit_may_be_changed_otherwise(
+    root: Client, small_world: World
+) -> None:
+    record = made(root, "meshes")
+    type(small_world.ral).objects.filter(pk=small_world.ral.pk).update(base_url="root://ral/data")
+    assert patch(root, address("meshes", record), {"enabled": False}).status_code == 200
+    path = f"endpoints/{small_world.ral.name}/"
+    assert patch(root, path, {"label": "OLD"}).status_code == 200

@@ -19,8 +19,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
 from matrix import health, status
+from sonar import settings as project
 from sonar import tokens
 from sonar.models import SignOfLife
+from tests import refusing
 from tests.matrix import world
 from tests.matrix.world import NOW, World, transfer
 
@@ -122,6 +124,15 @@ def test_without_redis_it_still_answers(client: Client, made: World, settings: S
     found = samples(client)
     assert (found["sonar_up", "redis"], found["sonar_up", "database"]) == (0, 1)
     assert not [name for name, _ in found if name == "sonar_queue_messages"]
+
+
+def test_a_redis_that_is_full_is_not_up_and_its_queues_are_counted(
+    client: Client, made: World
+) -> None:
+    with refusing.full(project.REDIS_URL):
+        found = samples(client)
+    assert (found["sonar_up", "redis"], found["sonar_up", "database"]) == (0, 1)
+    assert found["sonar_queue_messages", "control"] >= 0
 
 
 def test_reading_it_needs_what_reading_needs(

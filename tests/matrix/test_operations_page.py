@@ -14,8 +14,10 @@ from pytest_django import Settings
 
 from matrix import held_back, status
 from sonar import ordering, roles
+from sonar import settings as project
 from sonar.models import Circuit, Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
+from tests import refusing
 from tests.matrix import world
 from tests.matrix.world import NOW, World, transfer
 
@@ -127,6 +129,27 @@ def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
     page = text(client)
     assert "The beat sends nothing: last heard of 1 h ago" in page
     assert "The task “plan”" not in page
+
+
+@pytest.mark.parametrize("way", refusing.WAYS)
+def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(
+    client: Client, small_world: World, well: None, way: str
+) -> None:
+    refuse, why = refusing.WAYS[way]
+    SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
+    with refuse(project.REDIS_URL):
+        page = text(client)
+    assert f"The queue does not work: Redis answers and refuses writes: {why}" in page
+    assert "The beat sends nothing" not in page
+
+
+def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
+    client: Client, small_world: World, settings: Settings
+) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    page = text(client)
+    assert "The queue does not work: Redis does not answer" in page
+    assert "No worker takes from" not in page
 
 
 def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(

@@ -13,7 +13,7 @@ from sonar import roles
 from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.roles import Role
 from tests.accounts import account, logged_in
-from tests.sonar.world import three_endpoints
+from tests.sonar.world import endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -96,6 +96,37 @@ def test_half_quiet_hours_are_an_error_in_the_form(admin):
     page = admin.post(reverse("admin:sonar_mesh_add"), form).content.decode()
     assert "Quiet hours need two different times, or none." in page
     assert not Mesh.objects.exists()
+
+
+def mesh_form(**change: object) -> dict[str, object]:
+    form = {"name": "uk", "mover": "http-tpc", "mode": "pull", "streams": 1, "priority": 5}
+    return form | {"intervals-TOTAL_FORMS": 0, "intervals-INITIAL_FORMS": 0} | change
+
+
+def test_a_mesh_whose_mover_does_not_fit_is_an_error_in_the_form(admin):
+    glasgow, lancs, _ = three_endpoints()
+    web = endpoint("CERN", base_url="https://cern.example/data")
+    url = reverse("admin:sonar_mesh_add")
+    ends = {"sources": [glasgow.id, web.id], "destinations": [lancs.id]}
+    page = admin.post(url, mesh_form(**ends)).content.decode()
+    assert "The mover http-tpc moves files by dav, davs, http, https, not those of" in page
+    assert "GLASGOW_DATADISK (fake), LANCS_DATADISK (fake)." in page
+    assert not Mesh.objects.exists()
+    assert admin.post(url, mesh_form(sources=[web.id])).status_code == 302
+    change_url = reverse("admin:sonar_mesh_change", args=[Mesh.objects.get().id])
+    page = admin.post(change_url, mesh_form(sources=[web.id], mover="fake")).content.decode()
+    assert "The mover fake moves files by fake, not those of CERN_DATADISK (https)." in page
+
+
+def test_a_base_url_that_a_mesh_does_not_fit_is_an_error_in_the_form(admin):
+    glasgow, _, _ = three_endpoints()
+    mesh("lan").sources.add(glasgow)
+    url = reverse("admin:sonar_endpoint_change", args=[glasgow.id])
+    form = {"name": glasgow.name, "site": glasgow.site_id, "inbound_cap": 2, "outbound_cap": 2}
+    page = admin.post(url, form | {"base_url": "root://glasgow/data"}).content.decode()
+    assert "GLASGOW_DATADISK cannot have a base URL of root: it is named by meshes" in page
+    assert "lan (fake). Take it out of them first." in page
+    assert admin.post(url, form | {"base_url": "fake://other/data"}).status_code == 302
 
 
 def form_of(site: Site, **change: object) -> dict[str, object]:

@@ -158,7 +158,11 @@ def test_size_classes_are_configuration(tmp_path):
         ("https://glasgow", "file://glasgow", "endpoints[0].base_url (line 8): A base URL is"),
         ("davs://ral.example/data", "https://glasgow.example:1094/data", "endpoints[1].base_url"),
         ("mode: push", "mode: shove", "meshes[0].mode (line 16): Value 'shove' is not a valid"),
-        ("mode: push", "mover: warp", "meshes[0].mover (line 16): Value 'warp' is not a valid"),
+        (
+            "mode: push",
+            "mover: warp",
+            "meshes[0].mover (line 16): 'warp' is not the name of a",
+        ),
         ("mode: push", "modus: push", "meshes[0].modus (line 16): Extra inputs are not permitted"),
         ("small: 10m", "small: 10x", "meshes[0].every.small (line 18): '10x' is not a duration"),
         ("small: 10m", "small: 9999999d", "meshes[0].every.small (line 18): '9999999d' is longer"),
@@ -206,3 +210,46 @@ def test_an_empty_or_missing_file_is_one_sentence(tmp_path):
 
 def test_text_that_is_no_mapping_is_refused(tmp_path):
     assert "the file (line 1)" in errors(tmp_path, "- a\n- b\n")
+
+
+def test_a_mesh_whose_mover_does_not_fit_an_endpoint_that_it_names_is_an_error_of_its_place(
+    tmp_path: Path,
+):
+    told = errors(tmp_path, GOOD.replace("https://glasgow", "root://glasgow"))
+    assert (
+        "meshes[0].mover (line 15): The mesh uk cannot be kept so. The mover http-tpc moves" in told
+    )
+    assert "files by dav, davs, http, https, not those of GLASGOW_DATADISK (root)." in told
+
+
+def test_a_mesh_of_every_endpoint_may_stand_beside_endpoints_that_it_does_not_fit(tmp_path: Path):
+    load(tmp_path, GOOD.replace("davs://ral", "gsiftp://ral"))
+    assert Endpoint.objects.filter(base_url__startswith="gsiftp:").exists()
+
+
+def test_a_mesh_that_fits_no_endpoint_at_all_is_an_error(tmp_path: Path):
+    both = GOOD.replace("davs://ral", "root://ral").replace("https://glasgow", "root://glasgow")
+    told = errors(tmp_path, both.replace("sources: [GLASGOW_DATADISK]", "sources: all"))
+    assert "The mesh uk would test nothing" in told
+    assert "the endpoints in use have root." in told
+
+
+def test_a_base_url_that_a_mesh_of_another_file_does_not_fit_is_an_error_of_its_place(
+    tmp_path: Path,
+):
+    load(tmp_path, GOOD)
+    endpoints, _, meshes = GOOD.replace("https://glasgow", "root://glasgow").partition("meshes:")
+    told = errors(tmp_path, endpoints)
+    assert "endpoints[0].base_url (line 8): GLASGOW_DATADISK cannot have a base URL of root" in told
+    assert "uk (http-tpc)" in told
+    # Both together, mesh and endpoint, are judged as they are in the end.
+    load(tmp_path, f"{endpoints}meshes:{meshes}".replace("[GLASGOW_DATADISK]", "[RAL_DATADISK]"))
+    assert Endpoint.objects.get(name="GLASGOW_DATADISK").base_url.startswith("root:")
+
+
+def test_a_retired_endpoint_is_judged_when_it_comes_back(tmp_path: Path):
+    retired = GOOD.replace("inbound_cap: 4", "inbound_cap: 4\n    retired: true")
+    retired = retired.replace("https://glasgow", "root://glasgow")
+    load(tmp_path, retired.replace("destinations: all", "destinations: [RAL_DATADISK]"))
+    back = retired.replace("retired: true", "retired: false").partition("meshes:")[0]
+    assert "GLASGOW_DATADISK cannot have a base URL of root" in errors(tmp_path, back)

@@ -14,13 +14,15 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import ordering, probes, results, scheduler
+from sonar import ordering, probes, results, scheduler, tasks
+from sonar import settings as project
 from sonar.celery import app
 from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.ordering import NotCancelledError, PlannerBusyError, RefusedError, Wish, cancel, order
 from sonar.scheduler.lock import PLANNER_LOCK
+from tests import refusing
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 HOUR = timedelta(hours=1)
@@ -422,6 +424,49 @@ def test_without_redis_the_order_stands_and_takes_no_time(
     assert time.monotonic() - began < 2
     assert Probe.objects.filter(state="queued").count() == 2
     assert "2 ordered tests wait for the sweep" in caplog.text
+
+
+@pytest.mark.parametrize("way", refusing.WAYS)
+def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it(
+    db,
+    django_capture_on_commit_callbacks,
+    monkeypatch,
+    caplog,
+    settings: Settings,
+    way: str,
+):
+    glasgow, lancs, _ = three_endpoints()
+    began = time.monotonic()
+    with refusing.WAYS[way][0](project.REDIS_URL):
+        with django_capture_on_commit_callbacks(execute=True):
+            ordered = order(wishes(glasgow, lancs, 2), NOW)
+        assert time.monotonic() - began < 20
+        assert "2 ordered tests wait for the sweep" in caplog.text
+    later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
+    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
+    before = in_queue()
+    tasks.sweep()
+    assert in_queue() == before + 2
+    assert {probe.id for probe in ordered} == set(Probe.objects.values_list("id", flat=True))
+
+
+@pytest.mark.parametrize("way", refusing.WAYS)
+def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_sends_it(
+    db, monkeypatch, settings: Settings, way: str
+):
+    three_endpoints()
+    mesh()
+    monkeypatch.setattr(tasks.timezone, "now", lambda: NOW)
+    with refusing.WAYS[way][0](project.REDIS_URL):
+        outcome = tasks.plan.apply()
+    assert isinstance(outcome.result, tasks.plan.throws)
+    queued = Probe.objects.filter(state="queued").count()
+    assert queued
+    later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
+    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
+    before = in_queue()
+    tasks.sweep()
+    assert in_queue() == before + queued
 
 
 def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):

@@ -28,7 +28,9 @@ from matrix.api.registry.values import (
     whole,
 )
 from matrix.api.registry.views import ListView, RowView
+from matrix.forms import BadQueryError
 from sonar import roles
+from sonar.compatibility import endpoint_problem, is_moved
 from sonar.models import Endpoint, Site
 from sonar.models.registry import BASE_URL
 
@@ -126,6 +128,10 @@ class Endpoints(Kind[Endpoint]):
             since = row.retired_at or timezone.now()
             columns["retired_at"] = since if values["retired"] else None
         return columns
+
+    def check(self, row: Endpoint) -> None:
+        if is_moved(row) and (sentence := endpoint_problem(row)):
+            raise BadQueryError({"base_url": [sentence]})
 
     def allow_change(self, request: Request, row: Endpoint, values: Values) -> None:
         super().allow_change(request, row, values)

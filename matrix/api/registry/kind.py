@@ -63,6 +63,10 @@ class Kind(ABC, Generic[Row]):
     def record(self, row: Row, request: Request) -> Json:
         """Return a row as it is answered, as far as the reader may see it."""
 
+    def told(self, row: Row, values: Values) -> Json:
+        """Return what the answer to a write says besides the row."""
+        return {}
+
     def sites(self, row: Row) -> Collection[int]:
         """Return the ids of the sites that a row concerns, whose admins may write it."""
         return ()

@@ -21,6 +21,9 @@ from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values, change_of
 from matrix.api.registry.values import field, flag, line, name_of, own_name, whole
 from matrix.api.registry.views import ListView, RowView
+from matrix.filters import either
+from matrix.forms import BadQueryError
+from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
 from sonar.records.record import cut
@@ -35,10 +38,10 @@ from sonar.registry_file.meshes import (
 ALL = "all"
 MOVERS = [name for name, _ in mover_choices()]
 MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
+MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
-ENDS = ("sources", "destinations")
 ELSEWHERE = (*ENDS, "every", "quiet_hours")
 PLAIN = ("name", "enabled", "mover", "mode", "streams", "tcp_buffer_bytes", "priority")
 
@@ -56,7 +59,7 @@ class NewMesh(Body):
 
     name: Annotated[str, own_name()]
     enabled: Annotated[bool, flag("false stops its tests and keeps its results")] = True
-    mover: Annotated[str, line(20, f"one of {', '.join(MOVERS)}", MOVER)] = "http-tpc"
+    mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = "http-tpc"
     mode: Annotated[
         Literal["pull", "push"],
         Field(description="pull (the destination fetches) or push (the source sends)"),
@@ -134,6 +137,9 @@ class Meshes(Kind[Mesh]):
                 set_members(row, end, members(end, values[end]))
         if "every" in values:
             set_intervals(row, intervals(values["every"]))
+        judged = [field for field in ("mover", *ENDS) if field in values]
+        if judged and (sentence := kept_mesh_problem(row)):
+            raise BadQueryError({judged[0]: [sentence]})
 
 
 def hours(start: time | None, end: time | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from django.http import HttpResponse
@@ -10,14 +11,14 @@ from rest_framework.request import Request
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import paging
 from matrix.api.openapi.shapes import Answer, Body, Listed
-from matrix.api.registry.answers import Json
+from matrix.api.registry.answers import Json, moment
 from matrix.api.registry.kind import Kind
 from matrix.api.registry.order import BY_SIZE
-from matrix.api.registry.reading import change_of
+from matrix.api.registry.reading import Values, change_of
 from matrix.api.registry.values import MOST_BYTES, own_name, whole
 from matrix.api.registry.views import ListView, RowView
 from matrix.forms import BadQueryError
-from sonar import sizes
+from sonar import reclassing, sizes
 from sonar.models import SizeClass
 
 DAY = 86_400
@@ -43,6 +44,19 @@ class SizeClassRecord(Answer):
     timeout_seconds: int
 
 
+class SizeClassWritten(SizeClassRecord):
+    """A size class as it was written.
+
+    If results lie outside the bounds of their class since from_bytes was written, and only then,
+    `results_outside` is how many: of all, or of those since `results_outside_since` if there was
+    no time to look at more. It is null if there was no time at all. `notice` says what to do.
+    """
+
+    results_outside: int | None = None
+    results_outside_since: datetime | None = None
+    notice: str = ""
+
+
 class SizeClasses(Kind[SizeClass]):
     model = SizeClass
     plural = "size_classes"
@@ -62,6 +76,19 @@ class SizeClasses(Kind[SizeClass]):
             sentences = [f"{one[0].upper()}{one[1:]}." for one in problems]
             raise BadQueryError({"from_bytes": sentences})
 
+    def told(self, row: SizeClass, values: Values) -> Json:
+        if "from_bytes" not in values:
+            return {}
+        found = reclassing.outside()
+        if not (notice := reclassing.notice(found)):
+            return {}
+        none_seen = found.since is None
+        return {
+            "results_outside": None if none_seen else found.results,
+            "results_outside_since": None if found.is_complete else moment(found.since),
+            "notice": notice,
+        }
+
 
 SIZE_CLASSES = SizeClasses()
 EXAMPLE = {
@@ -69,6 +96,12 @@ EXAMPLE = {
     "from_bytes": 1_000_000_000,
     "test_bytes": 2_000_000_000,
     "timeout_seconds": 7200,
+}
+WRITTEN = EXAMPLE | {
+    "results_outside": 1203,
+    "results_outside_since": None,
+    "notice": "1\u2009203 results lie outside the bounds of their size class and stay in it. "
+    "manage.py reclass_results moves such to the class of their bytes (--dry-run counts).",
 }
 CSV = "name,from_bytes,test_bytes,timeout_seconds\nlarge,1000000000,2000000000,7200\n"
 
@@ -92,11 +125,11 @@ class SizeClassesView(ListView):
 
     @described(
         "Add a size class",
-        answer=SizeClassRecord,
+        answer=SizeClassWritten,
         body=NewSizeClass,
         status=201,
         errors=(409,),
-        example=EXAMPLE,
+        example=WRITTEN,
         body_example=EXAMPLE,
         tag="registry",
     )
@@ -120,7 +153,7 @@ class SizeClassView(RowView):
 
     @described(
         "Change a size class",
-        answer=SizeClassRecord,
+        answer=SizeClassWritten,
         body=SIZE_CLASSES.change,
         errors=(404, 409),
         example=EXAMPLE | {"timeout_seconds": 3600},
@@ -128,5 +161,6 @@ class SizeClassView(RowView):
         tag="registry",
     )
     def patch(self, request: Request, name: str) -> HttpResponse:
-        """Fields that are left out stay as they are. Results keep the class they came in with."""
+        """Fields that are left out stay as they are. Results keep the class they came in with
+        until `manage.py reclass_results` moves them; the answer says how many that concerns."""
         return self.changed(request, name)

@@ -14,7 +14,7 @@ from matrix.api.formats import asked_format
 from matrix.api.registry import listing, writing
 from matrix.api.registry.answers import as_json
 from matrix.api.registry.kind import Kind
-from matrix.api.registry.reading import values_of
+from matrix.api.registry.reading import Values, values_of
 from matrix.api.view import ApiView
 
 
@@ -33,7 +33,7 @@ class ListView(ApiView):
         refuse_parameters(request)
         values = values_of(kind.new, request)
         row = writing.in_turn(lambda: writing.make(kind, values, request))
-        response = recorded(kind, row.pk, request, status=201)
+        response = recorded(kind, row.pk, request, values, status=201)
         key = getattr(row, kind.key)
         response["Location"] = request.build_absolute_uri(reverse(self.one, args=[key]))
         return response
@@ -55,7 +55,7 @@ class RowView(ApiView):
         refuse_parameters(request)
         values = values_of(kind.change, request)
         row = writing.in_turn(lambda: writing.change(kind, key, values, request))
-        return recorded(kind, row.pk, request)
+        return recorded(kind, row.pk, request, values)
 
     def removed(self, request: Request, key: object) -> HttpResponse:
         refuse_parameters(request)
@@ -69,6 +69,9 @@ def refuse_parameters(request: Request) -> None:
         raise wrong(name, f"There is no parameter “{name}”: send fields in the body.")
 
 
-def recorded(kind: Kind[Any], pk: object, request: Request, status: int = 200) -> HttpResponse:
-    """Answer with a row as it is now kept."""
-    return as_json(kind.record(kind.rows().get(pk=pk), request), status)
+def recorded(
+    kind: Kind[Any], pk: object, request: Request, values: Values, status: int = 200
+) -> HttpResponse:
+    """Answer with a row as it is now kept, and with what there is to say about this write."""
+    row = kind.rows().get(pk=pk)
+    return as_json(kind.record(row, request) | kind.told(row, values), status)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from sonar import registry_file
+from sonar import reclassing, registry_file
 
 
 class Command(BaseCommand):
@@ -33,3 +33,5 @@ class Command(BaseCommand):
             problems = "\n".join(f"  {problem}" for problem in error.problems)
             raise CommandError(f"{name} was not loaded, nothing changed:\n{problems}") from error
         self.stdout.write(registry_file.describe(changes))
+        if changes.bounds_moved and (notice := reclassing.notice(reclassing.outside())):
+            self.stdout.write(notice)

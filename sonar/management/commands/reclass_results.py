@@ -1,0 +1,85 @@
+"""Move results to the size class that their bytes belong to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.progress import Progress
+
+from sonar import reclassing
+from sonar.models import SizeClass
+from sonar.reclassing import Moves
+from sonar.units import format_count, three_digits
+
+
+class Command(BaseCommand):
+    help = (
+        "Move results to the size class that their bytes belong to, newest first: for when bounds "
+        "of size classes were changed. Pages and API go on meanwhile and are exact; the hours are "
+        "sealed again by themselves. Each hour is a transaction of its own: stopping or killing "
+        "it and running it again do no harm."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="count and change nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        reclass(Console(highlight=False, soft_wrap=True), only_count=options["dry_run"])
+
+
+def reclass(console: Console, *, only_count: bool) -> None:
+    """Go through all days under a progress bar, and say what went from where to where."""
+    began, total, done = time.monotonic(), Moves(), 0
+    days = reclassing.days()
+    try:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task("looking at days", total=len(days))
+            for day in days:
+                bar.update(task, description=f"{day:%Y-%m-%d}")
+                for moves in counted(day) if only_count else reclassing.move_day(day):
+                    total.update(moves)
+                done += 1
+                bar.update(task, completed=done)
+    except KeyboardInterrupt as error:
+        tell(console, total, only_count)
+        raise CommandError(
+            f"Stopped after {done} of {len(days)} days. Nothing is half done; run it again for "
+            "the rest.",
+            returncode=130,
+        ) from error
+    tell(console, total, only_count)
+    console.print(
+        f"{format_count(len(days))} {'day' if len(days) == 1 else 'days'} looked at in "
+        f"{three_digits(time.monotonic() - began)} s."
+    )
+    tell_of_probes(console)
+
+
+def counted(day: datetime) -> Iterator[Moves]:
+    yield from reclassing.wrong_of_day(day).values()
+
+
+def tell(console: Console, total: Moves, only_count: bool) -> None:
+    """Say in a line for each pair of classes how many results went, or would go."""
+    names = dict(SizeClass.objects.values_list("id", "name"))
+    verb = "would move" if only_count else "moved"
+    for (old, new), count in sorted(total.items()):
+        results = "1 result" if count == 1 else f"{format_count(count)} results"
+        console.print(f"{results} {verb} from {names[old]} to {names[new]}.")
+    if not total:
+        console.print("All results are in the class of their bytes.")
+
+
+def tell_of_probes(console: Console) -> None:
+    """A test that was ordered before comes in under the class that it was ordered in."""
+    if count := reclassing.probes_outside():
+        tests = "1 test" if count == 1 else f"{format_count(count)} tests"
+        console.print(
+            f"{tests} under way will come in under a class that is not that of their bytes: run "
+            "this again when they have ended."
+        )

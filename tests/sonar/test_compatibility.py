@@ -1,0 +1,68 @@
+"""A mesh tests what its mover fits: of every endpoint those, of named ones all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sonar import compatibility, scheduler
+from sonar.models import Endpoint, Mesh, Schedule
+from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+
+
+def scheduled(of: Mesh) -> set[str]:
+    ends = Schedule.objects.filter(mesh=of).values_list("source__name", "destination__name")
+    return {name for both in ends for name in both}
+
+
+def test_a_mesh_of_every_endpoint_tests_those_that_its_mover_fits():
+    glasgow, lancs, ral = three_endpoints()
+    web = [endpoint(name, base_url=f"{name}://x/data") for name in ("https", "davs", "http", "dav")]
+    endpoint("root", base_url="root://x/data")
+    fake, http = mesh("fake"), mesh("http", mover="http-tpc")
+    scheduler.follow_registry(NOW)
+    assert scheduled(fake) == {glasgow.name, lancs.name, ral.name}
+    assert scheduled(http) == {one.name for one in web}
+
+
+def test_a_changed_scheme_or_mover_changes_what_is_scheduled():
+    glasgow, lancs, ral = three_endpoints()
+    every = mesh()
+    scheduler.follow_registry(NOW)
+    Endpoint.objects.filter(pk=ral.pk).update(base_url="root://ral/data")
+    scheduler.follow_registry(NOW)
+    assert scheduled(every) == {glasgow.name, lancs.name}
+    Mesh.objects.update(mover="http-tpc")
+    scheduler.follow_registry(NOW)
+    assert not Schedule.objects.exists()
+
+
+def test_one_end_that_is_named_is_judged_and_the_other_must_fit_somebody():
+    glasgow, _, _ = three_endpoints()
+    web = endpoint("CERN", base_url="https://cern/data")
+    assert compatibility.mesh_problem("m", "fake", [[glasgow], []]) == ""
+    assert compatibility.mesh_problem("m", "http-tpc", [[web], []]) == ""
+    assert "(https)" in compatibility.mesh_problem("m", "fake", [[glasgow], [web]])
+    web.retired_at = NOW
+    web.save()
+    assert compatibility.mesh_problem("m", "fake", [[glasgow], [web]]) == ""
+    assert compatibility.mesh_problem("m", "http-tpc", [[], []]) == (
+        "The mesh m would test nothing: the mover http-tpc moves files by dav, davs, http, https, "
+        "and the endpoints in use have fake."
+    )
+
+
+def test_a_mesh_may_be_made_before_there_are_endpoints():
+    assert compatibility.mesh_problem("m", "fake", [[], []]) == ""
+
+
+def test_of_many_meshes_that_do_not_fit_a_few_are_named():
+    glasgow, _, _ = three_endpoints()
+    for number in range(7):
+        mesh(f"m{number}").sources.add(glasgow)
+    glasgow.base_url = "root://glasgow/data"
+    assert compatibility.is_moved(glasgow)
+    assert "m0 (fake), m1 (fake), m2 (fake), m3 (fake), m4 (fake) and 2 more." in (
+        compatibility.endpoint_problem(glasgow)
+    )
