@@ -48,9 +48,8 @@ class Context:
     """What the cells of all rows are written with.
 
     ``moment`` is when a result is stale or not, ``now`` what ages are counted from; ``marks``
-    says whether simulated endpoints are
-    marked one by one, as where others stand beside them; ``ending`` is what all names end
-    with, which their column says once.
+    says whether simulated endpoints are marked one by one, as where others stand beside them;
+    ``ending`` is what all names end with, which their column says once.
     """
 
     query: MatrixQuery
