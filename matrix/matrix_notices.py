@@ -55,32 +55,32 @@ def notices_for(view: View, ways: Ways, now: datetime) -> list[Notice]:
     Two SQL queries, and one more where there are no results.
     """
     if not view.grid.sources:
-        return [why_nothing(view)]
+        return [why_nothing(view, now)]
     work = Work.read(view.grid.query.size)
     found = [
         no_workers(work, now),
         no_planner(work, overdue_since(now), now),
-        *about_results(view, work),
+        *about_results(view, work, now),
         about_focus(view),
         pooled(view.grid.query, view.asking, ways) if view.grid.cells.ok.any() else None,
     ]
     return [one for one in found if one]
 
 
-def why_nothing(view: View) -> Notice:
+def why_nothing(view: View, now: datetime) -> Notice:
     """Say why there are no rows and columns. Up to two SQL queries."""
     count = Endpoint.objects.filter(retired_at=None).count()
     if not count:
         return no_endpoints()
-    return nothing_matches(view) if view.grid.query.filters else no_mesh(view.grid, count)
+    return nothing_matches(view) if view.grid.query.filters else no_mesh(view.grid, count, now)
 
 
-def no_mesh(grid: Grid, count: int) -> Notice:
+def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
     return Notice(
         "no-mesh",
         f"No mesh tests links with {grid.query.size} files.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval for "
-        f"this size class, and nothing was recorded in this window. {last_result(grid)}",
+        f"this size class, and nothing was recorded in this window. {last_result(grid, now)}",
         (("An administrator can add a mesh in the admin", "/admin/sonar/mesh/"),),
     )
 
@@ -123,11 +123,11 @@ def focus_words(display: Display, unit: str) -> str:
     return ", and ".join(parts)
 
 
-def about_results(view: View, work: Work) -> Iterator[Notice]:
+def about_results(view: View, work: Work, now: datetime) -> Iterator[Notice]:
     """Say what is wrong with the results: none, only failed ones, or none any more."""
     grid = view.grid
     if not (grid.cells.ok.any() or grid.cells.failed.any()):
-        yield no_results(view, work)
+        yield no_results(view, work, now)
         return
     if stopped := data_stopped(grid):
         yield stopped
@@ -135,7 +135,7 @@ def about_results(view: View, work: Work) -> Iterator[Notice]:
         yield all_failed(grid)
 
 
-def no_results(view: View, work: Work) -> Notice:
+def no_results(view: View, work: Work, now: datetime) -> Notice:
     """Say what is on its way where all cells are bare."""
     under_way = (
         f"{format_count(work.running_of_size)} tests of this size are running, "
@@ -147,16 +147,16 @@ def no_results(view: View, work: Work) -> Notice:
     return Notice(
         "no-results",
         "No results in this window yet.",
-        f"{last_result(view.grid)} {under_way}",
+        f"{last_result(view.grid, now)} {under_way}",
         () if longer == view.grid.query else (("Show the last 90 days", view.asking(longer)),),
     )
 
 
-def last_result(grid: Grid) -> str:
+def last_result(grid: Grid, now: datetime) -> str:
     last = records.read_last(grid.query.size)
     if last is None:
         return f"There has never been a result with {grid.query.size} files."
-    age = format_age(grid.moment - last)
+    age = format_age(now - last)
     return f"The last result with {grid.query.size} files was {age}, at {format_moment(last)}."
 
 

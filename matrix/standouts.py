@@ -151,7 +151,10 @@ class Finder:
 
     def age_words(self, row: int, column: int) -> str:
         age = self.grid.moment.timestamp() - float(self.grid.cells.last[row, column])
-        return f"last {format_age(timedelta(seconds=age))}"
+        ago = format_age(timedelta(seconds=age))
+        is_past = self.grid.moment >= self.grid.window.end
+        before = ago.removesuffix(" ago").replace("just now", "just")
+        return f"last {before} before the end" if is_past else f"last {ago}"
 
 
 def rate(value: float) -> str:

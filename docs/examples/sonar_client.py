@@ -400,7 +400,7 @@ def of_cell(name: str, text: str) -> object:
 
 ENDS = ("site", "cloud", "tier", "country", "label", "endpoint")
 FILTERS = " ".join(end + one for end in ("", "source_", "destination_") for one in ENDS)
-WINDOW = "size window from to mover streams ip_version origin mesh "
+WINDOW = "size window from to mover mode streams ip_version origin mesh beside "
 # What each command gives, its parameters, and the columns of its table where not all fit.
 READING = {
     "matrix": (
@@ -475,6 +475,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--sizes", default="small", metavar="A,B", help="size classes (small)")
     verb.add_argument("--count", type=int, default=1, help="tests of each (1)")
     verb.add_argument("--streams", type=int, default=1, help="of each test (1)")
+    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="of each (pull)")
     verb.add_argument("--wait", action="store_true", help="show them until all have ended")
     verb = command("push", "Store results from elsewhere.")
     verb.add_argument("file", metavar="FILE", help="CSV with a header, or NDJSON; - for stdin")
@@ -537,7 +538,7 @@ def in_columns(frame: pd.DataFrame, columns: str = "") -> str:
 
 
 def probe(sonar: Sonar, options: argparse.Namespace) -> int:
-    wanted = {"count": options.count, "streams": options.streams}
+    wanted = {"count": options.count, "streams": options.streams, "mode": options.mode}
     tests = sonar.probe(options.source, options.destination, options.sizes.split(","), **wanted)
     told: dict[str, str] = {}
     for now in sonar.wait(tests) if options.wait else [tests]:

@@ -45,7 +45,10 @@ class Attempt:
 
     @property
     def way(self) -> str:
-        return way_words(self.transfer.profile)
+        """Say how it was measured, and that it had company if it had."""
+        profile = self.transfer.profile
+        company = ", in company" if profile.beside else ""
+        return f"{way_words(profile)}{company}"
 
 
 def progress_words(probe: Probe) -> str:

@@ -17,7 +17,8 @@ from matrix.pages.addresses import link_url
 from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.statistics import Integers
-from sonar.units import DASH, format_age, format_bytes, format_count, three_digits
+from matrix.templatetags.figures import age_words
+from sonar.units import DASH, format_bytes, format_count, three_digits
 from sonar.windows import format_moment
 
 
@@ -46,13 +47,14 @@ class Row:
 class Context:
     """What the cells of all rows are written with.
 
-    ``moment`` is what ages are counted from; ``marks`` says whether simulated endpoints are
-    marked one by one, as where others stand beside them; ``ending`` is what all names end
-    with, which their column says once.
+    ``moment`` is when a result is stale or not, ``now`` what ages are counted from; ``marks``
+    says whether simulated endpoints are marked one by one, as where others stand beside them;
+    ``ending`` is what all names end with, which their column says once.
     """
 
     query: MatrixQuery
     moment: datetime
+    now: datetime
     marks: bool
     ending: str = ""
 
@@ -196,7 +198,7 @@ class OfSize(LinkColumn):
 
     def last(self, values: Values) -> str:
         started = format_moment(datetime.fromtimestamp(values.last, UTC))
-        return f"last result {format_age(self.age(values))}, {started}"
+        return f"last result {age_words(values.last, self.context.now)}, {started}"
 
 
 class Rate(OfSize):

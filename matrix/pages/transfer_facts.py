@@ -44,20 +44,20 @@ def beside_words(transfer: Transfer) -> str:
         return "It was not noted what ran beside it"
     if means == {0.0}:
         return "No other test of Sonar's ran at its source or its destination meanwhile"
-    source = at_end("source", transfer.beside_source, transfer.beside_source_max)
-    there = at_end("destination", transfer.beside_destination, transfer.beside_destination_max)
-    return f"Meanwhile {source}, {there}"
+    source, destination = (
+        end_words(end, getattr(transfer, f"beside_{end}"), getattr(transfer, f"beside_{end}_max"))
+        for end in ("source", "destination")
+    )
+    return f"Other tests of Sonar's meanwhile: {source}, {destination}"
 
 
-def at_end(end: str, mean: float | None, most: int | None) -> str:
+def end_words(end: str, mean: float | None, most: int | None) -> str:
     if mean is None:
-        return f"it was not noted how many at its {end}"
+        return f"not noted at its {end}"
     if not mean:
-        return f"no other test of Sonar's ran at its {end}"
-    number = two_digits(mean)
-    tests = "1 other test" if number == "1" else f"{number} other tests"
+        return f"none at its {end}"
     at_most = "" if most is None else f" ({most} at most)"
-    return f"{tests} of Sonar's ran at its {end} on average{at_most}"
+    return f"{two_digits(mean)} at its {end} on average{at_most}"
 
 
 def verified_words(transfer: Transfer) -> str:

@@ -79,7 +79,12 @@ def ago(unix: float | None, now: datetime) -> str:
     if unix is None or math.isnan(unix):
         return dash(NO_RESULT)
     then = datetime.fromtimestamp(unix, UTC)
-    return format_html('<span title="{}">{}</span>', moment(then), format_age(now - then))
+    return format_html('<span title="{}">{}</span>', moment(then), age_words(unix, now))
+
+
+def age_words(unix: float, now: datetime) -> str:
+    """Write a Unix time as its age now, whichever window it was found in."""
+    return format_age(now - datetime.fromtimestamp(unix, UTC))
 
 
 @register.filter

@@ -175,3 +175,23 @@ def test_markup_in_errors_and_notes_is_text_in_pictures_too(visit: Visit, scene:
         page.wait_for_load_state("networkidle")
         assert page.locator("main b, .plot b").count() == 0
     assert page.locator("pre.error").count() == 1
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW], ids=str)
+def test_where_company_made_tests_slower_those_alone_are_one_click_away(
+    visit: Visit, scene: Scene
+) -> None:
+    ends = scene.world.glasgow, scene.world.desy
+    alone, company = (world.profile(mode="pull", streams_used=1, beside=one) for one in (0, 1))
+    for number, (fast, slow) in enumerate(((22.9, 2.6), (23.8, 2.7), (20.5, 2.9))):
+        world.transfer(*ends, fast, size="medium", made=alone, ago=number * HOUR)
+        world.transfer(*ends, slow, size="medium", made=company, ago=number * HOUR)
+    path = "/links/Glasgow_DATADISK/DESY_DATADISK/"
+    page = visit.open(path)
+    notice = page.locator("#company")
+    expect(notice).to_contain_text("2.70 MB/s, that of the 3 alone 22.9 MB/s")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    notice.get_by_role("link", name="Show only those alone").click()
+    page.wait_for_url(f"**{path}?beside=0")
+    expect(notice).to_have_count(0)
+    expect(page.get_by_role("link", name="only measured alone at both ends")).to_be_visible()

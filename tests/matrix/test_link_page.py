@@ -330,7 +330,9 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
         "http-tpc push 4 asked for, not known or 1 used – test – in company large 5.50 2 0 "
         "only these",
     ]
-    assert "http-tpc push, 4 streams asked for, 1 used" in words(section(html, "results"))
+    assert "http-tpc push, 4 streams asked for, 1 used, in company" in words(
+        section(html, "results")
+    )
     for text, count in (("mode=push", 2), ("mode=!push", 1), ("beside=0", 1), ("beside=!0", 2)):
         listed = section(page(client, f"?{text}"), "results")
         assert listed.count('<th scope="row">') == count, text
@@ -354,7 +356,7 @@ def test_tests_in_company_that_were_slower_are_told_with_both_numbers(
     notice = words(inside(html, 'id="company">', "</p>")).strip()
     assert notice == (
         "Tests in company were slower than those alone, beyond their scatter. "
-        "With medium files the median of the 4 that ran beside other tests of Sonar’s is "
+        "With medium files the median of the 4 that ran beside other tests of Sonar's is "
         "2.74 MB/s, that of the 3 alone 22.9 MB/s. Show only those alone ."
     )
     assert f'<a href="{LINK}?beside=0">Show only those alone</a>' in html

@@ -20,7 +20,7 @@ from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
-MINUTE = timedelta(minutes=1)
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
 @pytest.fixture(autouse=True)
@@ -196,6 +196,31 @@ def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
     assert "pooled" in told("origin=test")
 
 
+def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world: World) -> None:
+    for mode in ("pull", "push", ""):
+        transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(mode=mode))
+    notice = told()["pooled"]
+    assert notice.title == "Results that differ in mode are pooled."
+    assert notice.links == (("mode pull", "/?mode=pull"), ("mode push", "/?mode=push"))
+    assert told("mode=push") == {}
+
+
+def test_ways_of_another_window_size_or_link_are_not_said_to_be_pooled(
+    small_world: World,
+) -> None:
+    ral, glasgow, desy, _ = small_world.endpoints
+    transfer(ral, glasgow, 1.0, made=world.profile(mode="pull"))
+    transfer(ral, glasgow, 1.0, made=world.profile(mode="push"), ago=3 * DAY)
+    transfer(ral, glasgow, 1.0, made=world.profile(streams=4, mode="pull"), size="small")
+    transfer(desy, glasgow, 1.0, made=world.profile(streams=8, mode="pull"), ago=10 * MINUTE)
+    assert told()["pooled"].title == "Results that differ in mode or streams are pooled."
+    assert told("window=24h")["pooled"].title == "Results that differ in streams are pooled."
+    assert told("source_site=RAL")["pooled"].title == "Results that differ in mode are pooled."
+    assert "pooled" not in told("source_site=RAL&window=24h")
+    assert "pooled" not in told("source_site=!RAL")
+    assert "pooled" not in told("window=1h&site=RAL")
+
+
 def test_what_is_unknown_does_not_differ(small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(ip_version=6))
     transfer(small_world.ral, small_world.glasgow, None, made=world.profile(ip_version=None))
@@ -234,3 +259,9 @@ def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world: World) 
             probe(HOUR)
         Schedule.objects.update(next_due=NOW - HOUR)
     assert counts == [3, 3]
+
+
+def test_ages_in_a_window_that_is_over_are_from_now(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR)
+    past = "from=2026-11-20T00:00:00Z&to=2026-11-20T03:00:00Z"
+    assert "The last result with large files was 5 h ago" in told(past)["no-results"].sentence

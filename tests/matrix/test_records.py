@@ -59,6 +59,11 @@ def test_promises_are_remembered_by_what_was_asked(small_world: World):
     assert not np.isfinite(promises("size=small")).any()
     assert not np.isfinite(promises("streams=4")).any()
     assert not np.isfinite(promises("origin=production")).any()
+    assert not np.isfinite(promises("mode=push")).any()
+    assert (
+        np.isfinite(promises("mode=pull")).sum() == np.isfinite(promises("mode=!push")).sum() == 12
+    )
+    assert not np.isfinite(promises("beside=some")).any()
     assert promises() is everything
 
 
@@ -114,9 +119,17 @@ def test_a_bounded_number_of_answers_is_remembered():
         ("origin=production", False),
         ("origin=production&origin=test", True),
         ("origin=!production", True),
+        ("beside=0", True),
+        ("beside=some&beside=0", True),
+        ("beside=!unknown", True),
+        ("beside=some", False),
+        ("beside=unknown", False),
+        ("beside=!0", False),
     ],
 )
-def test_filters_on_the_origin_let_tests_pass_or_not(db: None, text: str, lets_pass: bool):
+def test_filters_on_the_origin_and_on_company_let_tests_pass_or_not(
+    db: None, text: str, lets_pass: bool
+):
     query = MatrixQuery.from_params(QueryDict(text))
     assert records.asks_for_tests(query.filters) is lets_pass
 

@@ -20,6 +20,7 @@ from pytest_django import Settings
 
 from matrix import payloads, runs
 from matrix.filters import Filter
+from matrix.pooling import Numbering
 from matrix.runs import Run
 from matrix.snapshot import snapshot
 from sonar import sealing
@@ -535,3 +536,51 @@ def test_a_snapshot_can_only_read_and_leaves_the_connection_as_it_was(real_commi
         assert session.isolation_level == IsolationLevel.REPEATABLE_READ
     world.make()
     assert Endpoint.objects.count() == 4
+
+
+def ways(asked: Window, *filters: Filter) -> frozenset[int]:
+    """Return the profiles that occur, by both ways of telling them."""
+    found = runs.profiles_of(runs.read("large", asked, filters, ways=True))
+    some = runs.read("large", asked, filters, profiles=True)
+    places = np.array(sorted(Endpoint.objects.values_list("id", flat=True)), dtype=np.int64)
+    every = np.ones((len(places), len(places)), dtype=bool)
+    assert runs.profiles_of(some, Numbering(places), every) == found
+    assert not runs.profiles_of(some, Numbering(places), ~every)
+    return found
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_the_profiles_that_occur_are_those_of_the_window(small_world: World, sealed: bool) -> None:
+    early, late, lost = (world.profile(streams=count) for count in (1, 2, 3))
+    ends = small_world.ral, small_world.glasgow
+    transfer(*ends, 1.0, ago=30 * HOUR, made=early)
+    transfer(*ends, None, ago=2 * HOUR, made=late)
+    transfer(*ends, 1.0, ago=2 * HOUR, made=lost, state="lost")
+    if sealed:
+        seal(TODAY)
+        seal(TODAY - DAY)
+    both, today = window(TODAY - DAY, TODAY + DAY), window(TODAY, TODAY + DAY)
+    for _ in range(2):  # what is known of a segment by then is as good
+        assert ways(both) == {early.id, late.id}
+        assert ways(today) == {late.id}
+        assert ways(window(TODAY + 11 * HOUR, TODAY + 12 * HOUR)) == frozenset()
+        assert ways(both, Filter("streams", "1")) == {early.id}
+
+
+def test_profiles_of_whole_segments_are_read_once_and_not_kept(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    seal(TODAY)
+    fetched: list[list[str]] = []
+    fetch = payloads.fetch
+
+    def noted(keys: Sequence[payloads.Key]) -> Iterator[tuple[payloads.Key, Any]]:
+        fetched.append([key.column for key in keys])
+        return fetch(keys)
+
+    monkeypatch.setattr(payloads, "fetch", noted)
+    for _ in range(2):
+        runs.read("large", window(TODAY, TODAY + DAY), (), ways=True)
+    assert fetched == [["keys", "links", "lasts", "profiles"]]
+    assert payloads.CACHE.bytes < 8 + 4 + 8 + 2 + 2

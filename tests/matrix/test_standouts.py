@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from matrix.grid import Grid
 from matrix.query import MatrixQuery
 from matrix.standouts import MOST, Finder, StandOut
+from sonar.windows import Window
 from tests.matrix.grids import grid_of, group, square
+from tests.matrix.world import NOW
 
 
 def found(grid: Grid) -> dict[str, StandOut]:
@@ -51,6 +56,15 @@ def test_failing_cells_come_by_failures_and_stale_ones_by_age() -> None:
         ("from b to a", "last 3 d ago"),
         ("from a to b", "last 2 h ago"),
     ]
+
+
+def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end() -> None:
+    places = [group("a"), group("b")]
+    stale = grid_of(
+        [[None, 1], [None, None]], places, places, ["-s", "--"], age=[[0, 9000], [0, 0]]
+    )
+    past = replace(stale, window=Window(NOW - timedelta(days=1), NOW))
+    assert said(found(past)["stale"]) == [("from a to b", "last 2 h before the end")]
 
 
 def test_of_two_directions_the_slow_one_is_named_with_both_rates() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -426,3 +427,32 @@ def test_results_that_were_measured_in_several_ways_are_not_mixed_unsaid(
     assert "Results that differ in streams are pooled." in html
     assert 'href="/table/?streams=4&amp;search=ral"' in html
     assert "are pooled" not in page(client, "?streams=4")
+
+
+def test_ways_of_another_window_or_link_are_not_said_to_be_pooled(
+    client: Client, small_world: World
+) -> None:
+    ral, glasgow, desy, _ = small_world.endpoints
+    transfer(ral, glasgow, 5.0, made=world.profile(mode="pull"))
+    transfer(ral, glasgow, 5.0, made=world.profile(mode="push"), ago=72 * HOUR, size="small")
+    transfer(desy, glasgow, 5.0, made=world.profile(mode="push"), size="small")
+    assert "Results that differ in mode are pooled." in page(client)
+    assert "Results that differ in mode are pooled." in page(client, "?window=24h")
+    assert "are pooled" not in page(client, "?window=24h&source_site=RAL")
+    assert "are pooled" not in page(client, "?window=24h&size=large&source_site=!RAL")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["?window=24h", "?from=2026-11-19T00:00:00Z&to=2026-11-19T12:00:00Z"],
+)
+def test_the_age_of_a_last_result_is_that_of_the_other_pages(
+    client: Client, small_world: World, text: str
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=timedelta(hours=26, minutes=59))
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=timedelta(hours=5, minutes=59))
+    html = page(client, text)
+    (age,) = re.findall(r"n = 1\); last result ([^,]*), (?:[-0-9: ]*) UTC", html)
+    for other in ("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/RAL/"):
+        answer = client.get(f"{other}{text}").content.decode()
+        assert f'UTC">{age}</span>' in answer, other

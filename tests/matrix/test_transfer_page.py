@@ -216,14 +216,20 @@ def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
         (
             (1.4, 3),
             (0.0, 0),
-            "Meanwhile 1.4 other tests of Sonar's ran at its source on average (3 at most), "
-            "no other test of Sonar's ran at its destination",
+            "Other tests of Sonar's meanwhile: 1.4 at its source on average (3 at most), "
+            "none at its destination",
         ),
         (
             (0.02, 1),
             (1.0, 2),
-            "Meanwhile 0.02 other tests of Sonar's ran at its source on average (1 at most), "
-            "1 other test of Sonar's ran at its destination on average (2 at most)",
+            "Other tests of Sonar's meanwhile: 0.02 at its source on average (1 at most), "
+            "1 at its destination on average (2 at most)",
+        ),
+        (
+            (None, None),
+            (2.0, 2),
+            "Other tests of Sonar's meanwhile: not noted at its source, "
+            "2 at its destination on average (2 at most)",
         ),
         (
             (0.0, 0),
