@@ -55,6 +55,7 @@ PAUSES = 2.0, 6.0  # seconds between faults
 CONNECTIONS = 80
 PARTNERS = 4
 """Good endpoints that hostile ones are tested with."""
+START_SECONDS = 60.0
 REST_SECONDS = 600.0
 
 
@@ -101,6 +102,7 @@ def faulty_grid(seed: int, in_flight: int, every: str, ways: list[str]) -> Itera
 def run_through(faults: Faults, probes: int, seconds: float) -> None:
     """Let fault after fault happen until so many probes were made, or the time is over."""
     grid, deck, until = faults.grid, list[str](), time.monotonic() + seconds
+    wait_for(lambda: grid.count("sonar_probe", "state = 'running'") > 0, START_SECONDS)
     while (made := int(grid.ask(ledger.MADE)[0][0])) < probes and time.monotonic() < until:
         if not deck:
             deck = list(FAULTS)
@@ -180,7 +182,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=40, help="after which no more are made")
     parser.add_argument("--seed", type=int, default=2011, help="of the faults")
     parser.add_argument("--in-flight", type=int, default=48, help="SONAR_IN_FLIGHT")
-    parser.add_argument("--every", default="15s", help="how often each link has a small test")
+    parser.add_argument("--every", default="30s", help="how often each link has a small test")
     options = parser.parse_args()
     with faulty_grid(options.seed, options.in_flight, options.every, WAYS) as faults:
         run_through(faults, options.probes, options.minutes * 60)

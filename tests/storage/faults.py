@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import psycopg
 
@@ -175,11 +175,21 @@ def disk_full(faults: Faults) -> None:
     if faults.disk is None:
         return
     ballast = faults.disk / "ballast"
-    with ballast.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(faults.disk).free)
-    time.sleep(faults.random.uniform(*AWAY) + 3)
+    until = time.monotonic() + faults.random.uniform(*AWAY) + 3
+    with ballast.open("ab", buffering=0) as file:
+        while time.monotonic() < until:
+            fill(file)  # again: what PostgreSQL gives back is to be taken, too
+            time.sleep(0.1)
     ballast.unlink()
     wait_for(lambda: answers(faults.grid), 5)
+
+
+def fill(file: BinaryIO) -> None:
+    """Write until there is no block left."""
+    for size in (1 << 22, 1 << 12):
+        with suppress(OSError):
+            while True:
+                file.write(bytes(size))
 
 
 def own_disk(place: Path) -> str:
