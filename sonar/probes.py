@@ -15,14 +15,15 @@ from django.utils import timezone
 
 from sonar import leftovers, movers, results
 from sonar.models import Probe
-from sonar.movers.base import MoverError, Stopped, Watch
+from sonar.movers.base import Limits, MoverError, Stopped, Watch, part_of
 from sonar.movers.measure import Outcome, measure
-from sonar.orders import incoming_path, order_for
+from sonar.orders import incoming_path, order_for, source_path
 from sonar.patience import DATABASE_AWAY, one_line, patiently, release_connection
 
 log = logging.getLogger(__name__)
 
-# Beyond twice its time limit (once to prepare, once to move) a probe's worker has died.
+# Beyond the longest that a measurement may take (twice its time limit, and patience for the
+# checksum) a probe's worker has died.
 DEADLINE_MARGIN = timedelta(seconds=60)
 PROGRESS_EVERY_SECONDS = 1.0
 
@@ -92,9 +93,9 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
     )
     if probe is None:
         return None
-    limit = timedelta(seconds=probe.size_class.timeout_seconds)
+    longest = timedelta(seconds=Limits(total=probe.size_class.timeout_seconds).longest)
     probe.state = Probe.State.RUNNING
-    probe.started_at, probe.deadline = now, now + 2 * limit + DEADLINE_MARGIN
+    probe.started_at, probe.deadline = now, now + longest + DEADLINE_MARGIN
     probe.worker, probe.progress_bytes = socket.gethostname(), 0
     try:
         return probe if _take(probe) else None
@@ -141,6 +142,9 @@ def record(probe: Probe, outcome: Outcome) -> None:
     """
     if outcome.leftover:
         leftovers.keep(probe.destination, incoming_path(probe), probe.mover, outcome.leftover)
+    if outcome.left_aside:
+        part = part_of(source_path(probe), incoming_path(probe))
+        leftovers.keep(probe.source, part, probe.mover, outcome.left_aside)
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
     elif not results.end_probe(probe, outcome):

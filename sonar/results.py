@@ -217,13 +217,18 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
 
 
 def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
+    ends = (probe.source, probe.destination)
+    facts = _facts_of_move(outcome)
+    facts["verified_note"] = error_texts.for_all(outcome.verified_note, ends)
     if outcome.receipt:
-        return _facts_of_move(outcome) | _facts_of_receipt(outcome.receipt)
+        return facts | _facts_of_receipt(outcome.receipt)
     error = outcome.error
-    return {
-        **_facts_of_move(outcome),
+    return facts | {
         "seconds": outcome.elapsed_seconds,
-        "error": error_texts.for_all(str(error), (probe.source, probe.destination)),
+        "ip_version": outcome.ip_version,
+        "streams_used": outcome.streams_used,
+        "remote_connections": list(outcome.remote_connections),
+        "error": error_texts.for_all(str(error), ends),
         "error_where": error.where if error else "control",
         "error_is_permanent": bool(error and error.permanent),
     }
@@ -236,7 +241,6 @@ def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
         "moved_bytes": outcome.moved_bytes,
         "samples": [[round(one.seconds, 3), one.bytes] for one in outcome.samples],
         "verified": outcome.verified,
-        "verified_note": outcome.verified_note,
     }
 
 

@@ -1,6 +1,8 @@
 """What a mover is: one verb, a value in, a value out, and one way to fail.
 
     MoverError            where: source | destination | transfer | control; permanent or not
+    ├── Late              asked, and no answer came in time
+    ├── NotReady          the server says that it will know later
     └── Stopped           the caller asked for the end; says nothing about the link
 
 ``where`` names who has to look at it: the source endpoint, the destination endpoint, the
@@ -36,6 +38,16 @@ class MoverError(Exception):
         super().__init__(message)
         self.where = where
         self.permanent = permanent
+        self.left_aside: MoverError | None = None
+        """Why a half-uploaded source file is, or may be, left behind; None if there is none."""
+
+
+class Late(MoverError):
+    """A server took the question and did not answer in time."""
+
+
+class NotReady(MoverError):
+    """A server that is at work on the answer, or too busy for the question just now."""
 
 
 class Stopped(MoverError):
@@ -43,6 +55,10 @@ class Stopped(MoverError):
 
     def __init__(self) -> None:
         super().__init__(Where.CONTROL, "stopped before it ended")
+
+
+BLAME_SECONDS = 10.0
+"""To find out whose fault it is that a transfer got no answer."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +71,21 @@ class Limits:
     stall: float = 60.0
     """Without one more byte moved, where the mover can see bytes."""
     total: float = 3600.0
-    """The move itself, from the request to the verdict."""
+    """The move itself, from the request to the verdict; as much again to prepare it."""
+    checksum: float = 300.0
+    """For the checksums of what arrived: a server that is at work may be asked again."""
+    cleaning: float = 30.0
+    """To delete the destination file, and after a failure to see that it stays away."""
+
+    @property
+    def longest(self) -> float:
+        """Return within how many seconds a measurement ends, whatever its servers do."""
+        look = self.connect + self.answer
+        return 2 * self.total + BLAME_SECONDS + look + self.checksum + self.cleaning
+
+
+CLEANING_LIMITS = Limits(connect=5, answer=10, stall=10, total=15)
+"""For what deletes files later: who does not answer soon is asked again after a pause."""
 
 
 @dataclass(frozen=True)
@@ -118,19 +148,36 @@ class Receipt:
     bytes: int
     seconds: float
     first_byte_seconds: float | None = None
-    samples: tuple[Sample, ...] = ()
     ip_version: int | None = None
     streams_used: int | None = None
     """None where nobody can tell."""
     remote_connections: tuple[str, ...] = ()
+    verdict: str = "success"
+    """What the server answered, in few words."""
 
 
 @dataclass(frozen=True)
 class FileInfo:
-    """A file as its server describes it; ``adler32`` is empty where the server gives none."""
+    """A file as its server describes it without looking inside."""
 
     bytes: int
-    adler32: str = ""
+    version: str = ""
+    """What changes with the content, where the server tells such a thing."""
+
+
+@dataclass
+class Seen:
+    """What was seen of a move while it ran: it stays, however the move ends."""
+
+    samples: list[Sample] = field(default_factory=list)
+    moved_bytes: int | None = None
+    """None where nobody can tell."""
+    streams_used: int | None = None
+    ip_version: int | None = None
+    remote_connections: tuple[str, ...] = ()
+
+
+MAX_SAMPLES = 10_000
 
 
 class Watch:
@@ -145,15 +192,24 @@ class Watch:
         self._stopped = threading.Event()
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+        self.seen = Seen()
 
     @property
     def stopped(self) -> bool:
         return self._stopped.is_set()
 
-    def report(self, bytes_moved: int) -> None:
-        """Tell the caller how many bytes have arrived so far."""
+    def report(self, bytes_moved: int, seconds: float) -> None:
+        """Tell the caller how many bytes have arrived this long after the move began."""
+        self.seen.moved_bytes = bytes_moved
+        if len(self.seen.samples) < MAX_SAMPLES:
+            self.seen.samples.append(Sample(seconds, bytes_moved))
         if self._progress:
             self._progress(bytes_moved)
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing for a while; raise Stopped as soon as the caller asks for the end."""
+        self._stopped.wait(max(seconds, 0.0))
+        self.check()
 
     def stop(self) -> None:
         with self._lock:
@@ -189,12 +245,20 @@ class Files(Protocol):
     """
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Describe the file, or return None if there is none."""
+        """Return how long the file is, or None if there is none; nobody reads it for that."""
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's adler32, eight hex digits; empty if the server offers none.
+
+        The server may have to read the whole file: it may take so many ``seconds``. Raises
+        Late if it does not answer by then, NotReady if it says to come back.
+        """
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file of ``order.bytes`` bytes appear, whole or not at all.
 
-        Until it is whole it is at ``aside(order)``.
+        Until it is whole it is at ``aside(order)``; an error tells in ``left_aside`` if it
+        may have stayed there.
         """
 
     def delete(self, end: End, order: Order) -> None:

@@ -5,32 +5,48 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Sample, Watch, Where
+from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Watch, Where
 from sonar.movers.content import adler32
 
 STEPS = 4
 SLOWEST, FASTEST = 2e6, 500e6  # bytes per second; real links lie between
 
 
+@dataclass(frozen=True)
+class FakeFile:
+    """A file that has a length and a checksum, and nothing else."""
+
+    bytes: int
+    adler32: str = ""
+
+
 class FakeFiles:
     """Files in memory, by URL; shared by threads."""
 
     def __init__(self) -> None:
-        self.held: dict[str, FileInfo] = {}
+        self.held: dict[str, FakeFile] = {}
         self._lock = threading.Lock()
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Describe the file, or return None if there is none."""
+        """Return how long the file is, or None if there is none."""
         with self._lock:
-            return self.held.get(end.url)
+            file = self.held.get(end.url)
+        return FileInfo(file.bytes, file.adler32) if file else None
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's checksum."""
+        with self._lock:
+            file = self.held.get(end.url)
+        return file.adler32 if file else ""
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file of ``order.bytes`` bytes appear."""
         checksum = order.adler32 or adler32(order.bytes)
         with self._lock:
-            self.held[order.source.url] = FileInfo(order.bytes, checksum)
+            self.held[order.source.url] = FakeFile(order.bytes, checksum)
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""
@@ -64,27 +80,26 @@ class FakeMover:
         self._seconds = seconds
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen, or raise MoverError."""
-        seconds = order.bytes / rate(order)
-        parts = [step / STEPS for step in range(1, STEPS + 1)]
-        samples = tuple(Sample(seconds * part, int(order.bytes * part)) for part in parts)
-        self._pass_time(samples, watch)
-        self._fail_where_told(order)
+        """Make one transfer happen, or raise MoverError; a failure comes when half is done."""
+        seconds, seen = order.bytes / rate(order), watch.seen
+        seen.ip_version, seen.streams_used = 6, order.streams
+        failure = self._failure_of(order)
+        steps = STEPS // 2 if failure else STEPS
+        self._pass_time(order, seconds, steps, watch)
+        if failure:
+            raise MoverError(failure.where, str(failure), permanent=failure.permanent)
         self.files.copy(order)
-        return Receipt(order.bytes, seconds, samples=samples, ip_version=6)
+        return Receipt(order.bytes, seconds, ip_version=6, streams_used=order.streams)
 
-    def _pass_time(self, samples: tuple[Sample, ...], watch: Watch) -> None:
-        stopped = threading.Event()
-        with watch.on_stop(stopped.set):
-            for sample in samples:
-                stopped.wait(self._seconds / STEPS)
-                watch.check()
-                watch.report(sample.bytes)
+    def _pass_time(self, order: Order, seconds: float, steps: int, watch: Watch) -> None:
+        for step in range(1, steps + 1):
+            watch.pause(self._seconds / STEPS)
+            part = step / STEPS
+            watch.report(int(order.bytes * part), seconds * part)
 
-    def _fail_where_told(self, order: Order) -> None:
-        for end in (order.source, order.destination):
-            if error := self._failures.get(urlsplit(end.url).hostname or ""):
-                raise MoverError(error.where, str(error), permanent=error.permanent)
+    def _failure_of(self, order: Order) -> MoverError | None:
+        hosts = [urlsplit(end.url).hostname or "" for end in (order.source, order.destination)]
+        return next((self._failures[host] for host in hosts if host in self._failures), None)
 
 
 def rate(order: Order) -> float:

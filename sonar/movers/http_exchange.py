@@ -11,7 +11,7 @@ import ssl
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +32,7 @@ from sonar.movers.http_patience import (
     PatientHTTPSPool,
     Wait,
 )
+from sonar.movers.spans import current
 from sonar.movers.web_address import PORTS, host_of, one_line, place_of, web_url
 
 MAX_REDIRECTS = 5
@@ -95,16 +96,23 @@ class Web:
 
     def ask(self, request: Request, order: Order) -> Reply:
         """Make one request and read the short answer to its end, or raise MoverError."""
-        with self.open(request, order, Wait(order.limits.answer, order.limits.total)) as response:
+        limits = order.limits
+        # All redirects share the time of one answer; only an upload may take longer.
+        total = limits.total if request.body else limits.connect + limits.answer
+        wait = Wait(limits.answer, min(total, limits.total))
+        with self.open(request, order, wait) as response:
             return Reply(response.status, response.headers, read_text(response, request.end))
 
     @contextmanager
     def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
         """Send a request and hold its answer open; errors within become MoverError."""
-        mark, response = CURRENT_WAIT.set(wait), None
+        mark, response, span = CURRENT_WAIT.set(wait), None, current()
+        if span:
+            wait.end_by(span.end)
         try:
-            response = self._send(request, order, wait)
-            yield response
+            with span.watch.on_stop(wait.stop) if span else nullcontext():
+                response = self._send(request, order, wait)
+                yield response
         except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
             if wait.stopped:
                 raise Stopped from None
@@ -112,6 +120,7 @@ class Web:
             raise foreign_failure(error, request.end, request.place, overdue) from error
         finally:
             CURRENT_WAIT.reset(mark)
+            wait.release()
             if response is not None:
                 response.close()  # of no effect on a connection that was read to its end
 
@@ -182,7 +191,9 @@ def trust(ca_bundle: str) -> ssl.SSLContext:
 
 def read_text(response: BaseHTTPResponse, end: End) -> str:
     """Return the beginning of a short answer as one line."""
-    return one_line(response.read(MAX_ANSWER_BYTES).decode("utf-8", "replace"), end.token)
+    # Not decoded: 64 KiB of gzip may hold 64 MiB.
+    content = response.read(MAX_ANSWER_BYTES, decode_content=False)
+    return one_line(content.decode("utf-8", "replace"), end.token)
 
 
 def authorization(end: End) -> dict[str, str]:
@@ -203,8 +214,12 @@ def redirected(
     url: str, location: str, headers: dict[str, str], end: End
 ) -> tuple[str, dict[str, str]]:
     """Return where a redirect leads and what may be sent there; never from https to http."""
-    target = urljoin(url, location)
-    before, after = parse_url(url), parse_url(target)
+    try:
+        target = urljoin(url, location)
+        before, after = parse_url(url), parse_url(target)
+    except ValueError as error:  # not a URL at all, to either of the two
+        message = f"{host_of(end)} redirects to what is no URL: {one_line(location, end.token)}"
+        raise MoverError(end.where, message, permanent=True) from error
     if after.scheme not in PORTS or (before.scheme == "https" and after.scheme != "https"):
         message = f"{host_of(end)} redirects from {before.scheme} to {after.scheme}: not followed"
         raise MoverError(end.where, message, permanent=True)

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import http.client
 import io
+import os
 import socket
+import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import NameResolutionError, NewConnectionError
+from urllib3.util.connection import allowed_gai_family
 
-from sonar.movers.base import End, MoverError
+from sonar.movers.base import End, Late, MoverError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -31,6 +37,11 @@ KEEP_ALIVE = [
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
 ]
 
+PIECE_BYTES = 16 * 1024
+"""What goes into one record of TLS, which the time for a write is counted by."""
+SHORTEST_SECONDS = 0.001
+LOOK_UP_SLICE_SECONDS = 0.1
+
 
 class Wait:
     """How long one exchange may take; asked before every read of its socket."""
@@ -41,21 +52,44 @@ class Wait:
         self.end = self.sent_at + total
         self.deadline = self.end
         self.stopped = False
-        self._socket: socket.socket | None = None
+        self.was_sent = False
+        """Whether the whole request has left."""
+        self._handle: socket.socket | None = None
+        self._lock = threading.Lock()
 
-    def sent(self, sock: socket.socket) -> None:
+    def end_by(self, end: float) -> None:
+        """Be over by then at the latest, whatever else is allowed."""
+        self.end = min(self.end, end)
+        self.deadline = min(self.deadline, end)
+
+    def hold(self, sock: socket.socket) -> None:
+        """Use this socket from now on, connected or not: a stop shuts it.
+
+        What is held is a second handle: TLS takes the first one away while it shakes hands.
+        """
+        number = os.dup(sock.fileno())
+        handle = socket.socket(sock.family, sock.type, sock.proto, fileno=number)
+        self.release()
+        with self._lock:
+            self._handle = handle
+        if self.stopped:
+            self.stop()
+
+    def release(self) -> None:
+        """Use the socket no more: it may be somebody else's from now on."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
+
+    def sent(self) -> None:
         """Begin to wait for the answer: the request has left."""
-        self._socket = sock
+        self.was_sent = True
         self.sent_at = time.monotonic()
         self.deadline = min(self.sent_at + self.answer, self.end)
 
-    @property
-    def was_sent(self) -> bool:
-        """Whether the whole request has left."""
-        return self._socket is not None
-
     def remaining(self) -> float:
-        """Return the seconds the next read may take, or raise TimeoutError."""
+        """Return the seconds the next step may take, or raise TimeoutError."""
         left = self.deadline - time.monotonic()
         if self.stopped or left <= 0:
             raise TimeoutError
@@ -64,16 +98,17 @@ class Wait:
     def stop(self) -> None:
         """End the wait at once; called from another thread."""
         self.stopped = True
-        if self._socket is not None:
-            with suppress(OSError):  # SSLSocket.shutdown would take the TLS from under the reader
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        with self._lock, suppress(OSError):  # it may not be connected, or not any more
+            if self._handle is not None:
+                self._handle.shutdown(socket.SHUT_RDWR)
 
     def overdue(self, end: End, place: str) -> MoverError:
         """Say what it means that the time is up."""
         if not self.was_sent:
             why = "not connected, or the request not taken, in time (host down, or a firewall)"
             return MoverError(end.where, f"{place}: {why}")
-        return MoverError(end.where, f"{place}: no answer within {self.answer:g} s")
+        waited = min(self.answer, self.end - self.sent_at)
+        return Late(end.where, f"{place}: no answer within {waited:.3g} s")
 
 
 CURRENT_WAIT: ContextVar[Wait] = ContextVar("wait")
@@ -95,6 +130,7 @@ class _PatientSocket(io.RawIOBase):
     def close(self) -> None:
         with suppress(OSError):  # closed already; else it goes back to the pool
             self._sock.settimeout(self._wait.answer)
+        self._wait.release()
         self._raw.close()
         super().close()
 
@@ -111,16 +147,103 @@ class _PatientResponse(http.client.HTTPResponse):
     ) -> None:
         super().__init__(sock, debuglevel, method, url)
         wait = CURRENT_WAIT.get()
-        wait.sent(sock)
+        wait.sent()
         self.fp: io.BufferedReader = io.BufferedReader(_PatientSocket(self.fp.detach(), sock, wait))
 
 
-class _HTTPConnection(HTTPConnection):
+class _Patient(HTTPConnection):
+    """A connection that is made, and written to, under the exchange's Wait."""
+
     response_class = _PatientResponse
 
+    def _new_conn(self) -> socket.socket:
+        address = (self._dns_host, self.port or self.default_port)
+        options = self.socket_options or []
+        try:
+            return connect(*address, float(self.timeout or 0), options, CURRENT_WAIT.get())
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        except OSError as error:
+            raise NewConnectionError(self, f"not connected: {error}") from error
 
-class _HTTPSConnection(HTTPSConnection):
-    response_class = _PatientResponse
+    def putrequest(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as its base has
+        if self.sock is not None:
+            CURRENT_WAIT.get().hold(self.sock)
+        super().putrequest(*arguments, **named)
+
+    def send(self, data: Any) -> None:  # noqa: ANN401 - as its base has; bytes in all we do
+        """Send in pieces each of which leaves in time, to a server that takes few at a time."""
+        if self.sock is None:
+            self.connect()
+        wait, whole, each = CURRENT_WAIT.get(), memoryview(data), float(self.timeout or 0)
+        for start in range(0, len(whole), PIECE_BYTES):
+            self.sock.settimeout(min(each, wait.remaining()))
+            super().send(whole[start : start + PIECE_BYTES])
+
+
+class _HTTPConnection(_Patient):
+    pass
+
+
+class _HTTPSConnection(_Patient, HTTPSConnection):
+    pass
+
+
+def connect(
+    host: str, port: int, seconds: float, options: Iterable[Any], wait: Wait
+) -> socket.socket:
+    """Return a socket connected to any address of a host: ``seconds`` for all of them."""
+    end = min(time.monotonic() + seconds, wait.end)
+    addresses = resolve(host, port, end, wait)
+    failure: OSError = TimeoutError()
+    for turn, (family, kind, protocol, _, address) in enumerate(addresses):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            for option in options:
+                sock.setsockopt(*option)
+            share = (end - time.monotonic()) / (len(addresses) - turn)
+            sock.settimeout(max(share, SHORTEST_SECONDS))
+            wait.hold(sock)
+            sock.connect(address)
+        except OSError as error:
+            sock.close()
+            failure = error
+        else:
+            sock.settimeout(max(end - time.monotonic(), SHORTEST_SECONDS))  # to shake hands
+            return sock
+        if wait.stopped:
+            break
+    raise failure
+
+
+Addresses = list[tuple[Any, ...]]
+
+
+def resolve(host: str, port: int, end: float, wait: Wait) -> Addresses:
+    """Look a host name up, until then at the latest; raise TimeoutError if it takes longer.
+
+    The system's own look-up knows no limit and cannot be stopped: a thread does it, which
+    outlives a name server that is silent by some 30 s.
+    """
+    answers: SimpleQueue[Addresses | Exception] = SimpleQueue()
+
+    def look_up() -> None:
+        family = allowed_gai_family()
+        try:
+            answers.put(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    threading.Thread(target=look_up, daemon=True, name="look-up").start()
+    while True:
+        left = end - time.monotonic()
+        if wait.stopped or left <= 0:
+            raise TimeoutError
+        with suppress(Empty):
+            found = answers.get(timeout=min(left, LOOK_UP_SLICE_SECONDS))
+            if isinstance(found, Exception):
+                raise found
+            return found
 
 
 class PatientHTTPPool(urllib3.HTTPConnectionPool):

@@ -12,17 +12,31 @@ from dataclasses import replace
 
 from urllib3.response import BaseHTTPResponse
 
-from sonar.movers.base import End, MoverError, Order, Receipt, Sample, Watch, Where
+from sonar.movers.base import (
+    BLAME_SECONDS,
+    End,
+    MoverError,
+    Order,
+    Receipt,
+    Seen,
+    Stopped,
+    Watch,
+    Where,
+)
 from sonar.movers.http_exchange import Request, bearer, read_text
 from sonar.movers.http_failures import refused
 from sonar.movers.http_patience import Wait
 from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
+from sonar.movers.spans import within
+from sonar.movers.streams import streams_used
 from sonar.movers.web_address import host_of, one_line, place_of, require_inside, web_url
 from sonar.movers.webdav import WebDav
 
 READ_BYTES = 64 * 1024
-MAX_SAMPLES = 10_000
-CALL_SECONDS = 5.0
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""An hour of markers of a hundred stripes is less."""
+PLAIN_SUCCESS = {200, 201, 204}
+CALL_SECONDS = BLAME_SECONDS / 2
 """How long an end may take to show that it is there, once a COPY got no answer."""
 SILENCE_SECONDS = 12.0
 """A server that is alive sends a marker about every 5 s; without two it is silent."""
@@ -83,7 +97,10 @@ class HttpTpc:
         for end in ends(order):
             watch.check()
             try:
-                self.files.web.ask(Request("HEAD", end), replace(order, limits=brief))
+                with within(watch, CALL_SECONDS):
+                    self.files.web.ask(Request("HEAD", end), replace(order, limits=brief))
+            except Stopped:
+                raise
             except MoverError as silence:
                 return MoverError(end.where, f"{error}; {silence}")
         return MoverError(Where.TRANSFER, f"{error}, though both ends answer to a HEAD")
@@ -97,11 +114,13 @@ class HttpTpc:
 
     def _copy(self, order: Order, watch: Watch) -> Receipt:
         watch.check()
+        watch.seen = Seen()
         active, _ = ends(order)
         wait = CopyWait(order)
         request = Request("COPY", active, copy_headers(order))
         try:
             with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
+                watch.seen.streams_used = streams_used(order, response.headers.get("Server", ""))
                 require_started(response, order)
                 return _follow(response, order, wait, watch)
         except NoAnswer as error:
@@ -188,24 +207,46 @@ def require_started(response: BaseHTTPResponse, order: Order) -> None:
 
 def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Watch) -> Receipt:
     """Read the markers to the verdict, and make of it a receipt or an error."""
-    markers, samples = PerfMarkers(), list[Sample]()
+    markers, seen, taken = PerfMarkers(), watch.seen, 0
     seconds = wait.heard(0, 0)
-    while chunk := response.read1(READ_BYTES):
+    # Not decoded: nobody was told that it may be packed.
+    while chunk := response.read1(READ_BYTES, decode_content=False):
         watch.check()
+        taken += len(chunk)
+        if taken > MAX_ANSWER_BYTES:
+            active, _ = ends(order)
+            message = f"COPY {place_of(active)}: the answer does not end, {taken} bytes so far"
+            raise MoverError(active.where, message)
         completed = markers.feed(chunk)
         seconds = wait.heard(completed, markers.moved_bytes)
-        if completed and order.streams == 1:
-            watch.report(markers.moved_bytes)
-            if len(samples) < MAX_SAMPLES:
-                samples.append(Sample(seconds, markers.moved_bytes))
-    require_success(markers.finish(), order)
+        if not completed:
+            continue
+        seen.remote_connections = markers.remote_connections
+        seen.ip_version = ip_version(markers.remote_connections)
+        if order.streams == 1:
+            watch.report(markers.moved_bytes, seconds)
+    watch.check()  # a stop may look like the end of an answer
     return Receipt(
         bytes=order.bytes,
         seconds=seconds,
-        samples=tuple(samples),
-        ip_version=ip_version(markers.remote_connections),
-        remote_connections=markers.remote_connections,
+        ip_version=seen.ip_version,
+        streams_used=seen.streams_used,
+        remote_connections=seen.remote_connections,
+        verdict=verdict_of(response.status, markers, order),
     )
+
+
+def verdict_of(status: int, markers: PerfMarkers, order: Order) -> str:
+    """Say how a success was told; raise MoverError unless it is one.
+
+    No word at all after 200, 201 or 204 is how WebDAV says that a COPY is done (StoRM does
+    within itself): whoever looks at the destination will see.
+    """
+    verdict = markers.finish()
+    if verdict is None and markers.is_empty and status in PLAIN_SUCCESS:
+        return f"{status} without a body"
+    require_success(verdict, order)
+    return "success"
 
 
 def require_success(verdict: Verdict | None, order: Order) -> None:

@@ -1,7 +1,8 @@
 """One measurement: prepare the source, move, verify, and leave nothing behind.
 
-Nothing is tried twice: a retried test is a different measurement. On success this costs four
-requests (look at the source, move, look at the destination, delete).
+Nothing is tried twice: a retried test is a different measurement. On success this costs five
+requests (look at the source, move, look at the destination, ask for its checksum, delete).
+Each step has its time, ``Limits.longest`` in all, and ends at once when the caller says so.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from weakref import WeakValueDictionary
 
 from sonar.movers.base import (
-    End,
     FileInfo,
     Files,
     Mover,
@@ -22,12 +23,19 @@ from sonar.movers.base import (
     Order,
     Receipt,
     Sample,
+    Seen,
+    Stopped,
     Watch,
     Where,
 )
+from sonar.movers.checksums import WrongContent, verify
+from sonar.movers.spans import within
+from sonar.movers.web_address import host_and_path
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""
+STOP_SECONDS = 3.0
+"""What a stop leaves for one DELETE: whoever stops us does not wait for long."""
 LOCK_SLICE_SECONDS = 0.2
 
 
@@ -38,11 +46,11 @@ class Outcome:
     receipt: Receipt | None
     error: MoverError | None
     leftover: MoverError | None
-    """Why the destination file could not be deleted; None if nothing is left."""
+    """Why the destination file is, or may be, still there; None if nothing is left."""
     elapsed_seconds: float
     """From the start of the move to its end, good or bad; 0 if it never began."""
     prepare_seconds: float | None = None
-    """Until the move began; None if it never did."""
+    """Until the move began, or until it was clear that it would not."""
     samples: tuple[Sample, ...] = ()
     moved_bytes: int | None = None
     """What is known to have arrived, good or bad; None where nobody can tell."""
@@ -50,6 +58,12 @@ class Outcome:
     """Whether the checksum of what arrived is that of the source; None if nothing arrived."""
     verified_note: str = ""
     """Why it is not verified."""
+    left_aside: MoverError | None = None
+    """Why a half-uploaded source file is, or may be, still there."""
+    # Of a move that failed, as far as they were seen; those of a success are in its receipt.
+    ip_version: int | None = None
+    streams_used: int | None = None
+    remote_connections: tuple[str, ...] = ()
 
 
 class _Uploads:
@@ -60,12 +74,17 @@ class _Uploads:
         self._guard = threading.Lock()
 
     @contextmanager
-    def turn(self, url: str, watch: Watch) -> Iterator[None]:
-        """Wait for this thread's turn at the file; a stop ends the wait."""
+    def turn(self, order: Order, watch: Watch, seconds: float) -> Iterator[None]:
+        """Wait this long at most for this thread's turn at the source file; a stop ends it."""
         with self._guard:
-            lock = self._locks.setdefault(url, _Lock())
+            lock = self._locks.setdefault(order.source.url, _Lock())
+        end = time.monotonic() + seconds
         while not lock.lock.acquire(timeout=LOCK_SLICE_SECONDS):
             watch.check()
+            if time.monotonic() >= end:
+                place = host_and_path(order.source)
+                message = f"{place}: the uploads of other tests did not end within {seconds:.3g} s"
+                raise MoverError(Where.SOURCE, message)
         try:
             yield
         finally:
@@ -80,101 +99,151 @@ class _Lock:
 _uploads = _Uploads()
 
 
-def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
-    """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
-    try:
-        watch.check()
-        expected = prepare(mover.files, order, watch)
-        watch.check()
-    except MoverError as error:
-        return Outcome(None, error, None, 0.0)
-    clock = _Clock()
-    try:
-        receipt = clock.time(mover, order, watch)
-        verify(mover.files, order, expected)
-    except MoverError as error:
-        leftover = remove(mover.files, order, LOOK_AGAIN_SECONDS)
-        return Outcome(None, error, leftover, clock.seconds)
-    except BaseException:
-        remove(mover.files, order, LOOK_AGAIN_SECONDS)
-        raise
-    leftover = remove(mover.files, order)
-    return Outcome(receipt, None, leftover, clock.seconds, samples=receipt.samples)
-
-
 class _Clock:
-    """How long the move took, whether it succeeded or not."""
+    """How long a step took, whether it succeeded or not."""
 
     seconds = 0.0
 
-    def time(self, mover: Mover, order: Order, watch: Watch) -> Receipt:
-        began = time.monotonic()
-        try:
-            return mover.move(order, watch)
-        finally:
-            self.seconds = time.monotonic() - began
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        self.seconds = time.monotonic() - self._began
 
 
-def prepare(files: Files, order: Order, watch: Watch) -> str:
-    """See that the source file is there; return its checksum, empty if nobody knows it."""
-    info = files.stat(order.source, order)
-    if not _usable(info, order):
-        with _uploads.turn(order.source.url, watch):
+def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
+    """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
+    watch.seen, preparing, moving = Seen(), _Clock(), _Clock()
+    try:
+        watch.check()
+        with preparing:
+            source = prepare(mover.files, order, watch)
+        watch.check()
+    except MoverError as error:
+        aside = error.left_aside
+        return Outcome(None, error, None, 0.0, preparing.seconds, left_aside=aside)
+    try:
+        with moving, within(watch, order.limits.total):
+            receipt = mover.move(order, watch)
+        require_arrival(mover.files, order, receipt, watch)
+        verification = verify(mover.files, order, watch, source)
+    except MoverError as error:
+        leftover = clean_up(mover.files, order, watch)
+        return _failed(error, leftover, watch.seen, preparing.seconds, moving.seconds)
+    except BaseException:
+        clean_up(mover.files, order, watch)
+        raise
+    leftover = clean_up(mover.files, order, watch, after_success=True)
+    return Outcome(
+        receipt,
+        None,
+        leftover,
+        moving.seconds,
+        preparing.seconds,
+        samples=tuple(watch.seen.samples),
+        moved_bytes=order.bytes,
+        verified=verification.verified,
+        verified_note=verification.note,
+    )
+
+
+def _failed(
+    error: MoverError, leftover: MoverError | None, seen: Seen, prepare: float, seconds: float
+) -> Outcome:
+    """Return the outcome of a move that failed, with all that was seen of it."""
+    return Outcome(
+        None,
+        error,
+        leftover,
+        seconds,
+        prepare,
+        samples=tuple(seen.samples),
+        moved_bytes=seen.moved_bytes,
+        verified=False if isinstance(error, WrongContent) else None,
+        ip_version=seen.ip_version,
+        streams_used=seen.streams_used,
+        remote_connections=seen.remote_connections,
+    )
+
+
+def prepare(files: Files, order: Order, watch: Watch) -> FileInfo | None:
+    """See that the source file is there, within ``limits.total``.
+
+    Returns it as its server describes it, None if it was uploaded just now. Its length
+    decides: whoever finds another content at the destination looks at the source's, too.
+    """
+    with within(watch, order.limits.total) as span:
+        info = files.stat(order.source, order)
+        if _usable(info, order):
+            return info
+        with _uploads.turn(order, watch, span.left):
             info = files.stat(order.source, order)  # another thread may have put it meanwhile
-            if not _usable(info, order):
-                watch.check()
-                files.put(order, watch)
-                return order.adler32
-    return require_content(info, order)
+            if _usable(info, order):
+                return info
+            watch.check()
+            files.put(order, watch)
+    return None
 
 
 def _usable(info: FileInfo | None, order: Order) -> bool:
     return info is not None and info.bytes == order.bytes
 
 
-def require_content(info: FileInfo | None, order: Order) -> str:
-    """Return the checksum to expect; raise MoverError if the source is not the test file."""
-    offered = info.adler32 if info else ""
-    if order.adler32 and offered and offered != order.adler32:
-        message = (
-            f"{host_and_path(order.source)}: adler32 {offered} is not that of the test file, "
-            f"{order.adler32}: delete it, the next test puts it anew"
-        )
-        raise MoverError(Where.SOURCE, message, permanent=True)
-    return order.adler32 or offered
-
-
-def verify(files: Files, order: Order, expected: str) -> None:
-    """Raise MoverError unless what arrived is what was sent."""
-    info = files.stat(order.destination, order)
+def require_arrival(files: Files, order: Order, receipt: Receipt, watch: Watch) -> None:
+    """Raise MoverError unless the destination file is there and as long as it should be."""
+    with within(watch, order.limits.connect + order.limits.answer):
+        info = files.stat(order.destination, order)
     place = host_and_path(order.destination)
+    watch.seen.moved_bytes = info.bytes if info else 0
     if info is None:
-        raise MoverError(Where.TRANSFER, f"{place}: reported as done, but it is not there")
+        message = f"{place}: reported as done ({receipt.verdict}), but it is not there"
+        raise MoverError(Where.TRANSFER, message)
     if info.bytes != order.bytes:
-        message = f"{place}: {info.bytes} bytes arrived of {order.bytes}"
-        raise MoverError(Where.TRANSFER, message)
-    if expected and info.adler32 and info.adler32 != expected:
-        message = f"{place}: adler32 {info.adler32} arrived, {expected} was sent"
+        message = f"{place}: {info.bytes} bytes arrived of {order.bytes} ({receipt.verdict})"
         raise MoverError(Where.TRANSFER, message)
 
 
-def remove(files: Files, order: Order, looks: tuple[float, ...] = ()) -> MoverError | None:
+def clean_up(
+    files: Files, order: Order, watch: Watch, *, after_success: bool = False
+) -> MoverError | None:
+    """Delete the destination file; return why it is, or may be, still there.
+
+    After a stop this is one quick try.
+    """
+    if not watch.stopped:
+        looks = () if after_success else LOOK_AGAIN_SECONDS
+        try:
+            with within(watch, order.limits.cleaning):
+                return remove(files, order, looks, watch)
+        except Stopped:
+            pass  # that was the long way; the quick one is left
+    with within(Watch(), STOP_SECONDS):
+        error = remove(files, order)
+    if error is None and not after_success:
+        message = f"{host_and_path(order.destination)}: deleted, but the server may still write it"
+        return MoverError(Where.DESTINATION, message)
+    return error
+
+
+def remove(
+    files: Files, order: Order, looks: tuple[float, ...] = (), watch: Watch | None = None
+) -> MoverError | None:
     """Delete the destination file; return why that failed, None if it is gone.
 
-    ``looks`` are pauses in seconds, after each of which it must still be gone.
+    ``looks`` are pauses in seconds, after each of which it must still be gone. Raises Stopped
+    if the watch is stopped meanwhile.
     """
+    watch = watch or Watch()
     try:
         files.delete(order.destination, order)
-        for pause in looks:
-            time.sleep(pause)
+        for seconds in looks:
+            watch.pause(seconds)
             if files.stat(order.destination, order) is not None:
                 files.delete(order.destination, order)
+    except Stopped:
+        raise
     except MoverError as error:
         return error
     return None
-
-
-def host_and_path(end: End) -> str:
-    """Return where a file is, for people: never user information or a query."""
-    address = end.url.partition("?")[0]
-    return address.partition("://")[2].rpartition("@")[2]

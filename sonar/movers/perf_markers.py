@@ -40,6 +40,8 @@ class PerfMarkers:
     moved_bytes: int = 0
     """Moved so far: the stripes of the last whole marker and those before it, summed."""
     remote_connections: tuple[str, ...] = ()
+    is_empty: bool = True
+    """Whether there was nothing but blank lines."""
     _line: bytearray = field(default_factory=bytearray)
     _cut: bool = False
     _stripes: dict[int, int] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class PerfMarkers:
         line, cut = bytes(self._line).strip(), self._cut
         self._line.clear()
         self._cut = False
+        self.is_empty = self.is_empty and not line
         return bool(line) and self._read(line, cut)
 
     def _read(self, line: bytes, cut: bool) -> bool:

@@ -59,6 +59,12 @@ def place_of(end: End) -> str:
     return one_line(host_of(end) + (parsed(end, end.url).path or "/"), end.token)
 
 
+def host_and_path(end: End) -> str:
+    """Return where a file is, for people, of any scheme: never user information or a query."""
+    address = end.url.partition("?")[0]
+    return address.partition("://")[2].rpartition("@")[2]
+
+
 def one_line(text: str, *tokens: str) -> str:
     """Return text of foreign origin as one short line without credentials."""
     for token in filter(None, tokens):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from dataclasses import replace
 
-from sonar.movers.base import End, FileInfo, MoverError, Order, Watch, aside
+from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Watch, aside
 from sonar.movers.content import TestFile
 from sonar.movers.http_exchange import Reply, Request, Web
 from sonar.movers.http_failures import refused
+from sonar.movers.spans import within
 from sonar.movers.web_address import (
     at_path,
     directories_below_base,
@@ -21,6 +22,12 @@ from sonar.movers.web_address import (
 ABSENT = {404, 410}
 FORBIDDEN = {401, 403}
 NO_PARENT = {404, 409}
+NOT_OFFERED = {405, 501}
+LATER = {202, 408, 423, 425, 429, 503, 504}
+"""Answers of who may well have a checksum after a while."""
+MAX_VERSION = 200
+QUICK_SECONDS = 3.0
+"""What a stop leaves for one DELETE."""
 ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
 
 
@@ -43,16 +50,28 @@ class WebDav:
         self.web = Web()
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Describe the file, or return None if there is none.
-
-        The server may read the whole file for its checksum: ``limits.answer`` must allow it.
-        XRootD works on ``xrootd.chksum max`` (4) at a time: with 50 at once some wait over 30 s.
-        """
-        reply = self.web.ask(Request("HEAD", end, {"Want-Digest": "adler32"}), order)
+        """Return how long the file is, or None if there is none."""
+        reply = self.web.ask(Request("HEAD", end), order)
         if reply.status in ABSENT:
             return None
         succeeded(reply, "HEAD", end)
-        return FileInfo(size_of(reply, end), adler32_of(reply.headers.get("Digest", "")))
+        version = reply.headers.get("ETag") or reply.headers.get("Last-Modified") or ""
+        return FileInfo(size_of(reply, end), version[:MAX_VERSION])
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's adler32, empty if the server offers none.
+
+        XRootD 5.5.3 without ``xrootd.chksum`` answers 405 to the question.
+        """
+        limits = replace(order.limits, answer=seconds, total=seconds)
+        request = Request("HEAD", end, {"Want-Digest": "adler32"})
+        reply = self.web.ask(request, replace(order, limits=limits))
+        if reply.status in NOT_OFFERED:
+            return ""
+        if reply.status in LATER:
+            raise NotReady(end.where, str(refused(end, request.place, reply.status, reply.text)))
+        succeeded(reply, "HEAD", end)
+        return adler32_of(reply.headers.get("Digest", ""))
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
@@ -63,10 +82,25 @@ class WebDav:
             self._upload(part, order, watch)
             headers = {"Destination": web_url(end), "Overwrite": "T"}
             succeeded(self.web.ask(Request("MOVE", part, headers), order), "MOVE", part)
-        except BaseException:
-            with suppress(MoverError):  # the first error is the one to tell
-                self.delete(part, order)
+        except BaseException as error:
+            left = self._discard(part, order, watch)
+            if isinstance(error, MoverError):  # the first error is the one to tell
+                error.left_aside = left
             raise
+
+    def _discard(self, part: End, order: Order, watch: Watch) -> MoverError | None:
+        """Delete what was put aside; return why it is, or may be, still there."""
+        stopped = watch.stopped
+        seconds = QUICK_SECONDS if stopped else order.limits.cleaning
+        try:
+            with within(Watch() if stopped else watch, seconds):
+                self.delete(part, order)
+        except MoverError as error:
+            return error
+        if not stopped:
+            return None
+        message = f"{place_of(part)}: deleted, but the server may still write it"
+        return MoverError(part.where, message)
 
     def _upload(self, end: End, order: Order, watch: Watch) -> None:
         reply = self._put(end, order, watch)

@@ -71,6 +71,7 @@ class Node:
     def application(self) -> web.Application:
         """Return the node as something aiohttp can serve."""
         application = web.Application()
+        application.on_response_prepare.append(_sign)
         application.router.add_route("*", "/{path:.*}", self._answer)
         return application
 
@@ -211,6 +212,11 @@ class Node:
             data = flow.data(read, size)
             async with self._session.put(url, data=data, headers=headers) as remote:
                 await _check_status(remote)
+
+
+async def _sign(_request: web.Request, response: web.StreamResponse) -> None:
+    """Say who answers, so that it is known that X-Number-Of-Streams was not obeyed."""
+    response.headers["Server"] = "sonar-sandbox"
 
 
 def _listing(directory: Path) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from sonar.movers.base import MoverError, Order, Stopped, Watch, Where
 from sonar.movers.fake import FASTEST, SLOWEST, FakeMover, rate
+from sonar.movers.measure import measure
 from tests.movers.orders import ORDER, order_between
 
 
@@ -19,10 +20,11 @@ def prepared(mover: FakeMover, order: Order = ORDER) -> FakeMover:
 
 
 def test_the_same_order_gives_the_same_rate() -> None:
-    first = prepared(FakeMover()).move(ORDER, Watch())
+    watch = Watch()
+    first = prepared(FakeMover()).move(ORDER, watch)
     assert first == prepared(FakeMover()).move(ORDER, Watch())
     assert first.bytes == ORDER.bytes
-    assert first.samples[-1].bytes == ORDER.bytes
+    assert watch.seen.samples[-1].bytes == ORDER.bytes
 
 
 def test_the_rate_depends_on_direction_and_size_not_on_the_file_name() -> None:
@@ -52,6 +54,22 @@ def test_it_fails_for_the_hosts_it_is_told(host: str) -> None:
     with pytest.raises(MoverError, match="disk full") as caught:
         prepared(FakeMover({host: told})).move(ORDER, Watch())
     assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, True)
+
+
+def test_a_failure_comes_halfway_and_what_was_seen_stays() -> None:
+    told = MoverError(Where.DESTINATION, "disk full")
+    outcome = measure(FakeMover({"ral.example": told}), replace(ORDER, streams=4), Watch())
+    assert outcome.error
+    assert [one.bytes for one in outcome.samples] == [500, 1000]
+    assert (outcome.moved_bytes, outcome.streams_used, outcome.ip_version) == (1000, 4, 6)
+
+
+def test_a_success_has_all_the_facts_of_a_real_one() -> None:
+    outcome = measure(FakeMover(), replace(ORDER, streams=4), Watch())
+    assert outcome.receipt
+    assert (outcome.receipt.streams_used, outcome.moved_bytes) == (4, ORDER.bytes)
+    assert (outcome.verified, outcome.verified_note) == (True, "")
+    assert outcome.samples[-1].bytes == ORDER.bytes
 
 
 def test_progress_is_reported() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Stopped, Watch, Where
-from sonar.movers.fake import FakeFiles, FakeMover
+from sonar.movers.fake import FakeFile, FakeFiles, FakeMover
 from sonar.movers.measure import measure
-from tests.movers.orders import ORDER
+from tests.movers.orders import ORDER, order_between
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +31,10 @@ class RecordingFiles(FakeFiles):
     def stat(self, end: End, order: Order) -> FileInfo | None:
         self.asked.append(f"stat {end.where}")
         return super().stat(end, order)
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        self.asked.append(f"checksum {end.where}")
+        return super().checksum(end, order, seconds)
 
     def put(self, order: Order, watch: Watch) -> None:
         self.asked.append(f"put {order.source.where}")
@@ -59,14 +63,20 @@ def nothing_is_left(mover: FakeMover) -> bool:
     return ORDER.destination.url not in mover.files.held
 
 
-def test_a_measurement_costs_four_requests_once_the_source_is_there() -> None:
+def test_a_measurement_costs_five_requests_once_the_source_is_there() -> None:
     mover = RecordingMover()
     measure(mover, ORDER, Watch())
     mover.files.asked.clear()
     outcome = measure(mover, ORDER, Watch())
     assert outcome.receipt
     assert (outcome.error, outcome.leftover) == (None, None)
-    assert mover.files.asked == ["stat source", "move", "stat destination", "delete destination"]
+    assert mover.files.asked == [
+        "stat source",
+        "move",
+        "stat destination",
+        "checksum destination",
+        "delete destination",
+    ]
     assert nothing_is_left(mover)
 
 
@@ -78,7 +88,7 @@ def test_a_missing_source_file_is_put_first() -> None:
 
 def test_a_source_file_of_the_wrong_size_is_put_anew() -> None:
     mover = RecordingMover()
-    mover.files.held[ORDER.source.url] = FileInfo(7)
+    mover.files.held[ORDER.source.url] = FakeFile(7)
     assert measure(mover, ORDER, Watch()).receipt
     assert mover.files.held[ORDER.source.url].bytes == ORDER.bytes
 
@@ -100,7 +110,7 @@ def test_twenty_threads_put_the_same_source_file_once() -> None:
 
 def test_a_thread_that_waits_for_an_upload_can_be_stopped() -> None:
     mover, watch = RecordingMover(), Watch()
-    with measure_module._uploads.turn(ORDER.source.url, Watch()):
+    with measure_module._uploads.turn(ORDER, Watch(), 9):
         threading.Timer(0.05, watch.stop).start()
         outcome = measure(mover, ORDER, watch)
     assert isinstance(outcome.error, Stopped)
@@ -115,22 +125,24 @@ def test_no_lock_is_kept_when_nobody_wants_it() -> None:
 
 def test_a_source_file_with_other_content_is_an_error_of_the_source() -> None:
     mover = RecordingMover()
-    mover.files.held[ORDER.source.url] = FileInfo(ORDER.bytes, "deadbeef")
+    mover.files.held[ORDER.source.url] = FakeFile(ORDER.bytes, "deadbeef")
     outcome = measure(mover, ORDER, Watch())
     assert outcome.error
     assert (outcome.error.where, outcome.error.permanent) == (Where.SOURCE, True)
-    assert "move" not in mover.files.asked
+    assert "deadbeef is not that of the test file" in str(outcome.error)
+    assert outcome.verified is False
+    assert nothing_is_left(mover)
 
 
 @pytest.mark.parametrize(
     ("arrived", "words"),
     [
-        (FileInfo(1_999, ORDER.adler32), "1999 bytes arrived of 2000"),
-        (FileInfo(2_000, "deadbeef"), "adler32 deadbeef arrived"),
+        (FakeFile(1_999, ORDER.adler32), "1999 bytes arrived of 2000"),
+        (FakeFile(2_000, "deadbeef"), "adler32 deadbeef arrived"),
         (None, "not there"),
     ],
 )
-def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FileInfo | None, words: str) -> None:
+def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FakeFile | None, words: str) -> None:
     def spoil(files: RecordingFiles) -> None:
         files.held.pop(ORDER.destination.url)
         if arrived:
@@ -147,14 +159,14 @@ def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FileInfo | None, w
 
 def test_a_server_without_checksums_is_believed_the_size() -> None:
     def forget(files: RecordingFiles) -> None:
-        files.held[ORDER.destination.url] = FileInfo(ORDER.bytes)
+        files.held[ORDER.destination.url] = FakeFile(ORDER.bytes)
 
     assert measure(RecordingMover(after=forget), ORDER, Watch()).receipt
 
 
 def test_the_checksum_the_source_tells_is_expected_where_the_order_has_none() -> None:
     def spoil(files: RecordingFiles) -> None:
-        files.held[ORDER.destination.url] = FileInfo(ORDER.bytes, "deadbeef")
+        files.held[ORDER.destination.url] = FakeFile(ORDER.bytes, "deadbeef")
 
     mover, order = RecordingMover(after=spoil), replace(ORDER, adler32="")
     mover.files.put(order, Watch())
@@ -175,7 +187,7 @@ def test_a_failure_leaves_nothing_even_if_the_file_comes_back(error: MoverError)
             super().delete(end, order)
             if self.returns:
                 self.returns -= 1
-                self.held[end.url] = FileInfo(3)
+                self.held[end.url] = FakeFile(3)
 
     def fail(_: RecordingFiles) -> None:
         raise error
@@ -232,7 +244,9 @@ def test_a_failed_move_tells_how_long_it_took() -> None:
 
 @pytest.fixture
 def held_turn() -> Iterator[None]:
-    with measure_module._uploads.turn("http://other.example/file", Watch()):
+    with measure_module._uploads.turn(
+        order_between("http://other.example", "http://x"), Watch(), 9
+    ):
         yield
 
 

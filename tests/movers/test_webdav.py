@@ -168,9 +168,14 @@ def test_a_digest_is_read_leniently(header: str, checksum: str) -> None:
 def test_a_file_is_described_by_size_and_checksum() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\nDigest: adler32=dd7469ac\r\n\r\n"
     with scripted(lambda c: c.sendall(head)) as server:
-        info = WebDav().stat(order_to(server.url).destination, order_to(server.url))
-    assert info
-    assert (info.bytes, info.adler32) == (20971520, "dd7469ac")
+        order, files = order_to(server.url), WebDav()
+        info = files.stat(order.destination, order)
+        assert info
+        assert info.bytes == 20971520
+        assert files.checksum(order.destination, order, 2) == "dd7469ac"
+        look, ask = server.requests
+    assert "want-digest" not in look.lower()
+    assert "Want-Digest: adler32" in ask
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from sonar import movers, orders, patience, probes, results, scheduler, sweeping
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
-from sonar.movers.base import MoverError, Order, Receipt, Stopped, Watch, Where, aside
+from sonar.movers.base import Limits, MoverError, Order, Receipt, Stopped, Watch, Where, aside
 from sonar.movers.fake import FakeMover
 from sonar.movers.measure import Outcome
 from tests.sonar.world import NOW, three_endpoints
@@ -126,8 +126,9 @@ def test_of_many_workers_one_claims(probe):
 
 def test_a_claimed_probe_has_a_deadline_beyond_its_time_limit(probe):
     running = claimed(probe)
-    limit = timedelta(seconds=running.size_class.timeout_seconds)
-    assert running.deadline - running.started_at > limit
+    limits = Limits(total=running.size_class.timeout_seconds)
+    assert running.deadline - running.started_at > timedelta(seconds=limits.longest)
+    assert limits.longest > 2 * limits.total + limits.checksum
     running.refresh_from_db()
     assert running.state == "running"
 
@@ -243,7 +244,7 @@ def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, mo
     probes.finish(running, FAILED)
     assert pauses[:3] == [0.1, 0.2, 0.4]
     assert max(pauses) == 10.0
-    assert sum(pauses) <= 2 * probe.size_class.timeout_seconds + 60
+    assert sum(pauses) <= Limits(total=probe.size_class.timeout_seconds).longest + 60
     assert [one.levelno for one in caplog.records] == [logging.WARNING, logging.ERROR]
     assert "no such file" in caplog.text
     assert not Transfer.objects.exists()

@@ -16,7 +16,7 @@ from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
 from tests.needs import needs
 from tests.storage.throttle import Throttle
-from tests.storage.xrootd import Authority, Server, make_room
+from tests.storage.xrootd import Authority, Checksums, Server, make_room, usual_checksums
 
 SIZE_BYTES = 2_000_000
 LIMITS = Limits(connect=2, answer=3, stall=8, total=20)
@@ -66,8 +66,17 @@ def authority() -> Iterator[Authority]:
     shutil.rmtree(room, ignore_errors=True)
 
 
-def start_pair(authority: Authority, *, guarded: bool = False) -> Pair:
-    servers = [Server(make_room(), authority, guarded=guarded).start() for _ in range(2)]
+def start_pair(
+    authority: Authority,
+    *,
+    guarded: bool = False,
+    destination: Checksums = usual_checksums,
+) -> Pair:
+    """Start two servers; ``destination`` says how the second one works out checksums."""
+    servers = [
+        Server(make_room(), authority, guarded=guarded, checksums=checksums).start()
+        for checksums in (usual_checksums, destination)
+    ]
     for server in servers:
         server.make_directory("base")
     tokens = [server.macaroon() for server in servers] if guarded else ["", ""]

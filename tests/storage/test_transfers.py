@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import socket
-import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Watch, Where
 from sonar.movers.http_tpc import HttpTpc
-from sonar.movers.measure import Outcome, measure, verify
+from sonar.movers.measure import Outcome, measure
 from sonar.movers.webdav import WebDav
-from tests.storage.conftest import LIMITS, SIZE_BYTES, Pair, start_pair
-from tests.storage.xrootd import Authority, free_port
+from tests.storage.conftest import LIMITS, SIZE_BYTES, Pair, close_pair, start_pair
+from tests.storage.throttle import Throttle
+from tests.storage.xrootd import Authority, free_port, slow_checksums
 
 pytestmark = pytest.mark.usefixtures("_brief_looks")
+
+Road = Callable[..., Throttle]
 
 MODES = ["pull", "push"]
 ACTIVE_END = {"pull": Where.DESTINATION, "push": Where.SOURCE}
@@ -73,7 +77,8 @@ def test_what_arrives_is_what_was_sent(mode: str, plain: Pair, mover: HttpTpc) -
     move(mover, order)
     info = mover.files.stat(order.destination, order)
     assert info
-    assert (info.bytes, info.adler32) == (order.bytes, order.adler32)
+    assert info.bytes == order.bytes
+    assert mover.files.checksum(order.destination, order, 20) == order.adler32
     mover.files.delete(order.destination, order)
     assert mover.files.stat(order.destination, order) is None
 
@@ -83,7 +88,35 @@ def test_several_streams_carry_a_file(mode: str, plain: Pair, mover: HttpTpc) ->
     outcome = measure(mover, plain.order(streams=4, mode=mode, bytes=20_000_000), Watch())
     assert outcome.error is None
     assert outcome.receipt
-    assert outcome.receipt.samples == ()
+    assert outcome.receipt.streams_used == {"pull": 2, "push": 1}[mode]
+    assert (outcome.samples, outcome.moved_bytes) == ((), 20_000_000)
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "streams"),
+    [
+        ("pull", 2_000_000, 4),
+        ("pull", 60_000_000, 3),
+        ("pull", 60_000_000, 9),
+        ("push", 60_000_000, 4),
+    ],
+)
+def test_streams_said_to_be_used_are_the_connections_that_carried_data(
+    mode: str, size: int, streams: int, plain: Pair, mover: HttpTpc, slow_road: Road
+) -> None:
+    order = plain.order(mode=mode, bytes=size, streams=streams)
+    passive, server = (
+        ("source", plain.source) if mode == "pull" else ("destination", plain.destination)
+    )
+    road = slow_road(server, 40e6)
+    end: End = getattr(order, passive)
+    url = end.url.replace(server.url, road.url)
+    mover.files.put(order, Watch())
+    plain.destination.make_directory("base/incoming")
+    turned = replace(end, url=url, base_url=f"{road.url}/base")
+    receipt = mover.move(replace(order, **{passive: turned}), Watch())
+    mover.files.delete(order.destination, order)
+    assert receipt.streams_used == sum(moved > 100_000 for moved in road.moved.values())
 
 
 def test_the_same_connections_serve_many_measurements(plain: Pair, mover: HttpTpc) -> None:
@@ -226,12 +259,23 @@ def test_a_source_of_the_right_size_with_other_content_is_no_test_file(
     path = plain.source.data / "base" / "source" / "2000003"
     path.write_bytes(b"x" + path.read_bytes()[1:])
     fails(measure(mover, order, Watch()), Where.SOURCE, "adler32", permanent=True)
-    move(mover, order)
-    with pytest.raises(MoverError, match=r"adler32 .* arrived") as caught:
-        verify(mover.files, order, order.adler32)
-    assert caught.value.where == Where.TRANSFER
-    mover.files.delete(order.destination, order)
     path.unlink()
+
+
+def test_what_changed_on_the_way_is_a_fault_of_the_transfer(plain: Pair) -> None:
+    order = plain.order()
+
+    class Spoiling(HttpTpc):
+        def move(self, order: Order, watch: Watch) -> Receipt:
+            receipt = super().move(order, watch)
+            (path,) = plain.left_behind()
+            path.write_bytes(b"x" + path.read_bytes()[1:])
+            return receipt
+
+    outcome = measure(Spoiling(), order, Watch())
+    fails(outcome, Where.TRANSFER, "adler32", permanent=False)
+    assert str(outcome.error).endswith(f"arrived, {order.adler32} was sent")
+    assert (outcome.verified, outcome.moved_bytes) == (False, order.bytes)
 
 
 def test_a_source_of_the_wrong_size_is_put_anew(plain: Pair, mover: HttpTpc) -> None:
@@ -253,20 +297,16 @@ class CountingFiles(WebDav):
         super().put(order, watch)
 
 
+def all_at_once(mover: HttpTpc, orders: list[Order]) -> list[Outcome]:
+    with ThreadPoolExecutor(len(orders)) as threads:
+        return list(threads.map(lambda order: measure(mover, order, Watch()), orders))
+
+
 def test_twenty_threads_upload_the_same_source_file_once(plain: Pair) -> None:
-    mover, outcomes = HttpTpc(), list[Outcome]()
+    mover = HttpTpc()
     mover.files = CountingFiles()
-    # XRootD works out four checksums at a time: the last of twenty waits for its own.
-    patient = replace(LIMITS, answer=15)
-    orders = [plain.order(bytes=3_000_000, limits=patient) for _ in range(20)]
-    threads = [
-        threading.Thread(target=lambda o=one: outcomes.append(measure(mover, o, Watch())))
-        for one in orders
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    orders = [plain.order(bytes=3_000_000, limits=replace(LIMITS, answer=15)) for _ in range(20)]
+    outcomes = all_at_once(mover, orders)
     assert [outcome.error for outcome in outcomes] == [None] * 20
     assert mover.files.puts == 1
     assert plain.left_behind() == []
@@ -295,3 +335,46 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(plain: Pair, mover: 
             plain.order(limits=limits), source=End(Where.SOURCE, f"{url}/base/f", f"{url}/base")
         )
         fails(measure(mover, order, Watch()), Where.SOURCE, "no answer within 1 s", permanent=False)
+
+
+CHECKSUM_SECONDS = 2.0
+
+
+@pytest.fixture
+def slow_to_sum(authority: Authority) -> Iterator[Pair]:
+    """Two servers, of which the destination takes 2 s for a checksum and does four at a time."""
+    pair = start_pair(authority, destination=slow_checksums(CHECKSUM_SECONDS))
+    yield pair
+    close_pair(pair)
+
+
+def test_twenty_tests_at_a_server_slow_with_checksums_are_all_measured(slow_to_sum: Pair) -> None:
+    """Four at work, eight in line; XRootD lets the other eight wait for 30 s without a word."""
+    limits = replace(LIMITS, answer=15, checksum=25)
+    orders = [slow_to_sum.order(bytes=2_000, limits=limits) for _ in range(20)]
+    outcomes = all_at_once(HttpTpc(), orders)
+    assert [outcome.error for outcome in outcomes] == [None] * 20
+    assert slow_to_sum.left_behind() == []
+    verified = [outcome for outcome in outcomes if outcome.verified]
+    assert len(verified) >= 8
+    late = {outcome.verified_note for outcome in outcomes if not outcome.verified}
+    assert late <= {"the checksum was not ready after 25 s"}
+    seconds = [outcome.receipt.seconds for outcome in outcomes if outcome.receipt]
+    assert max(seconds) < CHECKSUM_SECONDS * 5
+
+
+def test_all_of_them_are_verified_where_there_is_patience(slow_to_sum: Pair) -> None:
+    limits = replace(LIMITS, answer=15, checksum=200)
+    orders = [slow_to_sum.order(bytes=2_000, limits=limits) for _ in range(16)]
+    outcomes = all_at_once(HttpTpc(), orders)
+    assert [(outcome.error, outcome.verified) for outcome in outcomes] == [(None, True)] * 16
+
+
+def test_a_server_without_checksums_is_believed_the_size_and_says_so(authority: Authority) -> None:
+    pair = start_pair(authority, destination=lambda _room: "")
+    try:
+        outcome = measure(HttpTpc(), pair.order(), Watch())
+    finally:
+        close_pair(pair)
+    assert outcome.receipt
+    assert (outcome.verified, outcome.verified_note) == (False, "the server offers no adler32")

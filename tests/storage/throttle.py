@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
+from itertools import count
 
 PIECE_BYTES = 32 * 1024
 
@@ -33,6 +35,9 @@ class Throttle:
         self._shared = Pace(bytes_per_second) if shared else None
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
+        self.moved: Counter[int] = Counter()
+        """Bytes by connection, numbered as they came, both ways together."""
+        self._numbers = count()
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
@@ -52,14 +57,16 @@ class Throttle:
             near.close()
             return
         self._sockets += [near, far]
+        number = next(self._numbers)
         for ends in ((near, far), (far, near)):
-            threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(*ends, number), daemon=True).start()
 
-    def _pass_on(self, reader: socket.socket, writer: socket.socket) -> None:
+    def _pass_on(self, reader: socket.socket, writer: socket.socket, number: int) -> None:
         pace = self._shared or Pace(self._bytes_per_second)
         with suppress(OSError):
             while piece := reader.recv(PIECE_BYTES):
                 writer.sendall(piece)
+                self.moved[number] += len(piece)
                 pace.wait(len(piece))
         for sock in (reader, writer):
             with suppress(OSError):

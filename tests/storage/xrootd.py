@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import trustme
@@ -31,11 +32,41 @@ all.pidpath {room}/run
 xrd.port {port}
 xrd.network nodnr norpipa
 xrd.protocol http:{port} libXrdHttp.so
-xrootd.chksum max 4 adler32 md5 crc32c
+{checksums}
 http.exthandler xrdtpc libXrdHttpTPC.so
 xrd.tls {room}/host.pem {room}/host.key
 xrd.tlsca certdir {certificates}
 """
+
+CHECKSUMS = "xrootd.chksum max 4 adler32 md5 crc32c"
+
+SLOW_CHECKSUM = """#!{python} -IS
+import sys, time, zlib
+time.sleep({seconds})
+# XRootD names the file as clients do, and gives who asks after it, or before.
+path = next("{data}" + one for one in sys.argv[1:] if one.startswith("/"))
+print(format(zlib.adler32(open(path, "rb").read()), "08x"))
+"""
+
+Checksums = Callable[[Path], str]
+
+
+def usual_checksums(_room: Path) -> str:
+    return CHECKSUMS
+
+
+def slow_checksums(seconds: float) -> Checksums:
+    """Return what makes a server take that long for each checksum, four at a time."""
+
+    def configure(room: Path) -> str:
+        program = room / "slow-checksum"
+        text = SLOW_CHECKSUM.format(python="/usr/bin/python3", seconds=seconds, data=room / "data")
+        program.write_text(text)
+        program.chmod(0o755)
+        return f"xrootd.chksum max 4 adler32 {program}"
+
+    return configure
+
 
 MACAROON_CONFIG = """
 all.sitename TEST_{port}
@@ -106,7 +137,14 @@ class Authority:
 class Server:
     """One storage server, its data on disk, and the means to stop, freeze and restart it."""
 
-    def __init__(self, room: Path, authority: Authority, *, guarded: bool = False) -> None:
+    def __init__(
+        self,
+        room: Path,
+        authority: Authority,
+        *,
+        guarded: bool = False,
+        checksums: Checksums = usual_checksums,
+    ) -> None:
         self.room, self.authority, self.guarded = room, authority, guarded
         self.data = room / "data"
         self.port = free_port()
@@ -116,7 +154,12 @@ class Server:
             give_to_server(directory)
         authority.equip(room)
         text = PLAIN_CONFIG + (MACAROON_CONFIG if guarded else "")
-        text = text.format(room=room, port=self.port, certificates=authority.directory)
+        text = text.format(
+            room=room,
+            port=self.port,
+            certificates=authority.directory,
+            checksums=checksums(room),
+        )
         (room / "server.cfg").write_text(text)
 
     @property

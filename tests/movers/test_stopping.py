@@ -1,0 +1,296 @@
+"""A stop ends every exchange at once, whichever it is; each step ends within its time."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from sonar.movers import measure as measure_module
+from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where
+from sonar.movers.fake import FakeFiles, FakeMover
+from sonar.movers.http_exchange import Request
+from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.measure import clean_up, measure
+from sonar.movers.spans import within
+from sonar.movers.webdav import WebDav
+from tests.movers.orders import ORDER, SIZE_BYTES, order_between
+from tests.movers.scripted import STARTED, chunk, goes_on, scripted, status
+
+PATIENT = Limits(connect=30, answer=30, stall=30, total=60, checksum=60)
+AT_ONCE = 2.0
+DONE = STARTED + chunk(b"success: Created") + b"0\r\n\r\n"
+
+
+def silent(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+def there(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % SIZE_BYTES)
+
+
+class Hanging:
+    """A server that is silent from a certain request on, and stops the test there."""
+
+    def __init__(self, method: str, turn: int, watch: Watch) -> None:
+        self._method, self._turn, self._watch = method, turn, watch
+        self.hung_at = 0.0
+
+    def play(self, connection: socket.socket) -> None:
+        method = self.server.requests[-1].split()[0]
+        if method == self._method:
+            self._turn -= 1
+        if self._turn == 0:
+            self._turn = -1
+            self.hung_at = time.monotonic()
+            self._watch.stop()
+            silent(connection)
+        elif method == "COPY":
+            connection.sendall(DONE)
+        elif method == "HEAD" and self._missing():
+            status("404 Not Found")(connection)
+        elif method == "HEAD":
+            there(connection)
+        elif method == "PUT":
+            status("201 Created")(connection)  # its body is not read: the client hangs up
+        else:
+            status("200 OK")(connection)
+
+    def _missing(self) -> bool:
+        """Say that the source file is not there, so that it is uploaded."""
+        return self._method in {"PUT", "MOVE"} and "/source/" in self.server.requests[-1]
+
+    server: object
+
+
+@pytest.mark.parametrize(
+    ("method", "turn"),
+    [
+        ("HEAD", 1),  # the look at the source
+        ("PUT", 1),
+        ("MOVE", 1),
+        ("COPY", 1),
+        ("HEAD", 2),  # the look at the destination
+        ("HEAD", 3),  # its checksum
+        ("DELETE", 1),
+    ],
+)
+def test_a_stop_ends_whatever_exchange_there_is(method: str, turn: int) -> None:
+    watch = Watch()
+    hanging = Hanging(method, turn, watch)
+    with scripted(hanging.play) as server:
+        hanging.server = server  # type: ignore[assignment]
+        order = order_between(server.url, server.url, limits=PATIENT)
+        outcome = measure(HttpTpc(), order, watch)
+        seconds = time.monotonic() - hanging.hung_at
+    assert hanging.hung_at
+    assert seconds < AT_ONCE
+    known = (method, turn) in {("HEAD", 3), ("DELETE", 1)}  # a rate that is known stays
+    assert isinstance(outcome.error, Stopped) != known
+    assert bool(outcome.receipt) == known
+
+
+def stopped_soon(step: Callable[[Watch], object]) -> float:
+    """Return how long a step went on after a stop."""
+    watch = Watch()
+    stopped_at: list[float] = []
+
+    def stop() -> None:
+        stopped_at.append(time.monotonic())
+        watch.stop()
+
+    threading.Timer(0.3, stop).start()
+    with suppress(MoverError):
+        step(watch)
+    return time.monotonic() - stopped_at[0]
+
+
+def look_at(url: str) -> Callable[[Watch], object]:
+    order = order_between(url, url, limits=PATIENT)
+
+    def look(watch: Watch) -> object:
+        with within(watch, 60):
+            return WebDav().stat(order.destination, order)
+
+    return look
+
+
+@pytest.fixture
+def full() -> Iterator[str]:
+    """The address of a port that takes no more connections and refuses none, as a firewall."""
+    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for one in (first, second):
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_stop_ends_a_connect_that_hangs(full: str) -> None:
+    assert 0 <= stopped_soon(look_at(f"http://{full}")) < AT_ONCE
+
+
+def test_a_connect_that_hangs_is_given_up_in_time(full: str) -> None:
+    order = order_between(f"http://{full}", f"http://{full}", limits=Limits(connect=0.5))
+    began = time.monotonic()
+    with pytest.raises(MoverError, match="not connected"):
+        WebDav().stat(order.destination, order)
+    assert time.monotonic() - began < 0.5 + AT_ONCE
+
+
+def test_all_addresses_of_a_host_share_the_time_to_connect(
+    full: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(full.rpartition(":")[2])
+    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [entry] * 20)
+    order = order_between(f"http://{full}", f"http://{full}", limits=Limits(connect=1))
+    began = time.monotonic()
+    with pytest.raises(MoverError, match="not connected"):
+        WebDav().stat(order.destination, order)
+    assert time.monotonic() - began < 1 + AT_ONCE
+
+
+def test_a_stop_ends_the_shaking_of_hands() -> None:
+    with scripted(silent) as server:
+        assert 0 <= stopped_soon(look_at(server.url.replace("http", "https"))) < AT_ONCE
+
+
+def test_a_stop_ends_a_name_server_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: over.wait(30))
+    try:
+        assert 0 <= stopped_soon(look_at("http://se.example")) < AT_ONCE
+        order = order_between("http://se.example", "http://se.example", limits=Limits(connect=0.3))
+        with pytest.raises(MoverError, match="not connected"):
+            WebDav().stat(order.destination, order)
+    finally:
+        over.set()
+
+
+def test_a_stop_ends_the_looks_after_a_failure() -> None:
+    assert 0 <= stopped_soon(lambda watch: clean_up(FakeFiles(), ORDER, watch)) < AT_ONCE
+
+
+def test_a_stop_does_not_end_the_exchange_of_another_test_on_the_same_connection() -> None:
+    """Connections are kept and shared: only who uses one now may be stopped on it."""
+    web, watch = WebDav().web, Watch()
+    with scripted(status("200 OK")) as server:
+        order = order_between(server.url, server.url, limits=PATIENT)
+        with within(watch, 60):
+            web.ask(Request("HEAD", order.destination), order)
+        watch.stop()
+        web.ask(Request("HEAD", order.destination), order)
+        assert len(server._open) == 1
+
+
+def stopped_order(server: str) -> tuple[Order, Watch]:
+    watch = Watch()
+    watch.stop()
+    return order_between(server, server, limits=PATIENT), watch
+
+
+def test_what_is_deleted_after_a_stop_is_looked_at_later() -> None:
+    with scripted(status("200 OK")) as server:
+        order, watch = stopped_order(server.url)
+        leftover = clean_up(WebDav(), order, watch)
+        assert [head.split()[0] for head in server.requests] == ["DELETE"]
+    assert "deleted, but the server may still write it" in str(leftover)
+
+
+def test_deleting_after_a_stop_takes_three_seconds_at_most() -> None:
+    with scripted(silent) as server:
+        order, watch = stopped_order(server.url)
+        began = time.monotonic()
+        leftover = clean_up(WebDav(), order, watch)
+    assert 2.5 < time.monotonic() - began < measure_module.STOP_SECONDS + AT_ONCE
+    assert "no answer within 3 s" in str(leftover)
+
+
+def test_a_half_uploaded_file_that_cannot_be_deleted_is_told_of() -> None:
+    def refuse(connection: socket.socket) -> None:
+        method, path, _ = server.requests[-1].split(maxsplit=2)
+        if method == "HEAD":
+            status("404 Not Found" if path != "/base" else "200 OK")(connection)
+            return
+        status("507 Insufficient Storage" if method == "PUT" else "403 Forbidden")(connection)
+
+    with scripted(refuse) as server:
+        order = order_between(server.url, "http://ral.example", limits=PATIENT)
+        outcome = measure(HttpTpc(), order, Watch())
+    assert "507" in str(outcome.error)
+    assert "DELETE" in str(outcome.left_aside)
+    assert outcome.leftover is None
+
+
+def test_the_turn_at_an_upload_is_not_waited_for_longer_than_a_test_may_take() -> None:
+    order = replace(ORDER, limits=replace(PATIENT, total=0.5))
+    with measure_module._uploads.turn(ORDER, Watch(), 9):
+        outcome = measure(FakeMover(), order, Watch())
+    assert outcome.error
+    assert outcome.error.where == Where.SOURCE
+    assert "the uploads of other tests did not end within 0.5 s" in str(outcome.error)
+    assert outcome.prepare_seconds
+    assert outcome.prepare_seconds >= 0.5
+
+
+def test_all_of_a_preparation_ends_with_the_total_limit() -> None:
+    """Each answer comes in time, and there are more of them than there is time for."""
+
+    def slowly(connection: socket.socket) -> None:
+        time.sleep(0.4)
+        method, path, _ = server.requests[-1].split(maxsplit=2)
+        if method == "HEAD" and path == "/base":
+            status("200 OK")(connection)
+        elif method == "MKCOL":
+            status("201 Created")(connection)
+        elif method == "DELETE":
+            status("404 Not Found")(connection)
+        else:
+            status("409 Conflict" if method == "PUT" else "404 Not Found")(connection)
+
+    with scripted(slowly) as server:
+        limits = Limits(connect=2, answer=2, total=3, cleaning=1)
+        deep = End(Where.SOURCE, f"{server.url}/base{'/d' * 30}/f", f"{server.url}/base")
+        order = replace(order_between(server.url, server.url, limits=limits), source=deep)
+        began = time.monotonic()
+        outcome = measure(HttpTpc(), order, Watch())
+    assert outcome.error
+    assert outcome.error.where == Where.SOURCE
+    assert "MKCOL" in str(outcome.error)
+    assert time.monotonic() - began < limits.total + limits.cleaning + AT_ONCE
+
+
+def test_an_upload_that_is_taken_drop_by_drop_ends_with_the_total_limit() -> None:
+    def drip(connection: socket.socket) -> None:
+        if server.requests[-1].startswith("PUT"):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            while connection.recv(4096):
+                time.sleep(0.05)
+        status("200 OK" if " /base " in server.requests[-1] else "404 Not Found")(connection)
+
+    with scripted(drip) as server:
+        limits = Limits(connect=2, answer=2, total=2, cleaning=1)
+        order = order_between(server.url, server.url, limits=limits, bytes=500_000_000, adler32="")
+        began = time.monotonic()
+        outcome = measure(HttpTpc(), order, Watch())
+    assert outcome.error
+    assert "PUT" in str(outcome.error)
+    assert time.monotonic() - began < limits.total + limits.cleaning + AT_ONCE
+
+
+def test_an_answer_that_never_ends_is_cut_though_it_tells_of_progress() -> None:
+    growing = b"".join(
+        chunk(b"Perf Marker\nStripe Bytes Transferred: %d\nEnd\n" % moved) for moved in range(5000)
+    )
+    with scripted(goes_on(STARTED, growing, 0.0)) as server:
+        order = order_between("http://source.example", server.url, limits=PATIENT)
+        with pytest.raises(MoverError, match="the answer does not end"):
+            HttpTpc().move(order, Watch())
