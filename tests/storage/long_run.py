@@ -25,6 +25,7 @@ GOOD, HOSTILE = "sandbox", ("to-hostile", "from-hostile")
 SETTINGS = {"SONAR_PLAN_SECONDS": "1", "SONAR_DATABASE_POOL": "8"}  # as `make run` has them
 LATEST_SECONDS = 30
 SHARE_KEPT = 0.9
+REST_SECONDS = 120.0
 WATCHED = ("plan", "seal")
 AGES = """
 SELECT name, extract(epoch FROM now() - seen_at)::float FROM sonar_signoflife WHERE kind = 'task'
@@ -59,6 +60,10 @@ class Phase:
         return (self.ended["done"] + self.ended["failed"]) / self.seconds * 60
 
 
+def tell(text: str) -> None:
+    print(text, flush=True)
+
+
 @contextmanager
 def grid_of(endpoints: int, settings: dict[str, str], ways: list[str]) -> Iterator[Grid]:
     """Give a grid with its storage, its registry and its workers, on an empty database."""
@@ -88,7 +93,7 @@ def counted(grid: Grid) -> Counter[str]:
     return Counter(dict(grid.ask(ENDED, mesh=GOOD)))
 
 
-def watch(grid: Grid, seconds: float, say: Callable[[str], None] = print) -> Phase:
+def watch(grid: Grid, seconds: float, say: Callable[[str], None] = tell) -> Phase:
     """Look at the ages of plan and seal each second, and count what ends meanwhile."""
     phase, before, began = Phase(), counted(grid), time.monotonic()
     while phase.seconds < seconds:
@@ -139,7 +144,6 @@ def come_to_rest(grid: Grid, seconds: float) -> None:
 
 def start_planning(grid: Grid, *, hostile: bool) -> None:
     """Begin a phase: each test falls due at the same moment of it as in the others."""
-    wait_for(lambda: not grid.count("sonar_probe"), 120)
     set_enabled(grid, hostile=hostile)
     of_hostile = "mesh_id IN (SELECT id FROM sonar_mesh WHERE name = 'to-hostile')"
     wait_for(lambda: bool(grid.count("sonar_schedule", of_hostile)) == hostile, 60)
@@ -158,14 +162,18 @@ def main() -> int:
     settings = {"SONAR_IN_FLIGHT": str(options.in_flight)}
     with grid_of(options.endpoints, settings, []) as grid:
         wait_for(lambda: grid.count("sonar_schedule") > 0, 60)
+        come_to_rest(grid, REST_SECONDS)
         print(f"The good links alone, {alone_minutes:g} minutes:", flush=True)
         start_planning(grid, hostile=False)
         alone = watch(grid, alone_minutes * 60)
-        grid.plan_no_more()
-        print(f"Beside {options.endpoints} hostile endpoints, {options.minutes:g} minutes:")
+        come_to_rest(grid, REST_SECONDS)
+        print(
+            f"Beside {options.endpoints} hostile endpoints, {options.minutes:g} minutes:",
+            flush=True,
+        )
         start_planning(grid, hostile=True)
         beside = watch(grid, options.minutes * 60)
-        come_to_rest(grid, 120)
+        come_to_rest(grid, REST_SECONDS)
         rows = rows_of(grid, alone, beside)
     print(table(rows))
     return 0 if all(row.holds for row in rows) else 1
