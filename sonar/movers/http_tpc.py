@@ -263,7 +263,8 @@ def require_success(verdict: Verdict | None, order: Order) -> None:
 def failed(order: Order, text: str) -> MoverError:
     """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
     active, passive = ends(order)
-    message = f"COPY {place_of(active)} told of {host_of(passive)}: {text or 'failed, without why'}"
+    told = f"COPY {place_of(active)} told of {host_of(passive)}: {text or 'failed, without why'}"
+    message = one_line(told)
     if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
         return DirectoryMissing(passive.where, message, permanent=True)
     for pattern, permanent in PASSIVE_FAILURES:

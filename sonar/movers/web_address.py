@@ -16,6 +16,8 @@ from sonar.movers.base import End, MoverError
 SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
 PORTS = {"http": 80, "https": 443}
 MAX_MESSAGE = 300
+LOOKED_AT = 4 * MAX_MESSAGE
+"""Characters of a foreign text: what looks for secrets takes their square, 10 s for 64 KB of a."""
 
 SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)[\s:=]+\S+"), r"\1 ***"),
@@ -67,11 +69,19 @@ def one_line(text: str, *tokens: str) -> str:
     """Return text of foreign origin as one short line without credentials."""
     for token in filter(None, tokens):
         text = text.replace(token, "***")
-    for pattern, replacement in SECRETS:
-        text = pattern.sub(replacement, text)
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    line = " ".join(printable.split())
+    line = beginning(" ".join(printable.split()))
+    for pattern, replacement in SECRETS:
+        line = pattern.sub(replacement, line)
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def beginning(line: str) -> str:
+    """Return the first words of a long line; no word is cut, as half a secret looks like none."""
+    if len(line) <= LOOKED_AT:
+        return line
+    words, _, _ = line[:LOOKED_AT].rpartition(" ")
+    return f"{words or line[:LOOKED_AT]} ..."
 
 
 def path_of(end: End, url: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sonar.movers import web_address
 from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where, aside
 from sonar.movers.web_address import directories_below_base, one_line, require_inside, web_url
 from sonar.movers.webdav import WebDav, adler32_of
@@ -117,6 +118,33 @@ def test_a_credential_in_foreign_words_is_not_told(text: str) -> None:
 def test_foreign_words_become_one_short_line() -> None:
     assert one_line("a\r\nb\x00\x1b[2J  c\n") == "a b [2J c"
     assert len(one_line("x" * 9000)) == 300
+
+
+class CountingPattern:
+    """Stands for what looks for secrets; notes how much it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def sub(self, _: str, text: str) -> str:
+        self.given.append(len(text))
+        return text
+
+
+def test_secrets_are_looked_for_in_the_beginning_of_a_long_text_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The search takes the square of the length: 64 KB of one letter took 10 s of a worker."""
+    pattern = CountingPattern()
+    monkeypatch.setattr(web_address, "SECRETS", ((pattern, "***"),))
+    one_line("a" * 65_536)
+    assert pattern.given[0] < 2000
+
+
+@pytest.mark.parametrize("before", ["words " * 199, " " * 1190 + "x ", "\0" * 9000])
+def test_no_part_of_a_token_is_told_where_a_long_text_is_cut(before: str) -> None:
+    text = f"{before}{'SECRET' * 40} and so on {'x' * 2000}"
+    assert "SECRET" not in one_line(text, "SECRET" * 40)
 
 
 @pytest.mark.parametrize(

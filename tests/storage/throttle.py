@@ -10,13 +10,33 @@ from contextlib import suppress
 from itertools import count
 
 PIECE_BYTES = 32 * 1024
+MADE_UP_SECONDS = 0.08
+"""What a piece may be late, for want of a processor say, and the next ones may make up for."""
+
+
+class Pace:
+    """How fast bytes may go: each piece has its time on the clock, so that delays do not add up."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._pace, self._free_at = bytes_per_second, 0.0
+        self._lock = threading.Lock()
+
+    def wait(self, size: int) -> None:
+        with self._lock:
+            self._free_at = (
+                max(self._free_at, time.monotonic() - MADE_UP_SECONDS) + size / self._pace
+            )
+            until = self._free_at
+        time.sleep(max(until - time.monotonic(), 0.0))
 
 
 class Throttle:
     """Listens on a loopback port and passes every connection on to another one."""
 
-    def __init__(self, target_port: int, bytes_per_second: float) -> None:
-        self._target, self._pace = target_port, bytes_per_second
+    def __init__(self, target_port: int, bytes_per_second: float, *, shared: bool = False) -> None:
+        """Let each connection have the pace in each direction, or all have it together."""
+        self._target, self._bytes_per_second = target_port, bytes_per_second
+        self._shared = Pace(bytes_per_second) if shared else None
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
         self.moved: Counter[int] = Counter()
@@ -46,11 +66,12 @@ class Throttle:
             threading.Thread(target=self._pass_on, args=(*ends, number), daemon=True).start()
 
     def _pass_on(self, reader: socket.socket, writer: socket.socket, number: int) -> None:
+        pace = self._shared or Pace(self._bytes_per_second)
         with suppress(OSError):
             while piece := reader.recv(PIECE_BYTES):
                 writer.sendall(piece)
                 self.moved[number] += len(piece)
-                time.sleep(len(piece) / self._pace)
+                pace.wait(len(piece))
         for sock in (reader, writer):
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)

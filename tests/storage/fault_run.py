@@ -1,0 +1,196 @@
+"""`python -m tests.storage.fault_run --probes 5000`: faults of every kind, and hostile storage.
+
+At the end each probe that was ever made must be one transfer, none two, and no file be left.
+Everything is on loopback; see docs/endurance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sonar.sandbox import embedded
+from tests.storage import ledger
+from tests.storage.faults import FAULTS, Faults, give_back_disk, own_disk
+from tests.storage.grid import Grid, good_registry, wait_for, with_hostile
+from tests.storage.report import Row, table
+
+WAYS = [  # those that hold files, hang, or lie about it
+    "never-answers",
+    "success-then-silence",
+    "success-before-anything-moved",
+    "verify-hangs",
+    "delete-hangs",
+    "delete-fails",
+    "put-is-never-read",
+    "put-lies",
+    "move-hangs",
+    "copy-hangs",
+    "drips-a-body",
+    "get-breaks-off",
+]
+SETTINGS = {
+    "SONAR_PLAN_SECONDS": "1",
+    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_RESEND_SECONDS": "3",
+    "SONAR_SEAL_SECONDS": "1",
+    "SONAR_CLEAN_SECONDS": "4",
+    "SONAR_DATABASE_POOL": "4",
+}
+SEVERAL = {"beat": 2, "control": 2, "worker": 3, "cleaning": 2}
+CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10**7, 10**7)}
+TIMEOUT_SECONDS = 20
+CAPS = 8
+PAUSES = 2.0, 6.0  # seconds between faults
+CONNECTIONS = 80
+PARTNERS = 4
+"""Good endpoints that hostile ones are tested with."""
+START_SECONDS = 60.0
+REST_SECONDS = 600.0
+
+
+def registry_of(grid: Grid, every: str) -> dict[str, Any]:
+    """Describe small tests of all links of the sandbox, and some with hostile ends."""
+    registry = good_registry(grid.nodes)
+    registry["size_classes"] = [
+        {"name": name, "from_bytes": start, "test_bytes": size, "timeout_seconds": TIMEOUT_SECONDS}
+        for name, (start, size) in CLASSES.items()
+    ]
+    caps = {"inbound_cap": CAPS, "outbound_cap": CAPS}
+    registry["endpoints"] = [one | caps for one in registry["endpoints"]]
+    (mesh,) = registry["meshes"]
+    registry["meshes"] = [mesh | {"every": {"small": every, "medium": "60s"}}]
+    partners = mesh["sources"][:PARTNERS]
+    return with_hostile(registry, grid.hostile, partners, every={"small": "20s"})
+
+
+@contextmanager
+def faulty_grid(seed: int, in_flight: int, every: str, ways: list[str]) -> Iterator[Faults]:
+    """Give a grid at work and what may happen to it; everything ends with this."""
+    with ExitStack() as stack:
+        place = Path(tempfile.mkdtemp(prefix="sonar-fault-run-"))
+        stack.callback(shutil.rmtree, place, ignore_errors=True)
+        place.chmod(0o755)
+        disk: Path | None = place / "disk"
+        why_not = own_disk(place / "disk")
+        if why_not:
+            print(f"PostgreSQL's disk is not filled: {why_not}")
+            disk = None
+        else:
+            stack.callback(give_back_disk, place / "disk")
+        sockets = stack.enter_context(embedded.socket_directory())
+        grid = Grid(place, sockets, disk or place, f"max_connections={CONNECTIONS}")
+        stack.callback(grid.close)
+        grid.start_services(SETTINGS | {"SONAR_IN_FLIGHT": str(in_flight)})
+        grid.nodes.start()
+        grid.hostile.start(ways)
+        grid.load(registry_of(grid, every))
+        grid.start_workers(SEVERAL, {"worker -c": str(in_flight // 2)})
+        yield Faults(grid, random.Random(seed), disk)
+
+
+def run_through(faults: Faults, probes: int, seconds: float) -> None:
+    """Let fault after fault happen until so many probes were made, or the time is over."""
+    grid, deck, until = faults.grid, list[str](), time.monotonic() + seconds
+    wait_for(lambda: grid.count("sonar_probe", "state = 'running'") > 0, START_SECONDS)
+    while (made := int(grid.ask(ledger.MADE)[0][0])) < probes and time.monotonic() < until:
+        if not deck:
+            deck = list(FAULTS)
+            faults.random.shuffle(deck)
+        name = deck.pop()
+        print(f"{made:6d} probes made; {name}", flush=True)
+        faults.happen(name)
+        time.sleep(faults.random.uniform(*PAUSES))
+
+
+def come_to_rest(faults: Faults) -> bool:
+    """Let all storage behave, plan no more, and wait until all has ended and was cleaned."""
+    grid = faults.grid
+    grid.hostile.reform()
+    began = time.monotonic()
+    said = 0
+
+    def quiet() -> bool:
+        nonlocal said
+        grid.plan_no_more()
+        grid.leave_alone_no_more()
+        left = grid.count("sonar_probe"), grid.count("sonar_leftover")
+        if time.monotonic() - began > 10 * said:
+            said += 1
+            print(f"at rest soon: {left[0]} probes open, {left[1]} files to delete", flush=True)
+        return not any(left)
+
+    return wait_for(quiet, REST_SECONDS, pause=2)
+
+
+def rows_of(faults: Faults, rested: bool) -> list[Row]:
+    """Say what became of all probes."""
+    grid = faults.grid
+    wait_for(lambda: not files_left(grid), 30)
+    ((made,),) = grid.ask(ledger.MADE)
+    ((stored, ids),) = grid.ask("SELECT count(*), count(DISTINCT id) FROM sonar_transfer")
+    not_one = grid.ask(ledger.NOT_ONE_TRANSFER)
+    states = ", ".join(f"{count} {state}" for state, count in grid.ask(ledger.STATES))
+    happened = ", ".join(f"{count} x {name}" for name, count in sorted(faults.counts.items()))
+    ended = [name for name, process in grid.running.items() if process.poll() is not None]
+    good, bad = len(grid.nodes.files_left()), len(grid.hostile.files_left())
+    counts, shown = matrix_counts(grid)
+    tracebacks = grid.logs("worker", "control", "cleaning").count("raised unexpected")
+    return [
+        Row("faults", happened),
+        Row("probes made", made),
+        Row("transfers", f"{stored} ({states})", str(made), stored == made),
+        Row("probes without exactly one transfer", len(not_one), "0", not not_one),
+        Row("transfers stored twice", stored - ids, "0", stored == ids),
+        Row("taken from a worker that stood still", faults.frozen_lost),
+        Row("all ended and cleaned", "yes" if rested else "no", "yes", rested),
+        Row("files left at good nodes", good, "0", not good),
+        Row("files left at hostile ones", bad, "0", not bad),
+        Row("matrix", "; ".join(shown), "; ".join(counts), shown == counts),
+        Row("processes that ended by themselves", ", ".join(ended) or "none", "none", not ended),
+        Row("tasks that ended in a traceback", tracebacks, "0", not tracebacks),
+    ]
+
+
+def files_left(grid: Grid) -> list[Path]:
+    return grid.nodes.files_left() + grid.hostile.files_left()
+
+
+def matrix_counts(grid: Grid) -> tuple[list[str], list[str]]:
+    """Count by plain SQL and by the matrix, half of the results from segments; as lines."""
+    for name in grid.running:
+        grid.running[name].send_signal(signal.SIGTERM)
+    grid.ask(ledger.LONG_AGO, half=UUID(int=2**127))
+    grid.manage("rebuild_segments")
+    counts = [" ".join(map(str, row)) for row in grid.ask(ledger.COUNTS)]
+    return counts, grid.python("-c", ledger.MATRIX_COUNTS).splitlines()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.storage.fault_run", description=__doc__)
+    parser.add_argument("--probes", type=int, default=5000, help="how many are made at least")
+    parser.add_argument("--minutes", type=float, default=40, help="after which no more are made")
+    parser.add_argument("--seed", type=int, default=2011, help="of the faults")
+    parser.add_argument("--in-flight", type=int, default=48, help="SONAR_IN_FLIGHT")
+    parser.add_argument("--every", default="30s", help="how often each link has a small test")
+    options = parser.parse_args()
+    with faulty_grid(options.seed, options.in_flight, options.every, WAYS) as faults:
+        run_through(faults, options.probes, options.minutes * 60)
+        rested = come_to_rest(faults)
+        rows = rows_of(faults, rested)
+    print(table(rows))
+    return 0 if all(row.holds for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""Faults of a machine and its services, each a function with a sentence, in one table."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import psycopg
+
+from tests.storage.grid import Grid, wait_for
+
+AWAY = 0.5, 3.0
+"""Seconds that something stays away."""
+SWEPT_SECONDS = 30.0
+REDIS_FULL_BYTES = 1000
+DISK_MB = 1500
+"""Of the disk that PostgreSQL has for itself: enough for some 50,000 probes."""
+
+
+@dataclass
+class Faults:
+    """What may happen to a grid, drawn from a seed."""
+
+    grid: Grid
+    random: random.Random
+    disk: Path | None = None
+    """A file system of PostgreSQL's own, which may be filled; None if there is none."""
+    counts: dict[str, int] = field(default_factory=dict)
+    frozen_lost: int = 0
+    """Probes that were lost because their worker stood still."""
+
+    def happen(self, name: str) -> None:
+        """Let one fault come over the grid, and see that it is over."""
+        FAULTS[name](self)
+        self.counts[name] = self.counts.get(name, 0) + 1
+        self.grid.database.revive()
+        self.grid.bury()
+
+    def pause(self) -> None:
+        time.sleep(self.random.uniform(*AWAY))
+
+    def one_of(self, kind: str) -> str:
+        return self.random.choice(self.grid.named(kind))
+
+
+FAULTS: dict[str, Callable[[Faults], None]] = {}
+
+
+def fault(act: Callable[[Faults], None]) -> Callable[[Faults], None]:
+    FAULTS[act.__name__.replace("_", " ")] = act
+    return act
+
+
+@fault
+def worker_killed(faults: Faults) -> None:
+    """SIGKILL of a worker that transfers."""
+    faults.grid.kill(faults.one_of("worker"))
+
+
+@fault
+def control_killed(faults: Faults) -> None:
+    """SIGKILL of a worker that plans, sweeps and seals."""
+    faults.grid.kill(faults.one_of("control"))
+
+
+@fault
+def beat_killed(faults: Faults) -> None:
+    """SIGKILL of a beat."""
+    faults.grid.kill(faults.one_of("beat"))
+
+
+@fault
+def cleaner_killed(faults: Faults) -> None:
+    """SIGKILL of a worker that deletes what was left behind."""
+    if faults.grid.named("cleaning"):
+        faults.grid.kill(faults.one_of("cleaning"))
+
+
+@fault
+def worker_frozen(faults: Faults) -> None:
+    """SIGSTOP of a worker, until its probes are past their deadlines and were taken from it."""
+    grid, name = faults.grid, faults.one_of("worker")
+    grid.running[name].send_signal(signal.SIGSTOP)
+    held = "EXISTS (SELECT FROM run WHERE run.id = sonar_probe.id AND process = %(process)s)"
+    mine = {"process": grid.names[name]}
+    past = f"UPDATE sonar_probe SET deadline = now() WHERE state = 'running' AND {held} RETURNING 1"
+    faults.frozen_lost += len(grid.ask(past, **mine))
+    running = f"SELECT 1 FROM sonar_probe WHERE state = 'running' AND {held}"
+    wait_for(lambda: not grid.ask(running, **mine), SWEPT_SECONDS)
+    grid.running[name].send_signal(signal.SIGCONT)
+
+
+@fault
+def queue_emptied(faults: Faults) -> None:
+    """FLUSHALL."""
+    faults.grid.queue.empty()
+
+
+@fault
+def queue_killed(faults: Faults) -> None:
+    """SIGKILL of Redis; it starts again from what it had written."""
+    faults.grid.queue.kill()
+    faults.pause()
+    faults.grid.queue.start()
+
+
+@fault
+def queue_full(faults: Faults) -> None:
+    """Redis at its limit of memory: it reads, and refuses to write."""
+    faults.grid.queue.limit(REDIS_FULL_BYTES)
+    faults.pause()
+    faults.grid.queue.limit(0)
+
+
+@fault
+def database_crashed(faults: Faults) -> None:
+    """PostgreSQL ends without writing anything more, and starts again from its log."""
+    faults.grid.database.stop(signal.SIGQUIT)
+    faults.pause()
+    faults.grid.database.start()
+
+
+@fault
+def database_restarted(faults: Faults) -> None:
+    """PostgreSQL restarts in good order, all sessions broken off."""
+    faults.grid.database.stop(signal.SIGINT)
+    faults.pause()
+    faults.grid.database.start()
+
+
+@fault
+def session_killed(faults: Faults) -> None:
+    """SIGKILL of one process of PostgreSQL: it ends all others and recovers by itself."""
+    grid = faults.grid
+    sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    sessions = grid.ask(f"{sql} AND pid <> pg_backend_pid()")
+    if sessions:
+        os.kill(faults.random.choice(sessions)[0], signal.SIGKILL)
+    wait_for(lambda: answers(grid), SWEPT_SECONDS)
+
+
+def answers(grid: Grid) -> bool:
+    try:
+        return grid.ask("SELECT 1") == [(1,)]
+    except psycopg.OperationalError:
+        return False
+
+
+@fault
+def connections_exhausted(faults: Faults) -> None:
+    """Idle clients take every connection that PostgreSQL has, for some seconds."""
+    with ExitStack() as stack:
+        taken = 0
+        until = time.monotonic() + faults.random.uniform(*AWAY) + 2
+        while time.monotonic() < until:
+            try:
+                stack.enter_context(psycopg.connect(faults.grid.database.url, connect_timeout=2))
+                taken += 1
+            except psycopg.OperationalError:
+                time.sleep(0.05)  # others give theirs back now and then: those, too
+        assert taken
+
+
+@fault
+def disk_full(faults: Faults) -> None:
+    """The disk of PostgreSQL is full to the last block, for some seconds."""
+    if faults.disk is None:
+        return
+    ballast = faults.disk / "ballast"
+    until = time.monotonic() + faults.random.uniform(*AWAY) + 3
+    with ballast.open("ab", buffering=0) as file:
+        while time.monotonic() < until:
+            fill(file)  # again: what PostgreSQL gives back is to be taken, too
+            time.sleep(0.1)
+    ballast.unlink()
+    wait_for(lambda: answers(faults.grid), 5)
+
+
+def fill(file: BinaryIO) -> None:
+    """Write until there is no block left."""
+    for size in (1 << 22, 1 << 12):
+        with suppress(OSError):
+            while True:
+                file.write(bytes(size))
+
+
+def own_disk(place: Path) -> str:
+    """Give a directory a small file system of its own; return why not, empty if it has one."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=755", "tmpfs", str(place)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "there is no mount here"
+    return done.stderr.strip() if done.returncode else ""
+
+
+def give_back_disk(place: Path) -> None:
+    subprocess.run(["umount", str(place)], check=True)
