@@ -22,8 +22,10 @@ FLOAT = ">f8"
 FLAG = "?"
 TIME = ">i8"
 
-_SIGNATURE_BYTES = 19
-_TRAILER_BYTES = 2
+# What stands before the rows of the format, and after them.
+SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+TRAILER = b"\xff\xff"
+
 _EPOCH_2000_MS = 946_684_800_000
 
 
@@ -54,8 +56,8 @@ def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, str]) -> NDArray[
         for piece in copy:
             payload += piece
     row = _row(fields)
-    count = (len(payload) - _SIGNATURE_BYTES - _TRAILER_BYTES) // row.itemsize
-    return np.frombuffer(payload, row, count, _SIGNATURE_BYTES)
+    count = (len(payload) - len(SIGNATURE) - len(TRAILER)) // row.itemsize
+    return np.frombuffer(payload, row, count, len(SIGNATURE))
 
 
 def copy_of(queryset: QuerySet[Any, Any], form: str) -> str:

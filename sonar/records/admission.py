@@ -57,6 +57,13 @@ class Known:
             kinds=_imported_kinds(),
         )
 
+    def has_the_registry_of(self, other: Known) -> bool:
+        """Say whether names and sizes still mean the ids that they meant."""
+        return all(
+            getattr(self, name) == getattr(other, name)
+            for name in ("endpoints", "size_begins", "size_ids")
+        )
+
     def check(self, record: Record) -> None:
         """Raise WrongRecordError if a well-formed record cannot be a result here."""
         problems = [
@@ -116,8 +123,8 @@ class Known:
             id=record.id,
             source_id=self.endpoints[record.source],
             destination_id=self.endpoints[record.destination],
-            size_class_id=self.size_ids[bisect_right(self.size_begins, record.bytes) - 1],
-            profile_id=self._profile_id(kind_of(record)),
+            size_class_id=self.size_class_of(record.bytes),
+            profile_id=self.profile_of(kind_of(record)),
             state=record.state,
             started_at=record.started_at,
             seconds=record.seconds,
@@ -126,7 +133,11 @@ class Known:
             error_where=record.error_where,
         )
 
-    def _profile_id(self, kind: Kind) -> int:
+    def size_class_of(self, size: int) -> int:
+        return self.size_ids[bisect_right(self.size_begins, size) - 1]
+
+    def profile_of(self, kind: Kind) -> int:
+        """Return the id of a kind's profile; make it if it is the first result of its kind."""
         known = self.kinds.get(kind)
         if known is None:
             named: dict[str, Any] = dict(zip(KIND, kind, strict=True))

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
 
 from sonar import results
-from sonar.records import files
+from sonar.records import files, storing
 from sonar.records.admission import Known
-from sonar.records.files import BrokenFileError, Progress
-from sonar.records.record import WrongRecordError
-from sonar.results import Result, Stored
+from sonar.records.columns import Batch, Columns, OtherwiseError
+from sonar.records.files import BrokenFileError, Line, Progress
+from sonar.records.record import Record, WrongRecordError
+from sonar.records.spool import Spool
+from sonar.results import Stored
 
 NAMED = 20
+LINES_PER_BATCH = 10_000
+# So many ids are looked for at once: the more there are, the less each costs. 40 MB of memory.
+ROWS_PER_STATEMENT = 250_000
 
 
 class FaultyFileError(Exception):
@@ -27,57 +34,125 @@ class FaultyFileError(Exception):
         self.more = more
 
 
+@dataclass
+class Faults:
+    """What is wrong with a file so far: the first sentences, and how many there are."""
+
+    named: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, sentences: list[str]) -> None:
+        self.count += len(sentences)
+        self.named += sentences[: NAMED - len(self.named)]
+
+    def see_that_there_are_none(self) -> None:
+        if self.count:
+            raise FaultyFileError(self.named, self.count - len(self.named))
+
+
+@dataclass
+class Checked:
+    """The results of a file in which nothing is wrong, and what they were checked against."""
+
+    known: Known
+    columns: Columns
+    spool: Spool
+    count: int = 0
+
+
 def check(path: Path, now: datetime, progress: Progress) -> int:
-    """Check every line of a file and return how many results it has; raise FaultyFileError.
+    """Check every line of a file and return how many results it has; raise FaultyFileError."""
+    with checked(path, now, progress) as sound:
+        return sound.count
+
+
+def store(path: Path, now: datetime, progress: Progress) -> Stored:
+    """Check a file and store every result of it, or nothing; raise FaultyFileError."""
+    with checked(path, now, progress) as sound:
+        return keep(sound, now, progress)
+
+
+@contextmanager
+def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
+    """Check every line of a file and give what it holds; raise FaultyFileError.
 
     Takes no lock and stores nothing: a file with a mistake in its last line disturbs nobody.
     """
-    known = Known.at(now)
-    sound = faults = 0
-    named: list[str] = []
+    faults, position = Faults(), 0
+
+    def note(at: int) -> None:
+        nonlocal position
+        position = at
+        progress(at)
+
+    with Spool() as spool:
+        try:
+            lines = files.lines(path, note)
+            names = files.columns(next(lines, None))
+            known = Known.at(now)
+            sound = Checked(known, Columns(known, names), spool)
+            for some in _batches(lines):
+                if batch := _read(some, names, sound, faults):
+                    sound.count += len(batch.rows)
+                    spool.write(batch, position)
+        except BrokenFileError as error:
+            faults.add([str(error)])
+        faults.see_that_there_are_none()
+        yield sound
+
+
+def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    """Give the lines in batches; those before a place that cannot be read come before its error."""
+    batch: list[Line] = []
+    broken: BrokenFileError | None = None
     try:
-        lines = files.lines(path, progress)
-        names = files.columns(next(lines, None))
-        for number, cells in lines:
-            try:
-                known.check(files.record(names, cells))
-                sound += 1
-            except WrongRecordError as error:
-                faults += len(error.problems)
-                named += _named(number, error) if len(named) < NAMED else []
+        for line in lines:
+            batch.append(line)
+            if len(batch) == LINES_PER_BATCH:
+                yield batch
+                batch = []
     except BrokenFileError as error:
-        faults += 1
-        named.append(str(error))
-    if faults:
-        raise FaultyFileError(named[:NAMED], faults - len(named[:NAMED]))
-    return sound
+        broken = error
+    if batch:
+        yield batch
+    if broken:
+        raise broken
 
 
-def _named(number: int, error: WrongRecordError) -> list[str]:
-    return [f"line {number}: {sentence}" for _, sentence in error.problems]
+def _read(lines: list[Line], names: list[str], sound: Checked, faults: Faults) -> Batch | None:
+    """Read a batch of lines, by the column if all are plain; None once there is a fault."""
+    try:
+        return sound.columns.of_lines([cells for _, cells in lines])
+    except OtherwiseError:
+        records = list(_records(lines, names, sound.known, faults))
+    return None if faults.count else sound.columns.of_records(records)
+
+
+def _records(lines: list[Line], names: list[str], known: Known, faults: Faults) -> Iterator[Record]:
+    for number, cells in lines:
+        try:
+            record = files.record(names, cells)
+            known.check(record)
+            yield record
+        except WrongRecordError as error:
+            faults.add([f"line {number}: {sentence}" for _, sentence in error.problems])
 
 
 @transaction.atomic
-def store(path: Path, now: datetime, progress: Progress) -> Stored:
+def keep(sound: Checked, now: datetime, progress: Progress) -> Stored:
     """Store every result of a checked file, or nothing; raise FaultyFileError.
 
     Holds the lock of imports until the end of the transaction.
     """
     results.lock_imports()
-    try:
-        return results.store(_results(path, now, progress))
-    except BrokenFileError as error:
-        raise FaultyFileError([str(error)]) from error
-
-
-def _results(path: Path, now: datetime, progress: Progress) -> Iterator[Result]:
     known = Known.at(now)
-    lines = files.lines(path, progress)
-    names = files.columns(next(lines, None))
-    for number, cells in lines:
-        try:
-            record = files.record(names, cells)
-            known.check(record)
-        except WrongRecordError as error:
-            raise FaultyFileError(_named(number, error)) from error
-        yield known.result(record)
+    if not known.has_the_registry_of(sound.known):
+        sentence = "endpoints or size classes changed while it was checked: import it again"
+        raise FaultyFileError([sentence])
+    profiles = [known.profile_of(kind) for kind in sound.columns.kinds]
+    accepted = duplicates = 0
+    for batch, position in sound.spool.batches(ROWS_PER_STATEMENT):
+        stored = storing.store(batch, profiles)
+        accepted, duplicates = accepted + stored.accepted, duplicates + stored.duplicates
+        progress(position)
+    return Stored(accepted, duplicates)

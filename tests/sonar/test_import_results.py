@@ -8,7 +8,7 @@ import itertools
 import re
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -19,9 +19,10 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from sonar import results
-from sonar.models import Profile, Transfer
-from sonar.records import importing
+from sonar.models import Endpoint, Profile, Transfer
+from sonar.records import importing, storing
 from sonar.records.admission import Known
+from sonar.records.columns import Batch
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +65,10 @@ def run(*arguments: object) -> str:
     out = StringIO()
     call_command("import_results", *map(str, arguments), stdout=out, stderr=StringIO())
     return out.getvalue()
+
+
+def quiet(position: int) -> None:
+    """Show no progress."""
 
 
 def refused(*arguments: object) -> str:
@@ -237,28 +242,39 @@ def test_a_file_with_a_header_only_has_no_results(tmp_path, grid):
 
 
 def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid, monkeypatch):
+    monkeypatch.setattr(importing, "ROWS_PER_STATEMENT", 10_000)
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 25_001)])
-    original, calls = results._copy, itertools.count()
+    original, calls = storing.store, itertools.count()
 
-    def fails_at_the_third(batch: list[results.Result]) -> None:
-        original(batch)
+    def fails_at_the_third(batch: Batch, profiles: Sequence[int]) -> results.Stored:
+        found = original(batch, profiles)
         if next(calls) == 2:
             raise KeyboardInterrupt
+        return found
 
-    monkeypatch.setattr(results, "_copy", fails_at_the_third)
+    monkeypatch.setattr(storing, "store", fails_at_the_third)
     with pytest.raises(CommandError, match="Stopped; nothing of") as caught:
         run(path)
     assert caught.value.returncode == 130
     assert not Transfer.objects.exists()
 
 
-def test_a_file_that_changes_between_checking_and_storing_is_not_stored(tmp_path, grid):
+def test_what_was_checked_is_stored_whatever_becomes_of_the_file(tmp_path, grid):
     path = write(tmp_path / "some.csv", [line(1), line(2)])
-    importing.check(path, NOW, lambda position: None)
-    write(path, [line(1), line(2, bytes="0")])
-    with pytest.raises(importing.FaultyFileError, match="line 3: bytes '0'"):
-        importing.store(path, NOW, lambda position: None)
+    with importing.checked(path, NOW, quiet) as sound:
+        write(path, [line(1, seconds="99"), line(2, bytes="0")])
+        assert importing.keep(sound, NOW, quiet) == (2, 0)
+    assert set(Transfer.objects.values_list("seconds", flat=True)) == {12.5}
+
+
+def test_a_registry_that_changes_between_checking_and_storing_is_said(tmp_path, grid):
+    path = write(tmp_path / "some.csv", [line(1)])
+    with importing.checked(path, NOW, quiet) as sound:
+        Endpoint.objects.filter(name="RAL_DATADISK").update(name="RAL_DISK")
+        with pytest.raises(importing.FaultyFileError, match="changed while it was checked"):
+            importing.keep(sound, NOW, quiet)
     assert not Transfer.objects.exists()
+    assert not Profile.objects.exists()
 
 
 def test_what_the_database_refuses_is_a_sentence_too(tmp_path, grid, monkeypatch):
@@ -291,19 +307,19 @@ def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, mo
     write(paths[1], moved)
     # The profile is there: of two that make it, one would wait for the other anyway.
     run(write(tmp_path / "first.csv", [line(1000)]))
-    original, both = results._new, threading.Barrier(2)
+    original, both = results.known_ids, threading.Barrier(2)
 
-    def waits_for_the_other(batch: list[results.Result]) -> list[results.Result]:
-        found = original(batch)
+    def waits_for_the_other(ids: str) -> list[uuid.UUID]:
+        found = original(ids)
         with contextlib.suppress(threading.BrokenBarrierError):
             both.wait(1)
         return found
 
-    monkeypatch.setattr(results, "_new", waits_for_the_other)
+    monkeypatch.setattr(results, "known_ids", waits_for_the_other)
     stored: list[results.Stored] = []
 
     def once(path: Path) -> None:
-        stored.append(importing.store(path, NOW, lambda position: None))
+        stored.append(importing.store(path, NOW, quiet))
         connection.close()
 
     threads = [threading.Thread(target=once, args=[path]) for path in paths]

@@ -70,13 +70,13 @@ def store(path: Path, progress: Bar) -> str:
     """Check and store a file; say how many results were new, how many not, and how fast."""
     began = time.monotonic()
     progress.over("checking")
-    importing.check(path, timezone.now(), progress.at)
-    progress.over("storing")
-    try:
-        accepted, duplicates = importing.store(path, timezone.now(), progress.at)
-    except DatabaseError as error:
-        sentence = str(error).partition("\n")[0]
-        raise FaultyFileError([f"the database refused it: {sentence}"]) from error
+    with importing.checked(path, timezone.now(), progress.at) as sound:
+        progress.over("storing")
+        try:
+            accepted, duplicates = importing.keep(sound, timezone.now(), progress.at)
+        except DatabaseError as error:
+            sentence = str(error).partition("\n")[0]
+            raise FaultyFileError([f"the database refused it: {sentence}"]) from error
     seconds = time.monotonic() - began
     rate = (accepted + duplicates) / seconds
     return (

@@ -1,0 +1,228 @@
+"""Checking result records column by column, many at a time.
+
+A batch in which every cell is written plainly (as export_results writes it) and is right takes
+a fifth of the time that its rows take one by one. Of any other batch this says nothing but that
+it is another one: its rows are then read by sonar.records.record, which also accepts other
+ways to write a value, and has the sentences about what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonar.records.admission import FASTEST, KIND, Kind, Known, kind_of
+from sonar.records.record import FIELDS, LONGEST, Record, WrongRecordError, from_text
+
+EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+# A result that is fine, with names as ids: what importing keeps of it until it is stored.
+ROW = np.dtype(
+    [
+        ("high", ">u8"),
+        ("low", ">u8"),
+        ("source", "<i8"),
+        ("destination", "<i8"),
+        ("size_class", "<i8"),
+        ("started", "<i8"),  # microseconds since 2000, as PostgreSQL counts
+        ("seconds", "<f8"),
+        ("bytes", "<i8"),
+        ("kind", "<u2"),
+        ("failed", "?"),
+    ]
+)
+Rows = NDArray[np.void]
+Texts = Sequence[str]
+
+_NUMBERS = re.compile(r"(?:\d{1,15}(?:\.\d{1,25})?(?:e-?\d{1,2})?,)+", re.ASCII)
+_WHOLE = re.compile(r"(?:[1-9]\d{0,17},)+", re.ASCII)
+_DASHES = [8, 13, 18, 23]
+_DIGITS = [place for place in range(36) if place not in _DASHES]
+_NIBBLES = np.full(256, 255, np.uint8)
+for _place, _digit in enumerate(b"0123456789abcdef"):
+    _NIBBLES[[_digit, ord(chr(_digit).upper())]] = _place
+_LENGTHS_OF_TIMES = (len("2026-11-20T03:00:00Z"), len("2026-11-20T03:00:00.000000Z"))
+_TIME = np.frombuffer(b"0000-00-00T00:00:00.000000", np.uint8)
+_IS_DIGIT = np.equal(_TIME, ord("0"))
+
+
+class Batch(NamedTuple):
+    """Sound results: one row each, and of those that failed why and where, in their order."""
+
+    rows: Rows
+    errors: list[tuple[str, str]]
+
+
+class OtherwiseError(Exception):
+    """A batch that is not plain, or not right: to know which, read its rows."""
+
+
+class Columns:
+    """Turns lines of a file, or records, into rows; numbers the kinds that it meets."""
+
+    def __init__(self, known: Known, names: Sequence[str]) -> None:
+        self.known = known
+        self.kinds: list[Kind] = []
+        self._names = names
+        self._numbers: dict[Kind, int] = {}
+        self._written: dict[tuple[str, ...], int] = {}
+        self._oldest, self._newest = (
+            (moment - EPOCH_2000) // MICROSECOND for moment in (known.oldest, known.newest)
+        )
+
+    def of_lines(self, lines: Sequence[Sequence[str]]) -> Batch:
+        """Check the cells of some lines; raises OtherwiseError."""
+        require(set(map(len, lines)) == {len(self._names)})
+        cells = dict(zip(self._names, zip(*lines, strict=True), strict=True))
+        nothing = ("",) * len(lines)
+        texts: dict[str, Texts] = {name: cells.get(name, nothing) for name in FIELDS}
+        rows = np.zeros(len(lines), ROW)
+        ids = uuids(texts["id"])
+        rows["high"], rows["low"] = ids.T
+        self._see_that_none_is_open(ids)
+        self._ends(rows, texts)
+        rows["started"] = moments(texts["started_at"])
+        rows["seconds"], rows["bytes"] = numbers(texts["seconds"]), wholes(texts["bytes"])
+        rows["failed"] = failures(texts["state"])
+        self._see_that_numbers_are_likely(rows)
+        rows["size_class"] = self._size_classes(rows["bytes"])
+        errors = errors_of(rows["failed"], texts["error"], texts["error_where"])
+        rows["kind"] = self._kinds(lines, texts)
+        return Batch(rows, errors)
+
+    def of_records(self, records: Sequence[Record]) -> Batch:
+        """Turn records that were checked one by one into rows."""
+        rows = np.zeros(len(records), ROW)
+        for number, one in enumerate(records):
+            rows[number] = (
+                *divmod(one.id.int, 1 << 64),
+                self.known.endpoints[one.source],
+                self.known.endpoints[one.destination],
+                self.known.size_class_of(one.bytes),
+                (one.started_at - EPOCH_2000) // MICROSECOND,
+                one.seconds,
+                one.bytes,
+                self._number(kind_of(one)),
+                one.state == "failed",
+            )
+        failed = [one for one in records if one.state == "failed"]
+        return Batch(rows, [(one.error, one.error_where) for one in failed])
+
+    def _see_that_none_is_open(self, ids: NDArray[np.uint64]) -> None:
+        if self.known.open_probes:
+            packed = ids.astype(">u8").tobytes()
+            given = {packed[at : at + 16] for at in range(0, len(packed), 16)}
+            if not given.isdisjoint(one.bytes for one in self.known.open_probes):
+                raise OtherwiseError
+
+    def _ends(self, rows: Rows, texts: dict[str, Texts]) -> None:
+        try:
+            for end in ("source", "destination"):
+                rows[end] = [self.known.endpoints[name] for name in texts[end]]
+        except KeyError as error:
+            raise OtherwiseError from error
+        require((rows["source"] != rows["destination"]).all())
+
+    def _see_that_numbers_are_likely(self, rows: Rows) -> None:
+        started, seconds = rows["started"], rows["seconds"]
+        require((self._oldest <= started).all() and (started <= self._newest).all())
+        require((seconds <= LONGEST).all())
+        done = ~rows["failed"]
+        require((seconds[done] > 0).all())
+        require((rows["bytes"][done] / seconds[done] <= FASTEST).all())
+
+    def _size_classes(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        require(self.known.size_ids)
+        place = np.searchsorted(self.known.size_begins, sizes, "right") - 1
+        return np.array(self.known.size_ids, np.int64)[place]
+
+    def _kinds(self, lines: Sequence[Sequence[str]], texts: dict[str, Texts]) -> list[int]:
+        written = list(zip(*(texts[name] for name in KIND), strict=True))
+        for kind in set(written) - self._written.keys():
+            self._written[kind] = self._read_kind(lines[written.index(kind)])
+        return [self._written[kind] for kind in written]
+
+    def _read_kind(self, line: Sequence[str]) -> int:
+        try:
+            record = from_text(dict(zip(self._names, line, strict=True)))
+            self.known.check(record)
+        except WrongRecordError as error:
+            raise OtherwiseError from error
+        return self._number(kind_of(record))
+
+    def _number(self, kind: Kind) -> int:
+        if kind not in self._numbers:
+            self._numbers[kind] = len(self.kinds)
+            self.kinds.append(kind)
+        return self._numbers[kind]
+
+
+def require(holds: object) -> None:
+    if not holds:
+        raise OtherwiseError
+
+
+def letters(texts: Texts, lengths: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Return texts that have the same length, one of these, as a table of ASCII letters."""
+    length = len(texts[0])
+    require(length in lengths and set(map(len, texts)) == {length})
+    joined = "".join(texts)
+    require(joined.isascii())
+    return np.frombuffer(joined.encode(), np.uint8).reshape(len(texts), length)
+
+
+def uuids(texts: Texts) -> NDArray[np.uint64]:
+    """Return the upper and the lower half of each, which are written with their four dashes."""
+    table = letters(texts, (36,))
+    require((table[:, _DASHES] == ord("-")).all())
+    nibbles = _NIBBLES[table[:, _DIGITS]]
+    require((nibbles < 16).all())
+    packed = nibbles[:, 0::2] << 4 | nibbles[:, 1::2]
+    return np.ascontiguousarray(packed).view(">u8")
+
+
+def moments(texts: Texts) -> NDArray[np.int64]:
+    """Return microseconds since 2000 of times in UTC, with or without microseconds."""
+    table = letters(texts, _LENGTHS_OF_TIMES)
+    require((table[:, -1] == ord("Z")).all())
+    table = np.ascontiguousarray(table[:, :-1])
+    width = table.shape[1]
+    digits = _IS_DIGIT[:width]
+    require((table[:, ~digits] == _TIME[:width][~digits]).all())
+    figures = table[:, digits]
+    require((figures >= ord("0")).all() and (figures <= ord("9")).all())
+    try:
+        times = table.view(f"S{width}").ravel().astype("M8[us]")
+    except ValueError as error:  # 30 February
+        raise OtherwiseError from error
+    return (times - np.datetime64("2000-01-01", "us")).astype(np.int64)
+
+
+def numbers(texts: Texts) -> NDArray[np.float64]:
+    require(_NUMBERS.fullmatch(",".join(texts) + ","))
+    return np.array(list(map(float, texts)))
+
+
+def wholes(texts: Texts) -> NDArray[np.int64]:
+    require(_WHOLE.fullmatch(",".join(texts) + ","))
+    return np.array(list(map(int, texts)), np.int64)
+
+
+def failures(states: Texts) -> list[bool]:
+    require({"done", "failed"}.issuperset(states))
+    return [state == "failed" for state in states]
+
+
+def errors_of(failed: NDArray[np.bool_], errors: Texts, places: Texts) -> list[tuple[str, str]]:
+    """Return why and where those failed that failed; no other may say so."""
+    numbers_of_failed = np.flatnonzero(failed).tolist()
+    found = [(errors[number], places[number]) for number in numbers_of_failed]
+    require(len(found) == sum(map(bool, errors)) == sum(map(bool, places)))
+    for error, where in found:
+        require(0 < len(error) <= 10_000 and "\0" not in error)
+        require(where in {"source", "destination", "transfer", "control"})
+    return found
