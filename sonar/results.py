@@ -237,7 +237,7 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
 
 def _move(probe: Probe, outcome: Outcome) -> Span | None:
     """Return when a probe's bytes moved; None if that never began."""
-    if probe.started_at is None or outcome.prepare_seconds is None:
+    if probe.started_at is None or outcome.prepare_seconds is None or not outcome.elapsed_seconds:
         return None
     began = probe.started_at + timedelta(seconds=outcome.prepare_seconds)
     return Span(began, began + timedelta(seconds=outcome.elapsed_seconds))

@@ -128,10 +128,10 @@ def test_readers_and_writers_of_an_endpoint_are_company_there_each_for_its_time(
     assert transfer.profile.beside == 1
 
 
-def test_another_test_of_the_same_link_is_company_at_both_ends(db):
+def test_a_test_the_other_way_round_is_company_at_both_ends(db):
     glasgow, lancs, _ = three_endpoints()
-    for began in (0, 5):
-        running(glasgow, lancs, began)
+    running(lancs, glasgow, 0)
+    ran(lancs, glasgow, 5, 90)
     transfer = ended(running(glasgow, lancs, 0), done(0, 20))
     assert company_of(transfer) == (pytest.approx(1.75), 2, pytest.approx(1.75), 2)
 
@@ -180,9 +180,9 @@ def test_its_own_earlier_run_is_no_company(db):
 
 
 def test_queued_and_waiting_tests_are_no_company(db):
-    glasgow, lancs, _ = three_endpoints()
-    for state in ("queued", "waiting"):
-        probe = running(glasgow, lancs, 0)
+    glasgow, lancs, ral = three_endpoints()
+    for state, end in (("queued", ral), ("waiting", lancs)):
+        probe = running(glasgow, end, 0)
         Probe.objects.filter(id=probe.id).update(state=state, started_at=None, deadline=None)
     assert company_of(ended(running(glasgow, lancs, 0), done(0, 10))) == (0.0, 0, 0.0, 0)
 
@@ -275,12 +275,12 @@ def test_two_that_end_at_once_see_each_other_once_in_whatever_order_their_statem
     """The second ends whole before each of the statements of the first, one after the other."""
     glasgow, lancs, _ = three_endpoints()
     # Makes the profile: of two that make it, one would wait for the other.
-    running(glasgow, lancs, 0)
+    running(lancs, glasgow, 0)
     ended(running(glasgow, lancs, 0), done(10, 20))
     Probe.objects.all().delete()
     for number in itertools.count():
         RecentRun.objects.all().delete()
-        first, second = running(glasgow, lancs, 0), running(glasgow, lancs, 0)
+        first, second = running(glasgow, lancs, 0), running(lancs, glasgow, 0)
 
         def end_the_other(probe: Probe = second) -> None:
             assert results.end_probe(probe, done(10, 20))
@@ -299,8 +299,8 @@ AT_ONCE = 8
 
 
 def test_many_that_end_at_the_same_moment_all_see_each_other_once(real_commits):
-    glasgow, lancs, _ = three_endpoints()
-    ending = [running(glasgow, lancs, 0) for _ in range(AT_ONCE)]
+    source = endpoint("GLASGOW")
+    ending = [running(source, endpoint(f"END-{number}"), 0) for number in range(AT_ONCE)]
     together = threading.Barrier(AT_ONCE)
 
     def end(probe: Probe) -> None:
@@ -318,4 +318,4 @@ def test_many_that_end_at_the_same_moment_all_see_each_other_once(real_commits):
         one.join()
     others = AT_ONCE - 1
     found = [company_of(one) for one in Transfer.objects.all()]
-    assert found == [(others, others, others, others)] * AT_ONCE
+    assert found == [(others, others, 0.0, 0)] * AT_ONCE

@@ -435,11 +435,11 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
     settings: Settings,
     way: str,
 ):
-    glasgow, lancs, _ = three_endpoints()
+    glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
     with refusing.WAYS[way][0](project.REDIS_URL):
         with django_capture_on_commit_callbacks(execute=True):
-            ordered = order(wishes(glasgow, lancs, 2), NOW)
+            ordered = order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
         assert time.monotonic() - began < 20
         assert "2 ordered tests wait for the sweep" in caplog.text
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)

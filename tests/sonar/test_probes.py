@@ -474,7 +474,7 @@ def test_a_file_that_a_worker_could_not_delete_is_kept_for_cleaning(probe, fake,
 
 def test_a_run_that_was_stopped_while_it_prepared_keeps_its_half_source_file(probe):
     running = claimed(probe)
-    probes.record(running, Outcome(None, Stopped(), None, 0.0))
+    probes.record(running, Outcome(None, Stopped(), None, 0.0, left_aside=Stopped()))
     part = aside(orders.order_for(running)).url
     leftover = Leftover.objects.get()
     assert f"{leftover.endpoint.base_url}/{leftover.path}" == part

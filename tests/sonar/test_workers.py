@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice, permutations
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from django.db import connection
 from django.utils import timezone
 
 from sonar import leftovers, orders, tasks
-from sonar.models import Endpoint, Leftover, Probe, SignOfLife, SizeClass, Transfer
+from sonar.models import Leftover, Probe, SignOfLife, SizeClass, Transfer
 from sonar.movers.base import aside
+from tests.sonar import world
 from tests.sonar.odd_worker import NOTES
-from tests.sonar.world import three_endpoints
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
@@ -71,21 +72,21 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 
 
 def queued(mover: str, count: int) -> list[Probe]:
-    """Queue probes of two endpoints and send them to the workers."""
-    glasgow, lancs, _ = Endpoint.objects.all() or three_endpoints()
+    """Queue probes of as many links and send them to the workers."""
+    ends = [world.endpoint(f"END-{number}") for number in range(11)]
     small = SizeClass.objects.get(name="small")
     now = timezone.now()
     made = [
         Probe.objects.create(
-            source=glasgow,
-            destination=lancs,
+            source=source,
+            destination=destination,
             size_class=small,
             bytes=small.test_bytes,
             mover=mover,
             requested_at=now,
             sent_at=now,
         )
-        for _ in range(count)
+        for source, destination in islice(permutations(ends, 2), count)
     ]
     for probe in made:
         tasks.transfer.delay(str(probe.id))
