@@ -16,6 +16,7 @@ from sonar.movers.base import End, MoverError
 SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
 PORTS = {"http": 80, "https": 443}
 MAX_MESSAGE = 300
+MAX_READ = 2000
 
 SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)[\s:=]+\S+"), r"\1 ***"),
@@ -65,6 +66,7 @@ def host_and_path(end: End) -> str:
 
 def one_line(text: str, *tokens: str) -> str:
     """Return text of foreign origin as one short line without credentials."""
+    text = _beginning(text)
     for token in filter(None, tokens):
         text = text.replace(token, "***")
     for pattern, replacement in SECRETS:
@@ -72,6 +74,17 @@ def one_line(text: str, *tokens: str) -> str:
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     line = " ".join(printable.split())
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def _beginning(text: str) -> str:
+    """Cut what is far too long: 64 KiB of one word cost the patterns 40 s of CPU.
+
+    A word that is cut is left out, as it may be half a credential that no pattern knows.
+    """
+    if len(text) <= MAX_READ:
+        return text
+    begun = " ".join(text.split())[:MAX_READ]
+    return begun.rpartition(" ")[0] or begun
 
 
 def path_of(end: End, url: str) -> str:

@@ -119,6 +119,13 @@ def test_foreign_words_become_one_short_line() -> None:
     assert len(one_line("x" * 9000)) == 300
 
 
+def test_a_long_answer_is_cut_between_words_before_it_is_searched_for_credentials() -> None:
+    token = "x" * 1900
+    half = one_line(f"Bearer {token} eyJhbGciOiJSUzI1NiJ9{'S' * 90}.{'S' * 90}.SECRET")
+    assert half == "Bearer ***"
+    assert len(one_line("a" * 10**6)) == 300
+
+
 @pytest.mark.parametrize(
     ("header", "checksum"),
     [
