@@ -108,7 +108,7 @@ class Wait:
             why = "not connected, or the request not taken, in time (host down, or a firewall)"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
-        return Late(end.where, f"{place}: no answer within {waited:.3g} s")
+        return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")
 
 
 CURRENT_WAIT: ContextVar[Wait] = ContextVar("wait")

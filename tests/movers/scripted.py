@@ -103,3 +103,10 @@ def status(line: str, text: str = "") -> Script:
     body = text.encode()
     head = f"HTTP/1.1 {line}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     return lambda connection: connection.sendall(head + body)
+
+
+def take_body(connection: socket.socket, head: str, size: int) -> None:
+    """Read the body of a request, whose beginning may have come with its head."""
+    left = size - len(head.partition("\r\n\r\n")[2])
+    while left > 0 and (piece := connection.recv(left)):
+        left -= len(piece)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from sonar.movers import http_tpc
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where
 from sonar.movers.fake import FakeFiles, FakeMover
@@ -20,10 +21,11 @@ from sonar.movers.measure import clean_up, measure
 from sonar.movers.spans import within
 from sonar.movers.webdav import WebDav
 from tests.movers.orders import ORDER, SIZE_BYTES, order_between
-from tests.movers.scripted import STARTED, chunk, goes_on, scripted, status
+from tests.movers.scripted import STARTED, Scripted, chunk, goes_on, scripted, status, take_body
 
 PATIENT = Limits(connect=30, answer=30, stall=30, total=60, checksum=60)
-AT_ONCE = 2.0
+AT_ONCE = 10.0
+"""Far below what a step may take here, far above what a busy machine needs."""
 DONE = STARTED + chunk(b"success: Created") + b"0\r\n\r\n"
 
 
@@ -58,7 +60,8 @@ class Hanging:
         elif method == "HEAD":
             there(connection)
         elif method == "PUT":
-            status("201 Created")(connection)  # its body is not read: the client hangs up
+            take_body(connection, self.server.requests[-1], SIZE_BYTES)
+            status("201 Created")(connection)
         else:
             status("200 OK")(connection)
 
@@ -66,7 +69,7 @@ class Hanging:
         """Say that the source file is not there, so that it is uploaded."""
         return self._method in {"PUT", "MOVE"} and "/source/" in self.server.requests[-1]
 
-    server: object
+    server: Scripted
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ def test_a_stop_ends_whatever_exchange_there_is(method: str, turn: int) -> None:
     watch = Watch()
     hanging = Hanging(method, turn, watch)
     with scripted(hanging.play) as server:
-        hanging.server = server  # type: ignore[assignment]
+        hanging.server = server
         order = order_between(server.url, server.url, limits=PATIENT)
         outcome = measure(HttpTpc(), order, watch)
         seconds = time.monotonic() - hanging.hung_at
@@ -220,6 +223,8 @@ def test_a_half_uploaded_file_that_cannot_be_deleted_is_told_of() -> None:
         if method == "HEAD":
             status("404 Not Found" if path != "/base" else "200 OK")(connection)
             return
+        if method == "PUT":
+            take_body(connection, server.requests[-1], SIZE_BYTES)
         status("507 Insufficient Storage" if method == "PUT" else "403 Forbidden")(connection)
 
     with scripted(refuse) as server:
@@ -245,20 +250,21 @@ def test_all_of_a_preparation_ends_with_the_total_limit() -> None:
     """Each answer comes in time, and there are more of them than there is time for."""
 
     def slowly(connection: socket.socket) -> None:
-        time.sleep(0.4)
+        time.sleep(0.5)
         method, path, _ = server.requests[-1].split(maxsplit=2)
         if method == "HEAD" and path == "/base":
             status("200 OK")(connection)
         elif method == "MKCOL":
             status("201 Created")(connection)
-        elif method == "DELETE":
-            status("404 Not Found")(connection)
+        elif method == "PUT":
+            take_body(connection, server.requests[-1], SIZE_BYTES)
+            status("409 Conflict")(connection)
         else:
-            status("409 Conflict" if method == "PUT" else "404 Not Found")(connection)
+            status("404 Not Found")(connection)
 
     with scripted(slowly) as server:
         limits = Limits(connect=2, answer=2, total=3, cleaning=1)
-        deep = End(Where.SOURCE, f"{server.url}/base{'/d' * 30}/f", f"{server.url}/base")
+        deep = End(Where.SOURCE, f"{server.url}/base{'/d' * 90}/f", f"{server.url}/base")
         order = replace(order_between(server.url, server.url, limits=limits), source=deep)
         began = time.monotonic()
         outcome = measure(HttpTpc(), order, Watch())
@@ -286,7 +292,10 @@ def test_an_upload_that_is_taken_drop_by_drop_ends_with_the_total_limit() -> Non
     assert time.monotonic() - began < limits.total + limits.cleaning + AT_ONCE
 
 
-def test_an_answer_that_never_ends_is_cut_though_it_tells_of_progress() -> None:
+def test_an_answer_that_never_ends_is_cut_though_it_tells_of_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_tpc, "MAX_ANSWER_BYTES", 1_000_000)
     growing = b"".join(
         chunk(b"Perf Marker\nStripe Bytes Transferred: %d\nEnd\n" % moved) for moved in range(5000)
     )

@@ -147,6 +147,13 @@ def test_no_part_of_a_token_is_told_where_a_long_text_is_cut(before: str) -> Non
     assert "SECRET" not in one_line(text, "SECRET" * 40)
 
 
+def test_a_long_answer_is_cut_between_words_before_it_is_searched_for_credentials() -> None:
+    token = "x" * 1900
+    half = one_line(f"Bearer {token} eyJhbGciOiJSUzI1NiJ9{'S' * 90}.{'S' * 90}.SECRET")
+    assert half == "Bearer ***"
+    assert len(one_line("a" * 10**6)) == 300
+
+
 @pytest.mark.parametrize(
     ("header", "checksum"),
     [

@@ -30,7 +30,7 @@ class Talkative(FakeMover):
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         for number in range(NOTES):
-            watch.report(number)
+            watch.report(number, number * NOTE_EVERY_SECONDS)
             time.sleep(NOTE_EVERY_SECONDS)
         return super().move(order, watch)
 

@@ -109,6 +109,50 @@ def test_a_failure_is_recorded_with_where_and_why(fake):
     assert incoming(fake) == []
 
 
+def test_a_failure_keeps_how_far_it_came(fake):
+    glasgow, _, ral = three_endpoints()
+    probe = ordered(glasgow, ral)
+    Probe.objects.filter(id=probe.id).update(streams=4)
+    probes.run(probe.id)
+    transfer = Transfer.objects.get(id=probe.id)
+    assert [moved for _, moved in transfer.samples] == [5 * 10**6, 10**7]
+    assert transfer.moved_bytes == 10**7
+    assert transfer.prepare_seconds is not None
+    assert (transfer.verified, transfer.verified_note) == (None, "")
+    profile = transfer.profile
+    assert (profile.streams, profile.streams_used, profile.ip_version) == (4, 4, 6)
+
+
+def test_a_success_keeps_what_was_verified_and_how_it_was_prepared(probe, fake):
+    probes.run(probe.id)
+    transfer = Transfer.objects.get(id=probe.id)
+    assert (transfer.verified, transfer.verified_note) == (True, "")
+    assert (transfer.moved_bytes, transfer.profile.streams_used) == (20 * 10**6, 1)
+    assert transfer.prepare_seconds is not None
+
+
+def test_why_a_checksum_is_not_verified_is_kept_without_addresses(probe):
+    note = "HEAD lancs/data/sonar/incoming/7: 500 from 10.0.0.7"
+    receipt = Receipt(probe.bytes, 4.0)
+    outcome = Outcome(receipt, None, None, 5.0, verified=False, verified_note=note)
+    results.end_probe(claimed(probe), outcome)
+    transfer = Transfer.objects.get()
+    assert (transfer.state, transfer.verified) == ("done", False)
+    assert transfer.verified_note == (
+        "HEAD LANCS_DATADISK/sonar/incoming/7: 500 from [internal address]"
+    )
+
+
+def test_a_half_uploaded_file_that_stayed_is_remembered(probe):
+    left = MoverError(Where.SOURCE, "no right to delete")
+    outcome = Outcome(None, MoverError(Where.SOURCE, "507"), None, 0.0, 1.5, left_aside=left)
+    running = claimed(probe)
+    probes.record(running, outcome)
+    order = orders.order_for(running)
+    (kept,) = Leftover.objects.all()
+    assert f"{kept.endpoint.base_url}/{kept.path}" == aside(order).url
+
+
 def test_the_same_message_twice_measures_once(probe, fake):
     probes.run(probe.id)
     probes.run(probe.id)
