@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -21,6 +23,7 @@ from sonar.movers.fake import FakeMover
 from tests.sonar.world import endpoint
 
 pytestmark = pytest.mark.django_db
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Storage(FakeMover):
@@ -333,3 +336,25 @@ def test_an_order_to_delete_stays_below_the_base_url(storage):
     assert (
         orders.end_at(Where.DESTINATION, Endpoint.objects.get(), "x").base_url in storage.asked[0]
     )
+
+
+@pytest.mark.parametrize("path", ["README.md", "docker-compose.yml", "sonar/sandbox/run.py"])
+def test_every_queue_has_a_worker_of_its_own_wherever_workers_are_started(path: str, settings):
+    """What does I/O to storage shares no worker with plans, nor cleaning with transfers."""
+    text = (PROJECT / path).read_text()
+    started = re.findall(r'-Q"?,? "?([a-z,]+)', text)
+    routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
+    assert sorted(started) == sorted(routed | {settings.CELERY_TASK_DEFAULT_QUEUE})
+
+
+def test_messages_of_cleaning_that_nobody_takes_expire_with_the_next(settings):
+    entry = settings.CELERY_BEAT_SCHEDULE["clean"]
+    assert entry["options"]["expires"] <= entry["schedule"]
+    assert settings.CELERY_TASK_ROUTES[entry["task"]] == {"queue": "cleaning"}
+    slowest = settings.SONAR_CLEAN_SECONDS / 2 + leftovers.CLEANING_LIMITS.total
+    assert slowest <= entry["schedule"]
+
+
+def test_a_claim_outlasts_the_longest_deletion():
+    """Or a second cleaner would begin at an endpoint before the first has given up."""
+    assert leftovers.FIRST_PAUSE.total_seconds() > 2 * leftovers.CLEANING_LIMITS.total

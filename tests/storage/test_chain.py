@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 import requests
 from django.db import connection
+from django.utils import timezone
 
-from sonar import registry_file
-from sonar.models import Leftover, Probe, Transfer
+from sonar import leftovers, orders, probes, registry_file, tasks
+from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
 from tests.storage.conftest import Pair
+from tests.storage.xrootd import give_to_server
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
@@ -193,3 +195,47 @@ def test_a_killed_worker_loses_its_tests_once_and_the_sweep_removes_the_files(
     assert lost.count() == len(running)
     wait_for(lambda: files_left(mortal) == [], processes)
     wait_for(lambda: not Leftover.objects.exists(), processes)
+
+
+def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
+    mortal, slow_road, processes
+):
+    register(mortal, processes, slow_road(mortal.source, SLOW / 4).url)
+    probe = one_probe("large")
+    first = probes.claim(probe.id, timezone.now())
+    left = mortal.destination.data / "base" / orders.incoming_path(first)
+    left.parent.mkdir(parents=True)
+    give_to_server(left.parent.parent)
+    give_to_server(left.parent)
+    left.write_bytes(b"half of it")
+    give_to_server(left)
+    assert probes.abandon(first, "told to stop")
+    tasks.transfer.delay(str(probe.id))
+    processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
+    second = left.with_name(f"{left.name}.2")
+    wait_for(second.exists, processes)
+    assert left.exists()
+    Leftover.objects.update(next_try=timezone.now())
+    leftovers.clean(seconds=60)
+    assert not left.exists()
+    assert second.exists()
+    assert running_large()
+    wait_for(lambda: not Probe.objects.exists(), processes)
+    assert Transfer.objects.get().state == "done"
+    assert files_left(mortal) == []
+
+
+def one_probe(size: str) -> Probe:
+    """Queue one test between the two servers; no planner is there."""
+    source, destination = Endpoint.objects.order_by("name")
+    size_class = SizeClass.objects.get(name=size)
+    now = timezone.now()
+    return Probe.objects.create(
+        source=source,
+        destination=destination,
+        size_class=size_class,
+        bytes=size_class.test_bytes,
+        mover="http-tpc",
+        requested_at=now,
+        sent_at=now,
+    )

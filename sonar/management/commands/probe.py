@@ -142,7 +142,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     if isinstance(outcome.error, Stopped):
         probes.finish(probe, outcome)
         probes.drop(probe)
-        left = f" Left behind for the sweep: {outcome.leftover}." if outcome.leftover else ""
+        left = f" Left behind for cleaning: {outcome.leftover}." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
     probes.finish(probe, outcome)
     if outcome.receipt is None:
