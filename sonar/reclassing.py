@@ -1,7 +1,7 @@
 """Results whose class is no longer that of their bytes: found, counted, and moved hour by hour.
 
 Who changes where a size class begins leaves results in the class that they came in with. Bytes
-have no index: to find those that lie outside takes a look at each result, a second for some
+have no index: to find those that lie outside takes a look at each result, a second for a
 million, so that `outside` looks back only as far as its time lets it, and says how far it came.
 """
 

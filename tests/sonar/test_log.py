@@ -1,0 +1,51 @@
+"""Log lines: one line each, and what a library repeats each second comes once a minute."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from sonar.log import NowAndThen, UtcFormatter
+
+
+def record(
+    message: str, level: int = logging.WARNING, *, failed: bool = False
+) -> logging.LogRecord:
+    info = (ValueError, ValueError("it is full"), None) if failed else None
+    return logging.LogRecord("kombu", level, __file__, 1, message, ("x",), info)
+
+
+def test_a_message_with_line_breaks_is_one_line():
+    written = UtcFormatter("%(levelname)s %(message)s").format(
+        record("cannot connect to %s.\n\n  Trying\n")
+    )
+    assert written == "WARNING cannot connect to x. Trying"
+
+
+def test_a_crash_keeps_its_traceback():
+    written = UtcFormatter("%(message)s").format(record("%s broke", failed=True))
+    assert written == "x broke\nValueError: it is full"
+
+
+def test_a_warning_comes_now_and_then_with_its_error_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    now = 1_000.0
+    monkeypatch.setattr("sonar.log.time.monotonic", lambda: now)
+    rarely = NowAndThen(60)
+    first = record("%s fails", failed=True)
+    assert rarely.filter(first)
+    assert UtcFormatter("%(message)s").format(first) == "x fails: it is full"
+    assert not rarely.filter(record("%s fails", failed=True))
+    assert rarely.filter(record("%s is something else"))
+    now += 61
+    assert rarely.filter(record("%s fails", failed=True))
+
+
+def test_what_is_worse_than_a_warning_always_comes_as_it_is():
+    rarely = NowAndThen(60)
+    for _ in range(2):
+        worse = record("%s fails", logging.ERROR, failed=True)
+        assert rarely.filter(worse)
+        assert UtcFormatter("%(message)s").format(worse) == "x fails\nValueError: it is full"
