@@ -16,7 +16,7 @@ from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
 from matrix.filters import Filter
 from matrix.payloads import Array, Key
 from matrix.pooling import Numbering
-from matrix.profiles import passing
+from matrix.profiles import IDS, passing
 from matrix.records import VERSIONS
 from matrix.snapshot import snapshot
 from matrix.statistics import Flags
@@ -230,9 +230,16 @@ def _made(
     """Make a run with what is asked for beside its keys."""
     ways = None
     if also.ways:
-        ways = columns["ways"] if "ways" in columns else np.unique(columns["profiles"])
+        ways = columns["ways"] if "ways" in columns else _occurring(columns["profiles"])
     profiles = columns["profiles"] if also.profiles else None
     return Run(keys, links, lasts, columns.get("sizes"), profiles, ways)
+
+
+def _occurring(profiles: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the distinct ids, ascending; marking them costs a fifth of sorting all."""
+    seen = np.zeros(IDS, dtype=bool)
+    seen[profiles] = True
+    return np.flatnonzero(seen).astype(np.uint16)
 
 
 def _wanted(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
@@ -272,7 +279,7 @@ def profiles_of(
         parts = [run.ways for run in found if run.ways is not None]
         return frozenset(np.concatenate([np.empty(0, np.uint16), *parts]).tolist())
     is_shown = np.pad(shown, (0, 1)).ravel()
-    seen = np.zeros(np.iinfo(np.uint16).max + 1, dtype=bool)
+    seen = np.zeros(IDS, dtype=bool)
     for run in found:
         if run.profiles is None:
             raise ValueError("runs with profiles are needed to tell those of some links")
