@@ -163,7 +163,7 @@ def main() -> int:
     with grid_of(options.endpoints, settings, []) as grid:
         wait_for(lambda: grid.count("sonar_schedule") > 0, 60)
         come_to_rest(grid, REST_SECONDS)
-        print(f"The good links alone, {alone_minutes:g} minutes:", flush=True)
+        tell(f"The good links alone, {alone_minutes:g} minutes:")
         start_planning(grid, hostile=False)
         alone = watch(grid, alone_minutes * 60)
         come_to_rest(grid, REST_SECONDS)
