@@ -34,6 +34,8 @@ class Faults:
     disk: Path | None = None
     """A file system of PostgreSQL's own, which may be filled; None if there is none."""
     counts: dict[str, int] = field(default_factory=dict)
+    standstills: list[tuple[float, str]] = field(default_factory=list)
+    """Seconds until work went on after a fault, and which it was."""
     frozen_lost: int = 0
     """Probes that were lost because their worker stood still."""
 
