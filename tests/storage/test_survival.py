@@ -35,7 +35,7 @@ from tests.storage.services import Database, Queue
 SEED = 2011
 TROUBLES = [
     *2 * ["kill late", "crash", "empty"],
-    *["kill", "kill control", "empty and kill", "restart", "restart queue"],
+    *["kill", "kill control", "kill cleaning", "empty and kill", "restart", "restart queue"],
 ]
 # No kill comes after these, which could be taken for the reason of a loss.
 LAST_TROUBLES = ["crash", "restart"]
@@ -56,18 +56,18 @@ WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gos
 WORKERS = ["first", "second"]
 COMMANDS = {
     "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
-    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
     "first": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "first@%h"],
     "second": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "second@%h"],
+    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
     "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
 }
 SETTINGS = {
+    "SONAR_CLEAN_SECONDS": "1",
     "SONAR_PLAN_SECONDS": "1",
     "SONAR_SWEEP_SECONDS": "1",
     "SONAR_RESEND_SECONDS": "2",
     "SONAR_IN_FLIGHT": "24",
     "SONAR_SEAL_SECONDS": "1",
-    "SONAR_CLEAN_SECONDS": "2",
 }
 
 # A pool waits by itself for a database that restarts; without one the first try fails at once.
@@ -145,7 +145,7 @@ class Sonar:
             return False
         for name in WORKERS:
             self.running[name].send_signal(signal.SIGSTOP)
-        ids = [UUID(path.name[:36]) for path in set(self.nodes.arrived()) - before]
+        ids = [UUID(path.name.partition(".")[0]) for path in set(self.nodes.arrived()) - before]
         held = self.ask("SELECT process FROM run WHERE id = ANY (%(ids)s)", ids=ids)
         holders = [name for name in WORKERS if (self.names[name],) in held]
         for name in WORKERS:
@@ -172,8 +172,8 @@ class Sonar:
             self.kill(self.random.choice(WORKERS))
         if trouble == "kill late":
             self.kill_late()
-        if trouble == "kill control":
-            self.kill("control")
+        if trouble in {"kill control", "kill cleaning"}:
+            self.kill(trouble.removeprefix("kill "))
         if trouble in {"crash", "restart"}:
             self.take_away_database(signal.SIGQUIT if trouble == "crash" else signal.SIGINT)
         if trouble == "restart queue":
@@ -187,15 +187,12 @@ class Sonar:
         self.ask(f"UPDATE sonar_probe SET deadline = now() WHERE {later}")
 
     def come_to_rest(self) -> None:
-        """Plan no more and let all probes end; those of whom nobody speaks as lost.
-
-        What could not be deleted at first is tried again now, and not when its pause is over.
-        """
+        """Plan no more and let all probes end; those of whom nobody speaks as lost."""
         self.wait_for(self.plan_no_more)
         self.ask("UPDATE sonar_probe SET deadline = now() WHERE state = 'running'")
         self.wait_for(self.plan_no_more)
         self.ask("UPDATE sonar_leftover SET next_try = now(), tries = 0")
-        self.wait_for(lambda: not self.ask("SELECT 1 FROM sonar_leftover"))
+        self.wait_for(lambda: self.ask("SELECT path FROM sonar_leftover") == [])
 
     def plan_no_more(self) -> bool:
         """Make nothing due today; return whether all probes have ended."""
@@ -291,6 +288,7 @@ def test_what_ran_when_the_database_went_away_is_recorded(sonar: Sonar):
 
 
 def test_no_file_is_left_at_the_nodes(sonar: Sonar):
+    assert sonar.ask("SELECT path, error FROM sonar_leftover") == []
     assert sonar.nodes.files_left() == []
     assert sonar.left_behind, "no worker was killed while it had a file there"
     assert len([*sonar.nodes.directory.rglob("source/*")]) == 2 * len(SITES)
