@@ -22,7 +22,7 @@ from uuid import UUID
 from sonar.sandbox import embedded
 from tests.storage import ledger
 from tests.storage.faults import FAULTS, Faults, give_back_disk, own_disk
-from tests.storage.grid import Grid, good_registry, wait_for, with_hostile
+from tests.storage.grid import Grid, end_in_order, good_registry, wait_for, with_hostile
 from tests.storage.report import Row, table
 
 WAYS = [  # those that hold files, hang, or lie about it
@@ -202,6 +202,7 @@ def main() -> int:
     parser.add_argument("--in-flight", type=int, default=48, help="SONAR_IN_FLIGHT")
     parser.add_argument("--every", default="30s", help="how often each link has a small test")
     options = parser.parse_args()
+    end_in_order()
     with faulty_grid(options.seed, options.in_flight, options.every, WAYS) as faults:
         run_through(faults, options.probes, options.minutes * 60)
         rested = come_to_rest(faults)

@@ -93,7 +93,9 @@ def worker_frozen(faults: Faults) -> None:
     grid.running[name].send_signal(signal.SIGSTOP)
     held = "EXISTS (SELECT FROM run WHERE run.id = sonar_probe.id AND process = %(process)s)"
     mine = {"process": grid.names[name]}
-    past = f"UPDATE sonar_probe SET deadline = now() WHERE state = 'running' AND {held} RETURNING 1"
+    # A row that it was about to end stays locked until it goes on: that one is not ours to touch.
+    free = f"SELECT id FROM sonar_probe WHERE state = 'running' AND {held} FOR UPDATE SKIP LOCKED"
+    past = f"UPDATE sonar_probe SET deadline = now() WHERE id IN ({free}) RETURNING 1"
     faults.frozen_lost += len(grid.ask(past, **mine))
     running = f"SELECT 1 FROM sonar_probe WHERE state = 'running' AND {held}"
     wait_for(lambda: not grid.ask(running, **mine), SWEPT_SECONDS)
