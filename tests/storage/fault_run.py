@@ -22,7 +22,7 @@ from uuid import UUID
 from sonar.sandbox import embedded
 from tests.storage import ledger
 from tests.storage.faults import FAULTS, Faults, give_back_disk, own_disk
-from tests.storage.grid import Grid, good_registry, wait_for, with_hostile
+from tests.storage.grid import Grid, end_in_order, good_registry, wait_for, with_hostile
 from tests.storage.report import Row, table
 
 WAYS = [  # those that hold files, hang, or lie about it
@@ -52,6 +52,9 @@ CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10
 TIMEOUT_SECONDS = 20
 CAPS = 8
 PAUSES = 2.0, 6.0  # seconds between faults
+GOES_ON = 5
+"""So many new probes show that planning goes on."""
+STANDSTILL_SECONDS = 90.0
 CONNECTIONS = 80
 PARTNERS = 4
 """Good endpoints that hostile ones are tested with."""
@@ -103,7 +106,7 @@ def run_through(faults: Faults, probes: int, seconds: float) -> None:
     """Let fault after fault happen until so many probes were made, or the time is over."""
     grid, deck, until = faults.grid, list[str](), time.monotonic() + seconds
     wait_for(lambda: grid.count("sonar_probe", "state = 'running'") > 0, START_SECONDS)
-    while (made := int(grid.ask(ledger.MADE)[0][0])) < probes and time.monotonic() < until:
+    while (made := probes_made(grid)) < probes and time.monotonic() < until:
         if not deck:
             deck = list(FAULTS)
             faults.random.shuffle(deck)
@@ -111,6 +114,19 @@ def run_through(faults: Faults, probes: int, seconds: float) -> None:
         print(f"{made:6d} probes made; {name}", flush=True)
         faults.happen(name)
         time.sleep(faults.random.uniform(*PAUSES))
+        see_recovery(faults, name)
+
+
+def probes_made(grid: Grid) -> int:
+    return int(grid.ask(ledger.MADE)[0][0])
+
+
+def see_recovery(faults: Faults, name: str) -> None:
+    """Wait until work goes on after a fault, and note how long that took at most."""
+    grid, began = faults.grid, time.monotonic()
+    enough = probes_made(grid) + GOES_ON
+    wait_for(lambda: probes_made(grid) >= enough, STANDSTILL_SECONDS)
+    faults.standstills.append((time.monotonic() - began, name))
 
 
 def come_to_rest(faults: Faults) -> bool:
@@ -145,6 +161,7 @@ def rows_of(faults: Faults, rested: bool) -> list[Row]:
     ended = [name for name, process in grid.running.items() if process.poll() is not None]
     good, bad = len(grid.nodes.files_left()), len(grid.hostile.files_left())
     counts, shown = matrix_counts(grid)
+    longest = max(faults.standstills, default=(0.0, "none"))
     tracebacks = grid.logs("worker", "control", "cleaning").count("raised unexpected")
     return [
         Row("faults", happened),
@@ -152,6 +169,7 @@ def rows_of(faults: Faults, rested: bool) -> list[Row]:
         Row("transfers", f"{stored} ({states})", str(made), stored == made),
         Row("probes without exactly one transfer", len(not_one), "0", not not_one),
         Row("transfers stored twice", stored - ids, "0", stored == ids),
+        Row("longest until work went on", f"{longest[0]:.0f} s, after {longest[1]}"),
         Row("taken from a worker that stood still", faults.frozen_lost),
         Row("all ended and cleaned", "yes" if rested else "no", "yes", rested),
         Row("files left at good nodes", good, "0", not good),
@@ -184,6 +202,7 @@ def main() -> int:
     parser.add_argument("--in-flight", type=int, default=48, help="SONAR_IN_FLIGHT")
     parser.add_argument("--every", default="30s", help="how often each link has a small test")
     options = parser.parse_args()
+    end_in_order()
     with faulty_grid(options.seed, options.in_flight, options.every, WAYS) as faults:
         run_through(faults, options.probes, options.minutes * 60)
         rested = come_to_rest(faults)

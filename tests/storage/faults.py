@@ -34,6 +34,8 @@ class Faults:
     disk: Path | None = None
     """A file system of PostgreSQL's own, which may be filled; None if there is none."""
     counts: dict[str, int] = field(default_factory=dict)
+    standstills: list[tuple[float, str]] = field(default_factory=list)
+    """Seconds until work went on after a fault, and which it was."""
     frozen_lost: int = 0
     """Probes that were lost because their worker stood still."""
 
@@ -91,7 +93,9 @@ def worker_frozen(faults: Faults) -> None:
     grid.running[name].send_signal(signal.SIGSTOP)
     held = "EXISTS (SELECT FROM run WHERE run.id = sonar_probe.id AND process = %(process)s)"
     mine = {"process": grid.names[name]}
-    past = f"UPDATE sonar_probe SET deadline = now() WHERE state = 'running' AND {held} RETURNING 1"
+    # A row that it was about to end stays locked until it goes on: that one is not ours to touch.
+    free = f"SELECT id FROM sonar_probe WHERE state = 'running' AND {held} FOR UPDATE SKIP LOCKED"
+    past = f"UPDATE sonar_probe SET deadline = now() WHERE id IN ({free}) RETURNING 1"
     faults.frozen_lost += len(grid.ask(past, **mine))
     running = f"SELECT 1 FROM sonar_probe WHERE state = 'running' AND {held}"
     wait_for(lambda: not grid.ask(running, **mine), SWEPT_SECONDS)

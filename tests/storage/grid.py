@@ -158,6 +158,18 @@ def put_option(command: list[str], option: str, value: str) -> None:
         command[command.index(option) + 1] = value
 
 
+def end_in_order() -> None:
+    """Let SIGTERM and Ctrl-C end this program as an error does: everything is put away."""
+
+    def leave(number: int, _: object) -> None:
+        for one in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, leave)
+
+
 def wait_for(done: Callable[[], bool], seconds: float, pause: float = 0.2) -> bool:
     """Wait until something holds; return whether it does."""
     deadline = time.monotonic() + seconds

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sonar.sandbox import embedded
-from tests.storage.grid import Grid, good_registry, wait_for, with_hostile
+from tests.storage.grid import Grid, end_in_order, good_registry, wait_for, with_hostile
 from tests.storage.report import Row, table
 
 GOOD, HOSTILE = "sandbox", ("to-hostile", "from-hostile")
@@ -158,12 +158,13 @@ def main() -> int:
     parser.add_argument("--endpoints", type=int, default=50, help="hostile ones")
     parser.add_argument("--in-flight", type=int, default=100, help="SONAR_IN_FLIGHT")
     options = parser.parse_args()
+    end_in_order()
     alone_minutes = options.alone or min(options.minutes, 5)
     settings = {"SONAR_IN_FLIGHT": str(options.in_flight)}
     with grid_of(options.endpoints, settings, []) as grid:
         wait_for(lambda: grid.count("sonar_schedule") > 0, 60)
         come_to_rest(grid, REST_SECONDS)
-        print(f"The good links alone, {alone_minutes:g} minutes:", flush=True)
+        tell(f"The good links alone, {alone_minutes:g} minutes:")
         start_planning(grid, hostile=False)
         alone = watch(grid, alone_minutes * 60)
         come_to_rest(grid, REST_SECONDS)

@@ -13,6 +13,8 @@ import redis
 
 from sonar.sandbox import embedded
 
+PATIENCE = "-c statement_timeout=60s"
+
 
 class Database:
     """An own PostgreSQL, as safe against a crash as a real one, to be stopped and started."""
@@ -42,7 +44,7 @@ class Database:
             self.start()
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        with psycopg.connect(self.url, autocommit=True, options=PATIENCE) as connection:
             cursor = connection.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
 

@@ -11,19 +11,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
-import redis
 import yaml
 
 from sonar.sandbox import embedded, processes
-from sonar.sandbox.nodes import load_base_urls
+from tests.storage.ledger import (
+    COUNTS,
+    HELD,
+    JOURNAL,
+    LONG_AGO,
+    MATRIX_COUNTS,
+    NOT_ONE_TRANSFER,
+)
+from tests.storage.nodes import Nodes
+from tests.storage.services import Database, Queue
 
 SEED = 2011
 TROUBLES = [
@@ -66,103 +73,13 @@ SETTINGS = {
 # A pool waits by itself for a database that restarts; without one the first try fails at once.
 POOLS = {"control": "4", "cleaning": "4", "first": "4", "second": "0", "beat": "0"}
 
-# Written by the database itself, with the name of the process that made the change.
-JOURNAL = """
-CREATE TABLE journal (id uuid, event text, process text DEFAULT current_setting('application_name'),
-                      at timestamptz DEFAULT clock_timestamp());
-CREATE FUNCTION note_probe() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO journal (id, event) VALUES (coalesce(new.id, old.id),
-        CASE TG_OP WHEN 'INSERT' THEN 'made' WHEN 'DELETE' THEN 'gone' ELSE new.state END);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER journal AFTER INSERT OR UPDATE OF state OR DELETE ON sonar_probe
-    FOR EACH ROW EXECUTE FUNCTION note_probe();
-CREATE VIEW run AS SELECT DISTINCT ON (id) id, process, at AS since FROM journal
-    WHERE event = 'running' ORDER BY id, at DESC;
-"""
-# By a worker that was killed; a probe that waits in the queue has no run.
-HELD = "EXISTS (SELECT FROM run WHERE run.id = sonar_probe.id AND process = ANY (%(killed)s))"
 UNDER_WAY = f"state = 'running' AND started_at > now() - interval '3 s' AND NOT {HELD}"
-NOT_ONE_TRANSFER = """
-SELECT journal.id, array_agg(transfer.state) FROM journal
-LEFT JOIN sonar_transfer transfer USING (id) WHERE event = 'made'
-GROUP BY journal.id HAVING count(transfer.id) <> 1
-"""
 RUN_BY = "SELECT state, process FROM sonar_transfer JOIN run USING (id)"
 RAN_THROUGH = """
 SELECT state, run.process FROM sonar_transfer JOIN run USING (id) JOIN journal gone USING (id)
 WHERE run.since < %(start)s AND gone.event = 'gone' AND gone.at > %(end)s
 AND run.process <> ALL (%(killed)s)
 """
-LONG_AGO = """
-UPDATE sonar_transfer SET started_at = started_at - interval '2 hours' WHERE id < %(half)s
-"""
-COUNTS = """
-SELECT name, count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed')
-FROM sonar_transfer transfer JOIN sonar_sizeclass size ON size.id = transfer.size_class_id
-GROUP BY name ORDER BY name
-"""
-MATRIX_COUNTS = """
-import django
-django.setup()
-from datetime import timedelta
-from django.utils import timezone
-from matrix import grid
-from matrix.query import MatrixQuery
-now = timezone.now().replace(microsecond=0)
-for size in ("medium", "small"):
-    query = MatrixQuery(size=size, window="", start=now - timedelta(hours=6), end=now)
-    cells = grid.build(query, now).cells
-    print(size, int(cells.ok.sum()), int(cells.failed.sum()))
-"""
-
-
-class Database:
-    """An own PostgreSQL, as safe against a crash as a real one, to be stopped and started."""
-
-    def __init__(self, place: Path, sockets: Path) -> None:
-        self._data, self._sockets, self._log = place / "postgres", sockets, place / "postgres.log"
-        self._running: AbstractContextManager[str] | None = None
-        self.url = ""
-
-    def start(self) -> None:
-        self._running = embedded.postgres(self._data, self._sockets, self._log)
-        self.url = self._running.__enter__()
-
-    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it: SIGINT breaks sessions off and writes all, SIGQUIT is a crash."""
-        if self._running is not None:
-            os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), how)
-            self._running.__exit__(None, None, None)
-            self._running = None
-
-    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(sql, values)
-            return cursor.fetchall() if cursor.description else []
-
-
-class Queue:
-    """An own Redis, to be emptied and restarted."""
-
-    def __init__(self, place: Path, sockets: Path) -> None:
-        self._place, self._sockets = place, sockets
-        self._running: AbstractContextManager[str] | None = None
-        self.url = ""
-
-    def start(self) -> None:
-        place = self._place
-        self._running = embedded.redis_server(place / "redis", self._sockets, place / "redis.log")
-        self.url = self._running.__enter__()
-
-    def stop(self) -> None:
-        if self._running is not None:
-            self._running.__exit__(None, None, None)
-            self._running = None
-
-    def empty(self) -> None:
-        with redis.Redis.from_url(self.url) as client:
-            client.flushall()
 
 
 class Sonar:
@@ -171,6 +88,7 @@ class Sonar:
     def __init__(self, place: Path, sockets: Path) -> None:
         self.place = place
         self.database, self.queue = Database(place, sockets), Queue(place, sockets)
+        self.nodes = Nodes(place / "nodes")
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.names: dict[str, str] = {}
         self.killed: set[str] = set()
@@ -198,12 +116,8 @@ class Sonar:
 
     def registry(self) -> Path:
         """Start the storage nodes; write a file that registers some of them."""
-        data, log = self.place / "nodes", self.place / "nodes.log"
-        command = [sys.executable, "-m", "sonar.sandbox.nodes", "--directory", str(data)]
-        nodes = self.running["nodes"] = processes.start(command, log)
-        processes.wait_until((data / "nodes.json").is_file, nodes, "The sandbox nodes", log)
         file = self.place / "registry.yaml"
-        file.write_text(yaml.safe_dump(registry_of(load_base_urls(data))))
+        file.write_text(yaml.safe_dump(registry_of(self.nodes.start().base_urls)))
         return file
 
     def start_process(self, name: str) -> None:
@@ -223,15 +137,15 @@ class Sonar:
 
     def kill_late(self) -> None:
         """Kill a worker whose file has arrived and is not deleted yet."""
-        before = set(self.arrived())
+        before = set(self.nodes.arrived())
         self.wait_for(lambda: self.has_killed_holder(before), pause=0.001)
 
     def has_killed_holder(self, before: set[Path]) -> bool:
-        if not set(self.arrived()) - before:
+        if not set(self.nodes.arrived()) - before:
             return False
         for name in WORKERS:
             self.running[name].send_signal(signal.SIGSTOP)
-        ids = [UUID(path.name.partition(".")[0]) for path in set(self.arrived()) - before]
+        ids = [UUID(path.name.partition(".")[0]) for path in set(self.nodes.arrived()) - before]
         held = self.ask("SELECT process FROM run WHERE id = ANY (%(ids)s)", ids=ids)
         holders = [name for name in WORKERS if (self.names[name],) in held]
         for name in WORKERS:
@@ -240,9 +154,6 @@ class Sonar:
             self.kill(name)
             self.left_behind += 1
         return bool(holders)
-
-    def arrived(self) -> list[Path]:
-        return list((self.place / "nodes").glob("*/sonar/incoming/*"))
 
     def take_away_database(self, how: signal.Signals) -> None:
         began = datetime.now(UTC)
@@ -309,6 +220,7 @@ class Sonar:
     def close(self) -> None:
         for process in reversed(self.running.values()):
             processes.stop(process, signal.SIGKILL)
+        self.nodes.close()
         self.queue.stop()
         self.database.stop()
         shutil.rmtree(self.place / "postgres")
@@ -377,11 +289,9 @@ def test_what_ran_when_the_database_went_away_is_recorded(sonar: Sonar):
 
 def test_no_file_is_left_at_the_nodes(sonar: Sonar):
     assert sonar.ask("SELECT path, error FROM sonar_leftover") == []
-    nodes = sonar.place / "nodes"
-    left = [*nodes.rglob("incoming/*"), *nodes.rglob("*.part"), *nodes.rglob(".partial/*/*")]
-    assert left == []
+    assert sonar.nodes.files_left() == []
     assert sonar.left_behind, "no worker was killed while it had a file there"
-    assert len([*nodes.rglob("source/*")]) == 2 * len(SITES)
+    assert len([*sonar.nodes.directory.rglob("source/*")]) == 2 * len(SITES)
 
 
 def test_the_matrix_counts_every_result_once_from_segments_and_rows(sonar: Sonar):
