@@ -21,8 +21,8 @@ from sonar.records.spool import Spool
 from sonar.results import Stored
 
 NAMED = 20
-# So many ids are looked for at once: the more there are, the less each costs. 40 MB of memory.
-ROWS_PER_STATEMENT = 250_000
+# So many ids are looked for at once: the more there are, the less each costs.
+ROWS_PER_STATEMENT = 1_000_000
 
 
 class FaultyFileError(Exception):
