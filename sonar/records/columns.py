@@ -9,7 +9,8 @@ ways to write a value, and has the sentences about what is wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -69,7 +70,6 @@ class Columns:
         self.kinds: list[Kind] = []
         self._names = names
         self._numbers: dict[Kind, int] = {}
-        self._written: dict[tuple[str, ...], int] = {}
         self._oldest, self._newest = (
             (moment - EPOCH_2000) // MICROSECOND for moment in (known.oldest, known.newest)
         )
@@ -141,10 +141,11 @@ class Columns:
         return np.array(self.known.size_ids, np.int64)[place]
 
     def _kinds(self, lines: Sequence[Sequence[str]], texts: dict[str, Texts]) -> list[int]:
-        written = list(zip(*(texts[name] for name in KIND), strict=True))
-        for kind in set(written) - self._written.keys():
-            self._written[kind] = self._read_kind(lines[written.index(kind)])
-        return [self._written[kind] for kind in written]
+        # Most of these columns hold the same in every line of a file.
+        several = [texts[name] for name in KIND if texts[name].count(texts[name][0]) < len(lines)]
+        written = list(zip(*several, strict=True)) or [()] * len(lines)
+        kinds = {kind: self._read_kind(lines[written.index(kind)]) for kind in set(written)}
+        return [kinds[kind] for kind in written]
 
     def _read_kind(self, line: Sequence[str]) -> int:
         try:
@@ -204,12 +205,22 @@ def moments(texts: Texts) -> NDArray[np.int64]:
 
 def numbers(texts: Texts) -> NDArray[np.float64]:
     require(_NUMBERS.fullmatch(",".join(texts) + ","))
-    return np.array(list(map(float, texts)))
+    with _only_numbers():
+        return np.array(list(map(float, texts)))
 
 
 def wholes(texts: Texts) -> NDArray[np.int64]:
     require(_WHOLE.fullmatch(",".join(texts) + ","))
-    return np.array(list(map(int, texts)), np.int64)
+    with _only_numbers():
+        return np.array(list(map(int, texts)), np.int64)
+
+
+@contextmanager
+def _only_numbers() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:  # one cell with two numbers and a comma between them
+        raise OtherwiseError from error
 
 
 def failures(states: Texts) -> list[bool]:

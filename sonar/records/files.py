@@ -8,7 +8,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import islice
 from pathlib import Path
 from typing import IO, cast
 
@@ -22,7 +22,7 @@ from sonar.records.record import (
 )
 
 GZIP_MAGIC = b"\x1f\x8b"
-LINES_PER_REPORT = 2000
+LINES = 5000  # in a batch
 
 Progress = Callable[[int], None]
 Line = tuple[int, list[str]]
@@ -32,23 +32,36 @@ class BrokenFileError(Exception):
     """A file that cannot be read, or not beyond some line; its sentence says why."""
 
 
-def lines(path: Path, progress: Progress) -> Iterator[Line]:
+def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
     """Give the cells of each line that is not blank, and its number: the first if it spans some.
 
-    Reports the bytes of the file that were read. Raises BrokenFileError.
+    Reports the bytes of the file that were read. Raises BrokenFileError, after giving all
+    lines before the place that cannot be read.
     """
     with _broken_in_words(path), path.open("rb") as file:
         text = io.TextIOWrapper(_unpacked(file), encoding="utf-8-sig", newline="")
-        reader, began = csv.reader(text, strict=True), 1
-        try:
-            for number, cells in zip(count(1), reader, strict=False):
-                if cells:
-                    yield began, cells
-                if number % LINES_PER_REPORT == 0:
-                    progress(file.tell())
-                began = reader.line_num + 1
-        except csv.Error as error:
-            raise BrokenFileError(_quoting(began, error)) from error
+        reader, broken = csv.reader(text, strict=True), None
+        began = 1
+        while not broken:
+            ends: list[Line] = []
+            try:
+                with _broken_in_words(path):
+                    # What came before an error is in the list: extend takes one by one.
+                    ends.extend((reader.line_num, cells) for cells in islice(reader, LINES))
+            except csv.Error as error:
+                broken = BrokenFileError(_quoting(ends[-1][0] + 1 if ends else began, error))
+            except BrokenFileError as error:
+                broken = error
+            if not (ends or broken):
+                return
+            numbers = [began, *(end + 1 for end, _ in ends)]
+            lines = [
+                (number, cells) for number, (_, cells) in zip(numbers, ends, strict=False) if cells
+            ]
+            began = numbers[-1]
+            progress(file.tell())
+            yield lines
+        raise broken
 
 
 def _unpacked(file: io.BufferedReader) -> IO[bytes]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from django.db import transaction
@@ -20,9 +21,8 @@ from sonar.records.spool import Spool
 from sonar.results import Stored
 
 NAMED = 20
-LINES_PER_BATCH = 10_000
-# So many ids are looked for at once: the more there are, the less each costs. 40 MB of memory.
-ROWS_PER_STATEMENT = 250_000
+# So many ids are looked for at once: the more there are, the less each costs.
+ROWS_PER_STATEMENT = 1_000_000
 
 
 class FaultyFileError(Exception):
@@ -87,11 +87,12 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
 
     with Spool() as spool:
         try:
-            lines = files.lines(path, note)
-            names = files.columns(next(lines, None))
+            batches = filter(None, files.batches(path, note))
+            lines = next(batches, [])
+            names = files.columns(lines[0] if lines else None)
             known = Known.at(now)
             sound = Checked(known, Columns(known, names), spool)
-            for some in _batches(lines):
+            for some in filter(None, chain([lines[1:]], batches)):
                 if batch := _read(some, names, sound, faults):
                     sound.count += len(batch.rows)
                     spool.write(batch, position)
@@ -99,24 +100,6 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
             faults.add([str(error)])
         faults.see_that_there_are_none()
         yield sound
-
-
-def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    """Give the lines in batches; those before a place that cannot be read come before its error."""
-    batch: list[Line] = []
-    broken: BrokenFileError | None = None
-    try:
-        for line in lines:
-            batch.append(line)
-            if len(batch) == LINES_PER_BATCH:
-                yield batch
-                batch = []
-    except BrokenFileError as error:
-        broken = error
-    if batch:
-        yield batch
-    if broken:
-        raise broken
 
 
 def _read(lines: list[Line], names: list[str], sound: Checked, faults: Faults) -> Batch | None:

@@ -11,6 +11,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from sonar import partitions, results
 from sonar.models import DirtyMark, Segment, SizeClass, Transfer
@@ -75,6 +76,21 @@ def test_repeats_are_known_across_the_batches_of_one_call(some, monkeypatch):
     monkeypatch.setattr(results, "BATCH", 2)
     assert results.store([*some, *reversed(some)]) == (6, 6)
     assert results.store(iter([])) == (0, 0)
+
+
+def test_reading_all_ids_finds_what_looking_for_each_finds(some, monkeypatch):
+    """Many ids are found in one pass over the indexes, few one by one: the answer is the same."""
+    results.store([*some[:3], replace(some[3], started_at=NOW - timedelta(days=40))])
+    ids = ",".join(sorted(one.id.hex for one in some))
+    monkeypatch.setattr(results, "FEW", 0)
+    found = []
+    for ratio, way in ((0, "OFFSET 0"), (10**9, "sonar_known_ids")):
+        monkeypatch.setattr(results, "LOOKS_FOR_A_READING", ratio)
+        with CaptureQueriesContext(connection) as queries:
+            found.append(set(results.known_ids(ids)))
+        assert way in queries.captured_queries[-1]["sql"]
+        monkeypatch.setattr(results, "FEW", 1)
+    assert found == [{one.id for one in some[:4]}] * 2
 
 
 def test_a_bad_result_keeps_all_others_out(some, monkeypatch):

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from os import environ
 from uuid import UUID
 
 import numpy as np
 
 from sonar import partitions, results
 from sonar.results import Result
-from tests.benchmarks import data
+from tests.benchmarks import data, server, year
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.copy_rows import ERROR, WHERE, WORKER, Ids
-from tests.benchmarks.measured import Contestant, Goal, of_the_fastest, ratio
+from tests.benchmarks.databases import another
+from tests.benchmarks.measured import Contestant, Goal, Spread, of_the_fastest, ratio
 from tests.benchmarks.peers import plain
 from tests.benchmarks.scale import SEED
 
 BATCH = 1_000
 BATCHES_PER_ROUND = 10
+FILES = 3
 # As dense as ten million in ninety days: a batch touches the hours that a live one would.
 BATCH_US = 13 * 60 * 10**6
 # A month without other results: both tables begin empty.
@@ -42,10 +48,35 @@ def goal_6(bench: Bench) -> list[Goal]:
         partitions.drop_expired(AFTERWARDS, 1)
     rate = BATCH * BATCHES_PER_ROUND / np.median(seconds[SONAR])
     text = "ingest with dirty marks against bulk_create, batches of 1,000"
-    imports = ratio(seconds[BULK_CREATE], seconds[IMPORT]).median
     note = f"{of_the_fastest(seconds[BULK_CREATE], seconds[SONAR])}; {rate:,.0f} results/s"
-    note = f"{note}; imports, which look for each id in every month, {imports:.3g}x"
-    return [Goal.from_spread(6, text, 4, ratio(seconds[BULK_CREATE], seconds[SONAR]), note=note)]
+    imports = ratio(seconds[BULK_CREATE], seconds[IMPORT])
+    about = "the same for imports, which look for each id in every month"
+    return [
+        Goal.from_spread(6, text, 4, ratio(seconds[BULK_CREATE], seconds[SONAR]), note=note),
+        Goal.from_spread(6, about, 4, imports),
+        files_into_a_year(bench),
+    ]
+
+
+def files_into_a_year(bench: Bench) -> Goal:
+    """Import files by the command into as many results, spread over a year."""
+    with (
+        another(bench, "year", "year", "fill", bench.scale.name) as url,
+        bench.at_work("Importing files into a year of results"),
+    ):
+        arguments = ["import", bench.scale.name, str(bench.home / "new.csv"), str(FILES)]
+        found = subprocess.run(
+            [sys.executable, "-m", "tests.benchmarks.year", *arguments],
+            check=True,
+            env={**environ, **server.environment(bench.home, url)},
+            stdout=subprocess.PIPE,
+        )
+    text = "import_results into a year of kept results, checks included"
+    count = bench.scale.rows // year.SHARE
+    note = f"{count:,} results a file, {bench.scale.rows:,} kept in {year.DAYS} days"
+    return Goal.from_spread(
+        6, text, 100_000, Spread.of(json.loads(found.stdout)), "rows/s", note=note
+    )
 
 
 def contestants(batches: list[list[Result]]) -> dict[str, Contestant]:
