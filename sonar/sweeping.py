@@ -32,7 +32,9 @@ def sweep(now: datetime) -> list[UUID]:
 @transaction.atomic
 def lose(probe: Probe, now: datetime) -> bool:
     """End a probe as lost and remember what it may have left; False if it ended meanwhile."""
-    if not results.lose_probe(probe, now):
+    # A worker that hangs while it records holds the row: that must not hold up the sweep.
+    free = Probe.objects.select_for_update(skip_locked=True).filter(id=probe.id)
+    if not free.exists() or not results.lose_probe(probe, now):
         return False
     leftovers.keep(leftovers.places_of(probe), probe.mover, WHY_LEFT, now)
     return True

@@ -74,8 +74,8 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
         base_url=f"https://{MARKS['base URL']}.example.org/data", credential=MARKS["credential"]
     )
     not_verified(made)
-    names = {"transfer": str(measured(made)), "probe": str(running(made)), **written(made)}
     lost(made)
+    names = {"transfer": str(measured(made)), "probe": str(running(made)), **written(made)}
     signs()
     left(made)
     return names

@@ -311,7 +311,8 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
     probe(made.ral, made.desy)
     why = {"state": "waiting", "waits_because": "Another test of this link runs."}
     waiting = [probe(made.ral, made.desy, **why) for _ in range(2)]
-    probe(made.desy, made.ral, mesh=made.mesh)
+    planned = probe(made.desy, made.ral, mesh=made.mesh)
+    Probe.objects.filter(id=planned.id).update(requested_at=NOW - MINUTE)
     page = client.get(URL).content.decode()
     part = page.partition('<h2 id="ordered">')[2].partition("</section>")[0]
     assert part.count("<tr>") == 1 + 3

@@ -363,13 +363,6 @@ def test_twenty_tests_at_a_server_slow_with_checksums_are_all_measured(slow_to_s
     assert max(seconds) < CHECKSUM_SECONDS * 5
 
 
-def test_all_of_them_are_verified_where_there_is_patience(slow_to_sum: Pair) -> None:
-    limits = replace(LIMITS, answer=15, checksum=200)
-    orders = [slow_to_sum.order(bytes=2_000, limits=limits) for _ in range(16)]
-    outcomes = all_at_once(HttpTpc(), orders)
-    assert [(outcome.error, outcome.verified) for outcome in outcomes] == [(None, True)] * 16
-
-
 def test_a_server_without_checksums_is_believed_the_size_and_says_so(authority: Authority) -> None:
     pair = start_pair(authority, destination=lambda _room: "")
     try:
