@@ -17,6 +17,8 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 CELERY_PROGRAMS = {"celery", "__main__.py"}  # `celery` and `python -m celery`
 if Path(sys.argv[0]).name in CELERY_PROGRAMS and "worker" in sys.argv:
     os.environ.setdefault("SONAR_DATABASE_POOL", "8")
+    # One that hangs within a transaction (a stopped machine) must not hold its locks for long.
+    os.environ.setdefault("SONAR_IDLE_SECONDS", "60")
 
 app = Celery("sonar")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -56,7 +56,7 @@ TYPES = {
 # To look for an id in a month's index costs 0.6 us and more, to read one that is kept there and
 # to find it among those looked for 0.25 us: beyond this ratio all indexes are read, once.
 LOOKS_FOR_A_READING = 0.4
-FEW = 100_000
+MANY = 50_000
 KEPT = """
     SELECT coalesce(sum(greatest(reltuples, 0)), 0), count(*)
     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
@@ -189,15 +189,21 @@ def known_ids(ids: str) -> list[UUID]:
     order they cost half: neighbours in a month's index are looked for one after the other.
     """
     with connection.cursor() as cursor:
-        cursor.execute(KEPT)
-        kept, months = cursor.fetchone()
-        looks = (ids.count(",") + 1) * months
-        if looks > LOOKS_FOR_A_READING * max(kept, FEW):
+        if _reading_all_is_cheaper(ids.count(",") + 1):
             cursor.execute("SET LOCAL random_page_cost = 1")
             cursor.execute(READ_ALL, [f"{{{ids}}}"])
         else:
             cursor.execute("SELECT sonar_known_ids(%s::uuid[])", [f"{{{ids}}}"])
         return [stored for (stored,) in cursor.fetchall()]
+
+
+def _reading_all_is_cheaper(ids: int) -> bool:
+    if ids < MANY:  # what is to be asked here costs as much as some hundred ids
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(KEPT)
+        kept, months = cursor.fetchone()
+    return bool(ids * months > LOOKS_FOR_A_READING * kept)
 
 
 def append(rows: Iterable[bytes], moments: Iterable[datetime]) -> None:

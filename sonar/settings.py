@@ -93,7 +93,9 @@ def running_services() -> dict[str, str]:
     return noted
 
 
-def database(url: str, pool_size: int, statement_seconds: int) -> dict[str, Any]:
+def database(
+    url: str, pool_size: int, statement_seconds: int, idle_seconds: int = 0
+) -> dict[str, Any]:
     """Return what Django needs to know of the database; 0 is no pool, and no timeout."""
     try:
         parsed: dict[str, Any] = dict(dj_database_url.parse(url))
@@ -104,10 +106,13 @@ def database(url: str, pool_size: int, statement_seconds: int) -> dict[str, Any]
     if parsed["ENGINE"] != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://...")
     options = parsed.setdefault("OPTIONS", {})
-    if statement_seconds:
-        # Said as the connection opens: it costs no round trip.
-        asked = f"-c statement_timeout={statement_seconds}s"
-        options["options"] = f"{options.get('options', '')} {asked}".strip()
+    for name, seconds in (
+        ("statement_timeout", statement_seconds),
+        ("idle_in_transaction_session_timeout", idle_seconds),
+    ):
+        if seconds:
+            # Said as the connection opens: it costs no round trip.
+            options["options"] = f"{options.get('options', '')} -c {name}={seconds}s".strip()
     if pool_size:
         # After a restart of PostgreSQL the pool must go on trying for longer than a client waits.
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 5, "reconnect_timeout": 10}
@@ -158,7 +163,10 @@ SONAR_STREAMS = envint("SONAR_STREAMS", 4)
 # sonar/wsgi.py for the web. 0 is no pool, which suits commands that run once.
 DATABASES = {
     "default": database(
-        DATABASE_URL, envint("SONAR_DATABASE_POOL", 0, minimum=0), SONAR_STATEMENT_SECONDS
+        DATABASE_URL,
+        envint("SONAR_DATABASE_POOL", 0, minimum=0),
+        SONAR_STATEMENT_SECONDS,
+        envint("SONAR_IDLE_SECONDS", 0, minimum=0),
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -36,19 +36,13 @@ class Spool:
     def batches(self, rows: int) -> Iterator[tuple[Batch, int]]:
         """Give all that was written, in batches of about so many rows."""
         self._file.seek(0)
-        waiting: list[Batch] = []
-        position = 0
+        waiting, failed, position = bytearray(), [], 0
         while head := self._file.read(_LENGTHS.size):
             size, errors, position = _LENGTHS.unpack(head)
-            read = np.frombuffer(self._file.read(size), ROW)
-            waiting.append(Batch(read, list(map(tuple, orjson.loads(self._file.read(errors))))))
-            if sum(len(one.rows) for one in waiting) >= rows:
-                yield _together(waiting), position
-                waiting = []
+            waiting += self._file.read(size)
+            failed += [(why, where) for why, where in orjson.loads(self._file.read(errors))]
+            if len(waiting) >= rows * ROW.itemsize:
+                yield Batch(np.frombuffer(waiting, ROW), failed), position
+                waiting, failed = bytearray(), []
         if waiting:
-            yield _together(waiting), position
-
-
-def _together(batches: list[Batch]) -> Batch:
-    rows = np.concatenate([one.rows for one in batches])
-    return Batch(rows.astype(ROW), [error for one in batches for error in one.errors])
+            yield Batch(np.frombuffer(waiting, ROW), failed), position

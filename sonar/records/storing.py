@@ -101,10 +101,9 @@ def _packed(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.uin
 
 
 def _as_hex(packed: NDArray[np.uint64]) -> str:
-    letters = _HEX[packed.view(np.uint8)]
     lines = np.zeros(len(packed), np.dtype([("id", "S32"), ("comma", "S1")]))
-    lines["id"], lines["comma"] = letters.view("S32").ravel(), b","
-    return lines.tobytes().decode()[:-1]
+    lines["id"], lines["comma"] = _HEX[packed.view(np.uint8)].view("S32").ravel(), b","
+    return str(lines.data.cast("B")[:-1], "ascii")
 
 
 def _append(rows: Rows, profiles: Sequence[int]) -> None:

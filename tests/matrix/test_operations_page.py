@@ -308,11 +308,12 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
     client: Client, small_world: World, well: None
 ) -> None:
     made = small_world
-    probe(made.ral, made.desy)
     why = {"state": "waiting", "waits_because": "Another test of this link runs."}
+    probe(made.ral, made.desy)
     waiting = [probe(made.ral, made.desy, **why) for _ in range(2)]
     planned = probe(made.desy, made.ral, mesh=made.mesh)
-    Probe.objects.filter(id=planned.id).update(requested_at=NOW - MINUTE)
+    for ago, one in enumerate([planned, *reversed(waiting)]):
+        Probe.objects.filter(id=one.id).update(requested_at=NOW - ago * MINUTE)
     page = client.get(URL).content.decode()
     part = page.partition('<h2 id="ordered">')[2].partition("</section>")[0]
     assert part.count("<tr>") == 1 + 3

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
+import psycopg
 import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
@@ -413,6 +414,23 @@ def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
     in_threads(2, lambda: sweeping.sweep(running.deadline + timedelta(seconds=1)))
     assert sorted(lost) == [False, True]
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_the_sweep_does_not_wait_for_a_worker_that_hangs_while_it_records(probe):
+    """A worker that was frozen within its transaction held up a whole fault run by its lock."""
+    running = claimed(probe)
+    late = running.deadline + timedelta(seconds=1)
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '20s'")  # else a sweep that waits never ends
+    with psycopg.connect(**connection.get_connection_params()) as hanging:
+        hanging.execute("SELECT FROM sonar_probe WHERE id = %s FOR UPDATE", [probe.id])
+        sweeping.sweep(late)
+        assert not Transfer.objects.exists()
+        hanging.rollback()
+    sweeping.sweep(late)
+    assert Transfer.objects.get().state == "lost"
+    connection.close()
 
 
 def in_threads(count: int, step: Callable[[], object]) -> None:

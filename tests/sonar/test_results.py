@@ -82,14 +82,12 @@ def test_reading_all_ids_finds_what_looking_for_each_finds(some, monkeypatch):
     """Many ids are found in one pass over the indexes, few one by one: the answer is the same."""
     results.store([*some[:3], replace(some[3], started_at=NOW - timedelta(days=40))])
     ids = ",".join(sorted(one.id.hex for one in some))
-    monkeypatch.setattr(results, "FEW", 0)
     found = []
-    for ratio, way in ((0, "OFFSET 0"), (10**9, "sonar_known_ids")):
-        monkeypatch.setattr(results, "LOOKS_FOR_A_READING", ratio)
+    for many, way in ((len(some), "OFFSET 0"), (len(some) + 1, "sonar_known_ids")):
+        monkeypatch.setattr(results, "MANY", many)
         with CaptureQueriesContext(connection) as queries:
             found.append(set(results.known_ids(ids)))
         assert way in queries.captured_queries[-1]["sql"]
-        monkeypatch.setattr(results, "FEW", 1)
     assert found == [{one.id for one in some[:4]}] * 2
 
 
