@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 from django.db.models import Case, F, Min, Q, QuerySet, Value, When
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
 from sonar import circuits
@@ -18,7 +19,7 @@ from sonar.models.mesh import SkipReason
 from sonar.scheduler.clock import put_right
 from sonar.scheduler.following import follow_registry
 from sonar.scheduler.lock import is_only_planner
-from sonar.scheduler.room import Room, either_end, with_link
+from sonar.scheduler.room import Room, either_end
 from sonar.scheduler.waiting import start
 
 BATCH = 5000
@@ -69,11 +70,11 @@ def claim_due(now: datetime) -> list[UUID]:
         down = either_end(Downtime.endpoints_down(now))
         loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
         # No joins: see READ_AS_QUEUE.
-        due = with_link(Schedule.objects.filter(next_due__lte=now))
+        due = Schedule.objects.filter(next_due__lte=now)
         for _, meshes in groupby(loud, attrgetter("priority")):
             allowed = due.filter(mesh__in=list(meshes)).exclude(down)
             probes += _claim_batches(allowed, room, classes, now)
-        why = {
+        why: dict[SkipReason, Q | RawSQL] = {
             SkipReason.DOWNTIME: down,
             SkipReason.QUIET_HOURS: Q(mesh__in=quiet),
             SkipReason.BUDGET: room.over_budget(classes),
@@ -135,7 +136,9 @@ def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     return probes
 
 
-def _note_reasons(due: QuerySet[Schedule], why: Mapping[SkipReason, Q], now: datetime) -> None:
+def _note_reasons(
+    due: QuerySet[Schedule], why: Mapping[SkipReason, Q | RawSQL], now: datetime
+) -> None:
     """Write why each test that is still due had to wait, by the first reason that it has.
 
     Only rows whose reason has changed are written.

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import BigIntegerField, ExpressionWrapper, F, Q, QuerySet
+from django.db.models import BooleanField, Q
+from django.db.models.expressions import RawSQL
 
 from sonar.circuits import open_circuits
-from sonar.models import Endpoint, Probe, Schedule, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
 from sonar.scheduler.spent import spent
 
 Link = tuple[int, int]
+LINK_IN = """
+    (sonar_schedule.source_id << 16 | sonar_schedule.destination_id) = ANY(%s::bigint[])
+"""
 
 
 @dataclass
@@ -90,9 +94,14 @@ class Room:
         """Match the schedules with an end that is at its cap."""
         return Q(source__in=exhausted(self.outbound)) | Q(destination__in=exhausted(self.inbound))
 
-    def is_busy(self) -> Q:
-        """Match the schedules of `with_link` whose link has a test already."""
-        return Q(link__in=[packed(*link) for link in self.busy])
+    def is_busy(self) -> RawSQL:
+        """Match the schedules whose link has a test already.
+
+        Links are looked up by their hash, as one number: the ids of endpoints have 16 bits. A
+        join with the probes would depend on statistics, which lag behind (see READ_AS_QUEUE).
+        """
+        links = [source << 16 | destination for source, destination in self.busy]
+        return RawSQL(LINK_IN, [links], output_field=BooleanField())  # noqa: S611 - numbers
 
     def rests(self) -> Q:
         """Match the schedules with an end that is tested thinly, and not now."""
@@ -114,20 +123,6 @@ def exhausted(left: Counter[int]) -> list[int]:
 def either_end(endpoints: Iterable[int]) -> Q:
     ids = list(endpoints)
     return Q(source__in=ids) | Q(destination__in=ids)
-
-
-def packed(source: int, destination: int) -> int:
-    """Return a link as one number, as the ids of endpoints have 16 bits."""
-    return source << 16 | destination
-
-
-def with_link(schedules: QuerySet[Schedule]) -> QuerySet[Schedule]:
-    """Give each schedule its link as one number: a list of links is looked up by its hash.
-
-    A join with the probes would depend on statistics, which lag behind (see READ_AS_QUEUE).
-    """
-    number = F("source_id") * (1 << 16) + F("destination_id")
-    return schedules.alias(link=ExpressionWrapper(number, output_field=BigIntegerField()))
 
 
 def _budgets_left(now: datetime) -> dict[int, int]:

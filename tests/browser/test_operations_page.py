@@ -146,7 +146,7 @@ def test_a_refusal_says_why_and_leads_back(visit: Visit, busy: Probe) -> None:
     page = visit.open(URL)
     page.fill("[name=source]", "DESY_SCRATCHDISK")
     page.fill("[name=destination]", "RAL_DATADISK")
-    page.locator("main form button").click()
+    page.locator("#order ~ form button").click()
     expect(page.locator("main li")).to_have_text("DESY_SCRATCHDISK is in a declared downtime.")
     visit.expect_refusal(409)
     keep_picture(page, "operations-refused")
@@ -161,7 +161,7 @@ def test_it_works_without_javascript(visit: Visit, busy: Probe, reader: Reader) 
     page = visit.open(URL)
     page.fill("[name=source]", "RAL_DATADISK")
     page.fill("[name=destination]", "DESY_DATADISK")
-    page.locator("main form button").click()
+    page.locator("#order ~ form button").click()
     expect(page.locator("h1")).to_have_text("Transfer from RAL_DATADISK to DESY_DATADISK")
 
 

@@ -19,7 +19,7 @@ import requests
 import sonar_client
 from django.utils import timezone
 
-from sonar import probes, results
+from sonar import probes, results, scheduler
 from sonar.models import Probe, Transfer
 from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
@@ -231,7 +231,10 @@ def test_tests_are_ordered_and_watched_until_they_have_ended(
     end_tests()
     told, _ = client.communicate(timeout=30)
     lines = [line.split(maxsplit=2)[1:] for line in told.splitlines()]
-    assert sorted(lines[:2]) == [["large", "queued"], ["small", "queued"]]
+    assert lines[:2] == [
+        ["small", "queued"],
+        ["large", "waiting Another test of this link runs."],
+    ]
     assert ["small", "done 4.0"] in lines
     assert ["large", "failed no room left"] in lines
     assert client.returncode == 1
@@ -243,7 +246,8 @@ def end_tests() -> None:
     while Probe.objects.count() < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(1)  # it is seen while it is queued
-    for row in Probe.objects.select_related("size_class"):
+    for row in Probe.objects.select_related("size_class").order_by("requested_at", "id"):
+        scheduler.start_waiting(timezone.now())
         probe = probes.claim(row.id, timezone.now())
         assert probe
         receipt = Receipt(probe.bytes, probe.bytes / 4e6)

@@ -31,7 +31,7 @@ from sonar.movers.measure import Outcome
 from sonar.roles import Role
 from tests.accounts import account, logged_in
 from tests.matrix.sent import send
-from tests.matrix.world import HOUR, NOW, World, make
+from tests.matrix.world import HOUR, NOW, World, free_link, make
 from tests.rights_samples import SAMPLES
 from tests.test_rights import ROWS
 
@@ -73,9 +73,14 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     Endpoint.objects.filter(id=made.ral.id).update(
         base_url=f"https://{MARKS['base URL']}.example.org/data", credential=MARKS["credential"]
     )
+<<<<<<< HEAD
     not_verified(made)
     lost(made)
     names = {"transfer": str(measured(made)), "probe": str(running(made)), **written(made)}
+=======
+    names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
+    lost()
+>>>>>>> sched
     signs()
     left(made)
     return names
@@ -90,6 +95,7 @@ def measured(made: World) -> object:
     return send(made.ral, made.desy, NOW - HOUR, remote_connections=remote, worker=worker)
 
 
+<<<<<<< HEAD
 def not_verified(made: World) -> None:
     """End a test as a worker does of which a server said in its own words why it has no checksum.
 
@@ -107,19 +113,24 @@ def not_verified(made: World) -> None:
 
 def running(made: World) -> object:
     return probe_of(made, MARKS["worker of a probe"], NOW - MINUTE).id
+=======
+def running() -> object:
+    return probe_of(MARKS["worker of a probe"], NOW - MINUTE).id
+>>>>>>> sched
 
 
-def lost(made: World) -> None:
+def lost() -> None:
     """End a test whose worker died as the sweep does, in its words."""
-    dead = probe_of(made, MARKS["worker of a lost transfer"], NOW - HOUR)
+    dead = probe_of(MARKS["worker of a lost transfer"], NOW - HOUR)
     assert results.lose_probe(dead, NOW)
     assert Transfer.objects.filter(state="lost").exists()
 
 
-def probe_of(made: World, worker: str, started: object) -> Probe:
+def probe_of(worker: str, started: object) -> Probe:
+    source, destination = free_link()
     return Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
+        source=source,
+        destination=destination,
         size_class=SizeClass.objects.get(name="large"),
         bytes=2 * 10**9,
         mover="http-tpc",
