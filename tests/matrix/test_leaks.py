@@ -73,14 +73,9 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     Endpoint.objects.filter(id=made.ral.id).update(
         base_url=f"https://{MARKS['base URL']}.example.org/data", credential=MARKS["credential"]
     )
-<<<<<<< HEAD
     not_verified(made)
-    lost(made)
-    names = {"transfer": str(measured(made)), "probe": str(running(made)), **written(made)}
-=======
     names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
     lost()
->>>>>>> sched
     signs()
     left(made)
     return names
@@ -95,14 +90,13 @@ def measured(made: World) -> object:
     return send(made.ral, made.desy, NOW - HOUR, remote_connections=remote, worker=worker)
 
 
-<<<<<<< HEAD
 def not_verified(made: World) -> None:
     """End a test as a worker does of which a server said in its own words why it has no checksum.
 
     Its operators too read it without the addresses.
     """
     marks = MARKS["base URL"], MARKS["address in why a checksum is not verified"]
-    ended = probe_of(made, "", NOW - HOUR)
+    ended = probe_of("", NOW - HOUR, (made.ral, made.desy))
     ended = Probe.objects.select_related("source", "destination").get(id=ended.id)
     receipt = Receipt(bytes=2 * 10**9, seconds=10.0)
     note = "https://{}.example.org/data/x: {} is at work".format(*marks)
@@ -111,23 +105,19 @@ def not_verified(made: World) -> None:
     assert "is at work" in Transfer.objects.get(verified=False).verified_note
 
 
-def running(made: World) -> object:
-    return probe_of(made, MARKS["worker of a probe"], NOW - MINUTE).id
-=======
 def running() -> object:
-    return probe_of(MARKS["worker of a probe"], NOW - MINUTE).id
->>>>>>> sched
+    return probe_of(MARKS["worker of a probe"], NOW - MINUTE, free_link()).id
 
 
 def lost() -> None:
     """End a test whose worker died as the sweep does, in its words."""
-    dead = probe_of(MARKS["worker of a lost transfer"], NOW - HOUR)
+    dead = probe_of(MARKS["worker of a lost transfer"], NOW - HOUR, free_link())
     assert results.lose_probe(dead, NOW)
     assert Transfer.objects.filter(state="lost").exists()
 
 
-def probe_of(worker: str, started: object) -> Probe:
-    source, destination = free_link()
+def probe_of(worker: str, started: object, link: tuple[Endpoint, Endpoint]) -> Probe:
+    source, destination = link
     return Probe.objects.create(
         source=source,
         destination=destination,
