@@ -44,14 +44,22 @@ def busy(scene: Scene) -> Probe:
         )
     waiting = Schedule.objects.filter(source=made.glasgow)
     waiting.update(skipped_because="cap", skipped_since=world.NOW - 20 * MINUTE)
+    link = {"source": made.ral, "destination": made.desy}
+    probe(scene, "large", 0.05, started_at=world.NOW - MINUTE, **link)
     running = [
         probe(scene, size, share, started_at=world.NOW - MINUTE)
-        for size, share in (("small", 0.4), ("large", 0.05), ("large", 1.0))
+        for size, share in (("small", 0.4), ("large", 1.0))
     ]
     probe(scene, "medium", 0)
-    link = {"source": made.ral, "destination": made.desy, "state": "waiting"}
     for _ in range(2):
-        probe(scene, "small", 0, **link, waits_because="Another test of this link runs.")
+        probe(
+            scene,
+            "small",
+            0,
+            **link,
+            state="waiting",
+            waits_because="Another test of this link runs.",
+        )
     Circuit.objects.create(
         endpoint=made.desy,
         failures=12,
@@ -181,7 +189,8 @@ def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
     expect(waiting).to_have_count(2)
     waiting.nth(1).locator("a").click()
     expect(page.locator("main")).to_contain_text("It has place 2 of those that wait")
-    assert violations(page) == []
+    if reader is LAPTOP:  # what looks for violations is a script
+        assert violations(page) == []
     page.locator("main form button", has_text="Cancel this test").click()
     expect(page.locator("main [role=status]")).to_contain_text("was cancelled: nothing was")
     expect(waiting).to_have_count(1)
