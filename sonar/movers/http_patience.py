@@ -40,6 +40,7 @@ KEEP_ALIVE = [
 PIECE_BYTES = 16 * 1024
 """What goes into one record of TLS, which the time for a write is counted by."""
 SHORTEST_SECONDS = 0.001
+FIRST_REFUSAL = 400
 LOOK_UP_SLICE_SECONDS = 0.1
 
 
@@ -149,6 +150,12 @@ class _PatientResponse(http.client.HTTPResponse):
         wait = CURRENT_WAIT.get()
         wait.sent()
         self.fp: io.BufferedReader = io.BufferedReader(_PatientSocket(self.fp.detach(), sock, wait))
+
+    def begin(self) -> None:
+        super().begin()
+        # XRootD 5.5.3 promises to keep the connection of a DELETE that found nothing, and
+        # hangs up: whoever came next would be told that the server broke it.
+        self.will_close = self.will_close or self.status >= FIRST_REFUSAL
 
 
 class _Patient(HTTPConnection):

@@ -216,6 +216,22 @@ def test_a_redirect_is_followed_without_the_credential() -> None:
     assert "secret" not in head
 
 
+def test_a_connection_is_not_used_again_after_a_refusal() -> None:
+    """XRootD hangs up after some of them, though it promises not to."""
+    answer = status("404 Not Found")
+
+    def refuse_and_go(connection: socket.socket) -> None:
+        answer(connection)
+        time.sleep(0.02)  # long enough for the next request to be on its way
+        connection.shutdown(socket.SHUT_RDWR)
+
+    with scripted(refuse_and_go) as server:
+        order, files = order_to(server.url), WebDav()
+        for _ in range(5):
+            files.delete(order.destination, order)
+        assert len(server._open) == 5
+
+
 def test_a_host_name_that_does_not_exist_is_told() -> None:
     order = order_to("http://no-such-host.invalid:1094")
     with pytest.raises(MoverError, match=r"DELETE no-such-host\.invalid:1094.*name is unknown"):
