@@ -120,6 +120,12 @@ def test_who_misses_three_signs_is_silent(db, every: int, age: int, silent: bool
     assert signs.is_silent(one, NOW) is silent
 
 
+def test_a_sign_from_the_future_is_no_life_but_a_clock_may_differ_a_little(db):
+    """One whose clock was a day ahead, and who then died, would seem to live for that day."""
+    assert signs.is_silent(sign(seen_ago=-timedelta(days=1)), NOW)
+    assert not signs.is_silent(sign("two", seen_ago=-timedelta(minutes=4)), NOW)
+
+
 def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(db, monkeypatch):
     day = timedelta(days=1, seconds=1)
     sign("old", day)

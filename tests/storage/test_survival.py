@@ -195,10 +195,10 @@ class Sonar:
         self.wait_for(lambda: self.ask("SELECT path FROM sonar_leftover") == [])
 
     def plan_no_more(self) -> bool:
-        """Make nothing due today; return whether all probes have ended."""
-        later = "UPDATE sonar_schedule SET next_due = now() + interval '1 day'"
-        self.ask(f"{later} WHERE next_due < now() + interval '1 hour'")
-        return self.count("true") == 0
+        """Let no mesh test anything; return whether nothing is scheduled and all probes ended."""
+        self.ask("UPDATE sonar_mesh SET enabled = false WHERE enabled")
+        scheduled = self.ask("SELECT count(*) FROM sonar_schedule")
+        return scheduled == [(0,)] and self.count("true") == 0
 
     def count(self, condition: str) -> int:
         return int(self.ask(f"SELECT count(*) FROM sonar_probe WHERE {condition}")[0][0])
