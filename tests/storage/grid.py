@@ -17,7 +17,7 @@ import yaml
 
 from sonar.sandbox import processes, run, topology
 from tests.storage.hostile.served import Hostile
-from tests.storage.ledger import HELD, JOURNAL
+from tests.storage.ledger import HELD, JOURNAL, QUIET
 from tests.storage.nodes import Nodes
 from tests.storage.services import Database, Queue
 
@@ -124,11 +124,12 @@ class Grid:
             "WHERE mesh.id = mesh_id AND mesh.name = %(mesh)s",
             mesh=mesh,
         )
+        loud = "UPDATE sonar_mesh SET quiet_from = NULL, quiet_until = NULL"
+        self.ask(f"{loud} WHERE name = %(mesh)s", mesh=mesh)
 
     def plan_no_more(self) -> None:
-        """Make nothing due today."""
-        later = "UPDATE sonar_schedule SET next_due = now() + interval '1 day'"
-        self.ask(f"{later} WHERE next_due < now() + interval '1 hour'")
+        """Let no mesh test anything until it is made due."""
+        self.ask(QUIET)
 
     def leave_alone_no_more(self) -> None:
         """Let files that could not be deleted be tried at once: their pauses grow to hours."""
