@@ -39,15 +39,10 @@ stopping = threading.Event()
 Place = tuple[Endpoint, str]
 
 
-def destination_of(probe: Probe) -> Place:
-    """Return where the file of this run arrives."""
-    return probe.destination, incoming_path(probe)
-
-
 def places_of(probe: Probe) -> list[Place]:
     """Return where this run may leave a file: at the destination, and half uploaded."""
     part = part_of(source_path(probe), incoming_path(probe))
-    return [destination_of(probe), (probe.source, part)]
+    return [(probe.destination, incoming_path(probe)), (probe.source, part)]
 
 
 def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> None:

@@ -51,6 +51,10 @@ NUMBERS = {
     "streams": int,
     "streams_used": int,
     "ip_version": int,
+    "beside_source": float,
+    "beside_source_max": int,
+    "beside_destination": float,
+    "beside_destination_max": int,
 }
 
 TITLE = "Ask a Sonar how fast files move, order tests, and store results."

@@ -24,11 +24,11 @@ FASTEST = 1e12
 # must not use them up.
 MOST_KINDS = 10_000
 
-KIND = ("mover", "mode", "streams", "streams_used", "ip_version", "origin")
-Kind = tuple[str, str, int, int | None, int | None, str]
+KIND = ("mover", "mode", "streams", "streams_used", "ip_version", "origin", "beside")
+Kind = tuple[str, str, int, int | None, int | None, str, int | None]
 _KIND_OF: Callable[[Record], Kind] = attrgetter(*KIND)
 # The rest of a profile, which imported results do not say.
-NOT_IN_A_RECORD = {"tcp_buffer_bytes": None, "mesh_id": None, "activity": "", "beside": None}
+NOT_IN_A_RECORD = {"tcp_buffer_bytes": None, "mesh_id": None, "activity": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Known:
             *self._wrong_kind(record),
         ]
         if record.id in self.open_probes:
-            sentence = f"id {record.id} belongs to a test of Sonar that is queued or running"
+            sentence = f"id {record.id} belongs to a test of Sonar that has not ended"
             problems.insert(0, ("id", sentence))
         if problems:
             raise WrongRecordError(problems)
@@ -131,6 +131,7 @@ class Known:
             bytes=record.bytes,
             error=record.error,
             error_where=record.error_where,
+            **record.company._asdict(),
         )
 
     def size_class_of(self, size: int) -> int:
@@ -152,9 +153,7 @@ def kind_of(record: Record) -> Kind:
 
 def _imported_kinds() -> dict[Kind, int | None]:
     # A filter for NULL is "isnull", not "= None".
-    rows = Profile.objects.filter(
-        tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity="", beside__isnull=True
-    )
+    rows = Profile.objects.filter(tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity="")
     return {row[1:]: row[0] for row in rows.values_list("id", *KIND)}
 
 

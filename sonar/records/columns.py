@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sonar.company import Company
 from sonar.records.admission import FASTEST, KIND, Kind, Known, kind_of
 from sonar.records.record import FIELDS, LONGEST, Record, WrongRecordError, from_text
 
@@ -34,8 +35,14 @@ ROW = np.dtype(
         ("bytes", "<i8"),
         ("kind", "<u2"),
         ("failed", "?"),
+        # How many other tests ran beside it: -1 where that is not known.
+        ("beside_source", "<f8"),
+        ("beside_source_max", "<i2"),
+        ("beside_destination", "<f8"),
+        ("beside_destination_max", "<i2"),
     ]
 )
+UNKNOWN = Company(-1, -1, -1, -1)
 Rows = NDArray[np.void]
 Texts = Sequence[str]
 
@@ -91,6 +98,9 @@ class Columns:
         self._see_that_numbers_are_likely(rows)
         rows["size_class"] = self._size_classes(rows["bytes"])
         errors = errors_of(rows["failed"], texts["error"], texts["error_where"])
+        for name, unknown in UNKNOWN._asdict().items():
+            require(not any(texts[name]))
+            rows[name] = unknown
         rows["kind"] = self._kinds(lines, texts)
         return Batch(rows, errors)
 
@@ -108,6 +118,7 @@ class Columns:
                 one.bytes,
                 self._number(kind_of(one)),
                 one.state == "failed",
+                *company_in_row(one.company),
             )
         failed = [one for one in records if one.state == "failed"]
         return Batch(rows, [(one.error, one.error_where) for one in failed])
@@ -142,7 +153,8 @@ class Columns:
 
     def _kinds(self, lines: Sequence[Sequence[str]], texts: dict[str, Texts]) -> list[int]:
         # Most of these columns hold the same in every line of a file.
-        several = [texts[name] for name in KIND if texts[name].count(texts[name][0]) < len(lines)]
+        written_in = [texts[name] for name in KIND if name in texts]
+        several = [one for one in written_in if one.count(one[0]) < len(lines)]
         written = list(zip(*several, strict=True)) or [()] * len(lines)
         kinds = {kind: self._read_kind(lines[written.index(kind)]) for kind in set(written)}
         return [kinds[kind] for kind in written]
@@ -160,6 +172,26 @@ class Columns:
             self._numbers[kind] = len(self.kinds)
             self.kinds.append(kind)
         return self._numbers[kind]
+
+
+def company_in_row(company: Company) -> list[float | int | None]:
+    """Return it as a row has it, which has no None."""
+    known = zip(company, UNKNOWN, strict=True)
+    return [unknown if value is None else value for value, unknown in known]
+
+
+def is_unknown(rows: Rows) -> NDArray[np.bool_]:
+    """Say of each row whether nothing is known of its company."""
+    unknown = np.ones(len(rows), bool)
+    for name in Company._fields:
+        unknown &= rows[name] < 0
+    return unknown
+
+
+def company_of(row: np.void) -> dict[str, Any]:
+    """Return it from a row, as the fields of a result: None where it is not known."""
+    values = {name: row[name].item() for name in Company._fields}
+    return {name: None if value < 0 else value for name, value in values.items()}
 
 
 def require(holds: object) -> None:

@@ -20,7 +20,8 @@ COPY (
     SELECT id, source.name AS source, destination.name AS destination,
         to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
         seconds, bytes, state, nullif(error, '') AS error, nullif(error_where, '') AS error_where,
-        mover, nullif(mode, '') AS mode, streams, streams_used, ip_version, origin
+        mover, nullif(mode, '') AS mode, streams, streams_used, ip_version, origin,
+        beside_source, beside_source_max, beside_destination, beside_destination_max
     FROM sonar_transfer,
         LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = source_id OFFSET 0)
             AS source,

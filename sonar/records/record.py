@@ -9,9 +9,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
+from sonar.company import Company
 from sonar.windows import parse_time
 
 LONGEST = 100_000_000
+# As a smallint of PostgreSQL has it.
+MOST_BESIDE = 32_767
 SHOWN_CHARACTERS = 60
 
 Problem = tuple[str, str]
@@ -63,6 +66,19 @@ class Record(BaseModel):
     # 4 or 6: the even ones from 4 to 6, a check that holds for the text of a CSV file as well.
     ip_version: Annotated[int, Field(strict=True, ge=4, le=6, multiple_of=2)] | None = None
     origin: Literal["test", "production", "external"] = "external"
+    beside_source: Annotated[float, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
+    beside_source_max: Annotated[int, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
+    beside_destination: Annotated[float, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
+    beside_destination_max: Annotated[int, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
+
+    @property
+    def beside(self) -> int | None:
+        """0 if it was alone at both ends, 1 if not, None if that is not known: as in Profile."""
+        return self.company.beside
+
+    @property
+    def company(self) -> Company:
+        return Company(*(getattr(self, name) for name in Company._fields))
 
 
 FIELDS = tuple(Record.model_fields)
@@ -83,6 +99,10 @@ ALLOWED = {
     "streams_used": "a whole number from 1 to 9999 or empty",
     "ip_version": "4, 6 or empty",
     "origin": "test, production or external",
+    **{
+        name: f"a {kind} of other tests from 0 to {MOST_BESIDE} or empty"
+        for name, kind in zip(Company._fields, ("mean number", "whole number") * 2, strict=True)
+    },
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonar import results
-from sonar.records.columns import EPOCH_2000, MICROSECOND, Batch, Rows
+from sonar.records.columns import EPOCH_2000, MICROSECOND, Batch, Rows, company_of, is_unknown
 from sonar.results import TYPES, Result, Stored
 
 ROWS_PER_PIECE = 20_000
@@ -66,13 +66,12 @@ def store(batch: Batch, profiles: Sequence[int]) -> Stored:
     Looks for all of its ids in one statement. The caller holds the lock of imports.
     """
     fresh = _new(batch.rows)
-    failed = batch.rows["failed"]
-    _append(batch.rows[fresh & ~failed], profiles)
-    again = np.flatnonzero(failed)
+    alike = ~batch.rows["failed"] & is_unknown(batch.rows)
+    _append(batch.rows[fresh & alike], profiles)
     results.copy_results(
         [
-            _failed(batch.rows[place], *error, profiles)
-            for place, error in zip(again, batch.errors, strict=True)
+            _result(batch.rows[place], error, profiles)
+            for place, error in _others(batch, alike)
             if fresh[place]
         ]
     )
@@ -134,17 +133,25 @@ def _moment(microseconds: int) -> datetime:
     return EPOCH_2000 + microseconds * MICROSECOND
 
 
-def _failed(row: np.void, error: str, where: str, profiles: Sequence[int]) -> Result:
+def _others(batch: Batch, alike: NDArray[np.bool_]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Give the places of those that are not alike, and why and where each failed if it did."""
+    errors = iter(batch.errors)
+    for place in np.flatnonzero(~alike).tolist():
+        yield place, next(errors) if batch.rows["failed"][place] else ("", "")
+
+
+def _result(row: np.void, error: tuple[str, str], profiles: Sequence[int]) -> Result:
     return Result(
         id=UUID(int=int(row["high"]) << 64 | int(row["low"])),
         source_id=int(row["source"]),
         destination_id=int(row["destination"]),
         size_class_id=int(row["size_class"]),
         profile_id=profiles[row["kind"]],
-        state="failed",
+        state="failed" if row["failed"] else "done",
         started_at=_moment(int(row["started"])),
         seconds=float(row["seconds"]),
         bytes=int(row["bytes"]),
-        error=error,
-        error_where=where,
+        error=error[0],
+        error_where=error[1],
+        **company_of(row),
     )

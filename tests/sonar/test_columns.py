@@ -42,10 +42,19 @@ PLAIN = {
     "streams_used": "1",
     "ip_version": "6",
     "origin": "test",
+    "beside_source": "",
+    "beside_source_max": "",
+    "beside_destination": "",
+    "beside_destination_max": "",
 }
 FAILED = PLAIN | {"state": "failed", "error": "503", "error_where": "source", "seconds": "0"}
 # Ways to write a value: plain, unusual, and wrong.
+MEANS, NUMBERS = ["0", "1.5", "-1", "40000", "x", ""], ["0", "2", "-1", "40000", "1.5", "x", ""]
 CELLS = {
+    "beside_source": MEANS,
+    "beside_source_max": NUMBERS,
+    "beside_destination": MEANS,
+    "beside_destination_max": NUMBERS,
     "id": [
         "6F1C9A52-8f0e-4a4e-9d0c-2b7f3c1d5e61",
         "6f1c9a528f0e4a4e9d0c2b7f3c1d5e60",
@@ -230,7 +239,7 @@ def test_kinds_are_those_of_the_lines_in_every_batch(known: Known):
 
 def test_too_many_kinds_and_the_id_of_an_open_test_are_left_to_the_row(known: Known):
     for number in range(MOST_KINDS):
-        known.kinds[f"m{number}", "", 1, None, None, "external"] = None
+        known.kinds[f"m{number}", "", 1, None, None, "external", None] = None
     assert by_column(known, [PLAIN]) is None
     glasgow, ral = (known.endpoints[f"{name}_DATADISK"] for name in ("GLASGOW", "RAL"))
     Probe.objects.create(

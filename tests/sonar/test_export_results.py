@@ -93,6 +93,10 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
             "streams_used": "",
             "ip_version": "",
             "origin": "test",
+            "beside_source": "",
+            "beside_source_max": "",
+            "beside_destination": "",
+            "beside_destination_max": "",
         }
     ]
     assert tuple(exported()[0]) == FIELDS
@@ -215,20 +219,29 @@ def test_an_export_imported_again_gives_only_duplicates(grid, tmp_path):
     assert importing.store(path, NOW, lambda position: None) == (0, 2)
 
 
+BESIDE = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
+
+
 def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
     glasgow, _, ral = grid
     kind = {"mover": "http-tpc", "mode": "push", "streams": 4, "streams_used": 1, "ip_version": 6}
-    own = Profile.objects.create(**kind, beside=0)
-    results.store([result(glasgow, ral, 1, profile_id=own.id)])
+    profiles = [Profile.objects.create(**kind, beside=beside).id for beside in (0, 1, None)]
+    company = [(0.0, 0, 0.0, 0), (1.25, 2, 0.0, 0), (None,) * 4]
+    results.store(
+        result(glasgow, ral, number, profile_id=profile, **dict(zip(BESIDE, beside, strict=True)))
+        for number, (profile, beside) in enumerate(zip(profiles, company, strict=True), 1)
+    )
     path = tmp_path / "out.csv"
     call_command("export_results", str(path), stdout=io.StringIO())
     # Another Sonar: the same endpoints, and nothing else.
     Transfer.objects.all().delete()
     Profile.objects.all().delete()
     importing.store(path, NOW, lambda position: None)
-    there = Transfer.objects.get().profile
-    assert {name: getattr(there, name) for name in kind} == kind
-    assert there.beside is None
+    there = list(Transfer.objects.order_by("id").select_related("profile"))
+    assert [tuple(getattr(one, name) for name in BESIDE) for one in there] == company
+    assert [one.profile.beside for one in there] == [0, 1, None]
+    for one in there:
+        assert {name: getattr(one.profile, name) for name in kind} == kind
 
 
 text = st.text(

@@ -238,20 +238,19 @@ def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
     )
     [(field, sentence)] = problems(Known.at(NOW), DONE | {"id": str(probe.id)})
     assert field == "id"
-    assert "belongs to a test of Sonar that is queued or running" in sentence
+    assert "belongs to a test of Sonar that has not ended" in sentence
 
 
 def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Known):
     for number in range(MOST_KINDS):
-        known.kinds[f"m{number}", "", 1, None, None, "external"] = None
+        known.kinds[f"m{number}", "", 1, None, None, "external", None] = None
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"
     assert "one more than 10000 kinds of imported results" in sentence
 
 
-def test_a_profile_of_own_tests_is_none_of_imported_results(known: Known):
-    """Of imported ones nobody can tell whether they had company."""
+def test_a_profile_of_own_tests_with_known_company_is_none_of_results_without(known: Known):
     record = from_json(DONE | PUSHED | {"origin": "test"})
     kind = {"mover": "http-tpc", "mode": "push", "streams_used": 1}
     own = {Profile.objects.create(**kind, beside=beside).id for beside in (0, 1)}
