@@ -32,7 +32,7 @@ MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 AHEAD = timedelta(days=7)
 TASK_WORDS = {
     PLAN: ("planner", "queues what is due"),
-    "sweep": ("sweep", "ends lost tests, sends again what nobody took"),
+    "sweep": ("sweep", "ends lost tests, sends idle ones again"),
     CLEAN: ("cleaning", "deletes files left behind at endpoints"),
     "seal": ("sealing", "makes segments of hours that are over"),
     "keep_months": ("months", "makes partitions ahead, drops what is too old"),
