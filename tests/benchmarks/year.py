@@ -84,6 +84,7 @@ def lines(scale: Scale, count: int, number: int) -> Iterator[list[object]]:
             "",
             [4, 6][row["profile"] // 2],
             "production",
+            *("", "", "", ""),  # of what ran beside it nothing is known
         ]
 
 
