@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from matrix import attempts, under_way, wishes
+from matrix import wishes
 from matrix.forms import BadQueryError
 from sonar import ordering, roles
 
@@ -42,7 +42,7 @@ def order_probe(request: HttpRequest) -> HttpResponse:
 @login_required
 def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel a test and lead to the operations; one that has begun is not cancelled any more."""
-    test = under_way.rows().filter(id=id).first() or attempts.known(id)
+    test = wishes.ordered_test(id)
     sites = wishes.sites_of([test] if test else [])
     if not roles.may(cast(User, request.user), wishes.ORDER, sites):
         raise PermissionDenied

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, TypeVar
+from uuid import UUID
 
 from django.db.models import Model
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
+from matrix import attempts, under_way
 from matrix.filters import either
 from matrix.forms import BadQueryError
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
@@ -118,6 +120,11 @@ def problems(
 def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
     rows = model._default_manager.filter(name__in=names)
     return {row.name: row for row in rows}  # type: ignore[attr-defined]
+
+
+def ordered_test(sought: UUID) -> Probe | Transfer | None:
+    """Find a test by its id, whether it has ended or not."""
+    return under_way.rows().filter(id=sought).first() or attempts.known(sought)
 
 
 def sites_of(tests: Iterable[Wish | Probe | Transfer]) -> set[int]:

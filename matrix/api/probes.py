@@ -91,7 +91,7 @@ class ProbeView(ApiView):
         One that a mesh has ordered comes again after its interval.
         """
         refuse_parameters(request)
-        test = under_way.rows().filter(id=id).first() or attempts.known(id)
+        test = wishes.ordered_test(id)
         if test is None:
             raise NotFound(why_not(id))
         allow(request, wishes.ORDER, wishes.sites_of([test]))

@@ -17,14 +17,14 @@ from psycopg.abc import Buffer
 from matrix.api.streams import Pieces, by_piece
 from matrix.snapshot import snapshot
 from sonar import binary
+from sonar.company import Company
 from sonar.models import Transfer
 from sonar.records.record import FIELDS
 
-BESIDE = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
 COLUMNS = (
     *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
     *("source_id", "destination_id", "profile_id", "size_class_id"),
-    *(*BESIDE, "moved_bytes", "verified"),
+    *(*Company._fields, "moved_bytes", "verified"),
 )
 # The columns that CSV began with; what records have got since then stands behind them.
 FIRST = (

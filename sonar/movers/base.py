@@ -84,6 +84,8 @@ class Limits:
         return 2 * self.total + BLAME_SECONDS + look + self.checksum + self.cleaning
 
 
+STOP_SECONDS = 3.0
+"""What a stop leaves for one DELETE: whoever stops us does not wait for long."""
 CLEANING_LIMITS = Limits(connect=5, answer=10, stall=10, total=15)
 """For what deletes files later: who does not answer soon is asked again after a pause."""
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from weakref import WeakValueDictionary
 
 from sonar.movers.base import (
+    STOP_SECONDS,
     FileInfo,
     Files,
     Mover,
@@ -34,8 +35,6 @@ from sonar.movers.web_address import host_and_path
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""
-STOP_SECONDS = 3.0
-"""What a stop leaves for one DELETE: whoever stops us does not wait for long."""
 LOCK_SLICE_SECONDS = 0.2
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Watch, aside
+from sonar.movers.base import (
+    STOP_SECONDS,
+    End,
+    FileInfo,
+    MoverError,
+    NotReady,
+    Order,
+    Watch,
+    aside,
+)
 from sonar.movers.content import TestFile
 from sonar.movers.http_exchange import Reply, Request, Web
 from sonar.movers.http_failures import refused
@@ -26,8 +35,6 @@ NOT_OFFERED = {405, 501}
 LATER = {202, 408, 423, 425, 429, 503, 504}
 """Answers of who may well have a checksum after a while."""
 MAX_VERSION = 200
-QUICK_SECONDS = 3.0
-"""What a stop leaves for one DELETE."""
 ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
 
 
@@ -91,7 +98,7 @@ class WebDav:
     def _discard(self, part: End, order: Order, watch: Watch) -> MoverError | None:
         """Delete what was put aside; return why it is, or may be, still there."""
         stopped = watch.stopped
-        seconds = QUICK_SECONDS if stopped else order.limits.cleaning
+        seconds = STOP_SECONDS if stopped else order.limits.cleaning
         try:
             with within(Watch() if stopped else watch, seconds):
                 self.delete(part, order)

@@ -3,7 +3,7 @@
 from sonar.scheduler.claims import claim_due
 from sonar.scheduler.following import follow_registry
 from sonar.scheduler.lock import PlannerBusyError
-from sonar.scheduler.orders import Ordered, RefusedError, Wish, order_all, order_now
+from sonar.scheduler.orders import Ordered, RefusedError, Wish, order_all
 from sonar.scheduler.room import Room
 from sonar.scheduler.waiting import start_waiting
 
@@ -16,6 +16,5 @@ __all__ = [
     "claim_due",
     "follow_registry",
     "order_all",
-    "order_now",
     "start_waiting",
 ]

@@ -51,11 +51,6 @@ class Ordered(NamedTuple):
     started: list[UUID]
 
 
-def order_now(wish: Wish, now: datetime) -> Probe:
-    """Order one test, as `order_all`."""
-    return order_all([wish], now).probes[0]
-
-
 def order_all(wishes: Sequence[Wish], now: datetime, worker: str = "") -> Ordered:
     """Order all these tests, or none: what has room now is queued, the others wait for it.
 

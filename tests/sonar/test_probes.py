@@ -52,7 +52,7 @@ def probe() -> Probe:
 
 def ordered(source: Endpoint, destination: Endpoint) -> Probe:
     small = SizeClass.objects.get(name="small")
-    return scheduler.order_now(scheduler.Wish(source, destination, small, "fake"), NOW)
+    return scheduler.order_all([scheduler.Wish(source, destination, small, "fake")], NOW).probes[0]
 
 
 def claimed(probe: Probe) -> Probe:
