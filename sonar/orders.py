@@ -40,7 +40,8 @@ def incoming_path(probe: Probe) -> str:
 
 def end_at(where: Where, endpoint: Endpoint, path: str) -> End:
     base_url = endpoint.base_url.rstrip("/")
-    return End(where, f"{base_url}/{path}", base_url, token_of(endpoint))
+    token = token_of(endpoint)
+    return End(where, f"{base_url}/{path}", base_url, token, lent=token)
 
 
 def token_of(endpoint: Endpoint) -> str:

@@ -101,6 +101,9 @@ class End:
     url: str
     base_url: str
     token: str = field(default="", repr=False)
+    """Sent to its own host, and to nobody else."""
+    lent: str = field(default="", repr=False)
+    """What the other end of a third-party copy is given to reach this file; empty for nothing."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ class Order:
     overwrite: bool = False
     ca_bundle: str = ""
     """Path of the CA certificates to trust; empty for the system's."""
+    known_hosts: frozenset[str] = frozenset()
+    """Names of hosts, in lower case, to which a server may redirect what only reads."""
     limits: Limits = Limits()
 
 

@@ -198,12 +198,12 @@ def read_text(response: BaseHTTPResponse, end: End) -> str:
 
 def authorization(end: End) -> dict[str, str]:
     """Return the headers that say who asks."""
-    return {"Authorization": f"Bearer {bearer(end)}"} if end.token else {}
+    return {"Authorization": f"Bearer {bearer(end, end.token)}"} if end.token else {}
 
 
-def bearer(end: End) -> str:
-    """Return the end's token, fit for a header."""
-    token = end.token.strip()
+def bearer(end: End, token: str) -> str:
+    """Return a token of this end, fit for a header."""
+    token = token.strip()
     if not token.isascii() or not token.isprintable():
         message = f"the credential for {host_of(end)} is no token: it holds unprintable characters"
         raise MoverError(end.where, message, permanent=True)

@@ -186,8 +186,8 @@ def copy_headers(order: Order) -> dict[str, str]:
         "Overwrite": "T" if order.overwrite else "F",
         "Credential": "none",
     }
-    if passive.token:
-        headers["TransferHeaderAuthorization"] = f"Bearer {bearer(passive)}"
+    if passive.lent:
+        headers["TransferHeaderAuthorization"] = f"Bearer {bearer(passive, passive.lent)}"
     if order.streams > 1:
         headers["X-Number-Of-Streams"] = str(order.streams)
     return headers
@@ -198,7 +198,7 @@ def require_started(response: BaseHTTPResponse, order: Order) -> None:
     if 200 <= response.status < 300:
         return
     active, passive = ends(order)
-    text = one_line(read_text(response, active), passive.token)
+    text = one_line(read_text(response, active), passive.token, passive.lent)
     error = refused(active, f"COPY {place_of(active)}", response.status, text)
     no_directory = response.status == 409 or NO_DIRECTORY.search(text)
     if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
@@ -257,7 +257,7 @@ def require_success(verdict: Verdict | None, order: Order) -> None:
         message = f"COPY {place_of(active)}: the answer ended without a verdict"
         raise MoverError(active.where, message)
     if not verdict.success:
-        raise failed(order, one_line(verdict.text, active.token, passive.token))
+        raise failed(order, one_line(verdict.text, active.token, passive.token, passive.lent))
 
 
 def failed(order: Order, text: str) -> MoverError:

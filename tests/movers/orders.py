@@ -20,7 +20,7 @@ def order_between(source: str, destination: str, **wishes: object) -> Order:
 
 
 def end(where: Where, server: str, path: str, token: str = "") -> End:
-    return End(where, f"{server}/base/{path}", f"{server}/base", token)
+    return End(where, f"{server}/base/{path}", f"{server}/base", token, lent=token)
 
 
 ORDER = order_between("http://glasgow.example", "http://ral.example")

@@ -72,15 +72,17 @@ def test_the_request_says_all_there_is_to_say(streams: int) -> None:
         order = order_between("davs://source.example", server.url, streams=streams, limits=LIMITS)
         order = replace(
             order,
-            source=replace(order.source, token="for-source"),
-            destination=replace(order.destination, token="for-destination"),
+            source=replace(order.source, token="for-source", lent="lent-by-source"),
+            destination=replace(
+                order.destination, token="for-destination", lent="lent-by-destination"
+            ),
         )
         HttpTpc().move(order, Watch())
         (head,) = server.requests
     assert head.startswith("COPY /base/incoming/1 HTTP/1.1")
     assert "Source: https://source.example/base/source/2000\r\n" in head
     assert "Authorization: Bearer for-destination\r\n" in head
-    assert "TransferHeaderAuthorization: Bearer for-source\r\n" in head
+    assert "TransferHeaderAuthorization: Bearer lent-by-source\r\n" in head
     assert "Overwrite: F\r\n" in head
     assert "Credential: none\r\n" in head
     assert ("X-Number-Of-Streams: 9\r\n" in head) == (streams == 9)

@@ -57,7 +57,7 @@ class Pair:
 
 
 def end(where: Where, server: str, name: str, token: str = "") -> End:
-    return End(where, f"{server}/base/{name}", f"{server}/base", token)
+    return End(where, f"{server}/base/{name}", f"{server}/base", token, lent=token)
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def fails(outcome: Outcome, where: Where, words: str, *, permanent: bool) -> Non
 
 
 def without_token(end: End) -> End:
-    return replace(end, token="")
+    return replace(end, token="", lent="")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -190,7 +190,8 @@ def test_a_measurement_without_any_right_says_so(guarded: Pair, mover: HttpTpc) 
 def test_a_token_to_read_is_enough_at_the_source(guarded: Pair, mover: HttpTpc) -> None:
     measure(mover, guarded.order(), Watch())
     order = guarded.order()
-    reader = replace(order.source, token=guarded.source.macaroon("DOWNLOAD"))
+    macaroon = guarded.source.macaroon("DOWNLOAD")
+    reader = replace(order.source, token=macaroon, lent=macaroon)
     assert measure(mover, replace(order, source=reader), Watch()).receipt
 
 
