@@ -12,10 +12,11 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sonar import reclassing, roles, sizes
+from sonar import credentials, reclassing, roles, sizes
 from sonar.compatibility import ENDS, endpoint_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
+    Credential,
     Downtime,
     Endpoint,
     Leftover,
@@ -76,6 +77,32 @@ class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Leave it to administrators who is an admin of a site: that is a role."""
         administrator = roles.role_of(request.user) is roles.Role.ADMINISTRATOR
         return [] if administrator else ["admins"]
+
+
+class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One credential, checked together with the endpoints that use it."""
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if not self.errors and (sentence := credentials.hosts_problem(self.instance)):
+            self.add_error("hosts", sentence)
+
+
+@admin.register(Credential)
+class CredentialAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Where tokens may go: only administrators have the permission to say so."""
+
+    form = CredentialForm
+    list_display = ["name", "hosts", "used_by"]
+    search_fields = ["name"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
+        return super().get_queryset(request).prefetch_related("endpoints", "lending_endpoints")
+
+    @admin.display(description="used by")
+    def used_by(self, credential: Credential) -> str:
+        ends = {*credential.endpoints.all(), *credential.lending_endpoints.all()}
+        return ", ".join(sorted(end.name for end in ends))
 
 
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -107,9 +107,8 @@ def claim(endpoint_id: int, now: datetime) -> Leftover | None:
     rows = Leftover.objects.filter(endpoint_id=endpoint_id)
     if rows.filter(tries__gt=0, next_try__gt=now).exists():
         return None
-    leftover = (
-        rows.filter(next_try__lte=now).select_related("endpoint").order_by("next_try").first()
-    )
+    due = rows.filter(next_try__lte=now).order_by("next_try")
+    leftover = due.select_related("endpoint__credential", "endpoint__credential_lent").first()
     if leftover is None:
         return None
     failures = rows.aggregate(most=Max("tries"))["most"] + 1

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.conf import settings
 
-from sonar.models import Endpoint, Probe
+from sonar import credentials
+from sonar.models import Credential, Endpoint, Probe
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
 
+# What `order_for` reads of a probe: no connection is held while it runs.
+WITH_CREDENTIALS = tuple(
+    f"{end}__{name}"
+    for end in ("source", "destination")
+    for name in ("credential", "credential_lent")
+)
+
 
 def order_for(probe: Probe) -> Order:
-    """Say to the mover what this probe wants; raises MoverError without a credential."""
+    """Say to the mover what this probe wants; raises MoverError where no token may go, or is."""
+    if why := credentials.hindrance(probe.source, probe.destination, probe.mode):
+        raise refused(why)
+    source = end_at(Where.SOURCE, probe.source, source_path(probe))
+    destination = end_at(Where.DESTINATION, probe.destination, incoming_path(probe))
+    if credentials.PASSIVE_AND_ACTIVE[probe.mode][0] == "source":
+        source = replace(source, lent=token_of(probe.source, credentials.lends(probe.source)))
+    else:
+        lent = token_of(probe.destination, credentials.lends(probe.destination))
+        destination = replace(destination, lent=lent)
     return Order(
-        source=end_at(Where.SOURCE, probe.source, source_path(probe)),
-        destination=end_at(Where.DESTINATION, probe.destination, incoming_path(probe)),
+        source=source,
+        destination=destination,
         bytes=probe.bytes,
         adler32=adler32(probe.bytes),
         streams=probe.streams,
@@ -39,23 +58,31 @@ def incoming_path(probe: Probe) -> str:
 
 
 def end_at(where: Where, endpoint: Endpoint, path: str) -> End:
+    """Name a file at an endpoint, with the token for that endpoint itself and nothing to lend.
+
+    Raises MoverError if the token cannot be read, or if it is not for this base URL: a row may
+    have been written past the forms.
+    """
+    if why := credentials.problems(endpoint).get("credential"):
+        raise refused(why)
     base_url = endpoint.base_url.rstrip("/")
-    token = token_of(endpoint)
-    return End(where, f"{base_url}/{path}", base_url, token, lent=token)
+    return End(where, f"{base_url}/{path}", base_url, token_of(endpoint, endpoint.credential))
 
 
-def token_of(endpoint: Endpoint) -> str:
-    """Read the bearer token of an endpoint, each time anew: tokens are renewed in place."""
-    if not endpoint.credential:
+def refused(why: str) -> MoverError:
+    return MoverError(Where.CONTROL, why, permanent=True)
+
+
+def token_of(endpoint: Endpoint, credential: Credential | None) -> str:
+    """Read a bearer token of an endpoint, each time anew: tokens are renewed in place."""
+    if credential is None:
         return ""
-    path = settings.SONAR_CREDENTIALS_DIR / endpoint.credential
+    path = settings.SONAR_CREDENTIALS_DIR / credential.name
     try:
         return str(path.read_text().strip())
-    except OSError as error:
-        raise MoverError(
-            Where.CONTROL,
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise refused(
             # Anyone may read this: the name of the file stands with the endpoint, for operators.
-            f"the credential of {endpoint.name} cannot be read from SONAR_CREDENTIALS_DIR: "
-            f"{error.strerror}",
-            permanent=True,
+            f"the credential of {endpoint.name} cannot be read from SONAR_CREDENTIALS_DIR: {why}"
         ) from error

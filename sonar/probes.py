@@ -18,7 +18,7 @@ from sonar import company, leftovers, movers, results
 from sonar.models import Probe
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
-from sonar.orders import order_for
+from sonar.orders import WITH_CREDENTIALS, order_for
 from sonar.patience import DATABASE_AWAY, one_line, patiently, release_connection
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
     """Take a queued probe for this process, or return None if it is not there to take."""
     probe = (
-        Probe.objects.select_related("source", "destination", "size_class")
+        Probe.objects.select_related("size_class", *WITH_CREDENTIALS)
         .filter(id=probe_id, state=Probe.State.QUEUED)
         .first()
     )

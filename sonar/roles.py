@@ -34,13 +34,14 @@ GROUP = "operators"
 _FOR_SITES = frozenset(
     f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
 ) | {"add_probe", "change_endpoint", "view_endpoint", "view_annotation"}
+_LOOKED_AT = ("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential")
 _EVERYWHERE = (
     frozenset(
         f"{verb}_{kind}"
         for kind in ("site", "endpoint", "mesh", "meshinterval")
         for verb in ("add", "change")
     )
-    | {f"view_{kind}" for kind in ("site", "mesh", "sizeclass", "downtime", "probe", "leftover")}
+    | {f"view_{kind}" for kind in _LOOKED_AT}
     | {"delete_site", "delete_meshinterval", "add_transfer", "view_transfer"}
 )
 

@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log"}),
     frozenset({"sonar.movers"}),
-    frozenset({"sonar.models", "sonar.binary"}),
+    frozenset({"sonar.models", "sonar.binary", "sonar.credentials"}),
     frozenset(
         {
             "sonar.partitions",

@@ -3,7 +3,7 @@
 from sonar.models.annotation import Annotation
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
-from sonar.models.registry import Downtime, Endpoint, Site, SizeClass
+from sonar.models.registry import Credential, Downtime, Endpoint, Site, SizeClass
 from sonar.models.segment import DirtyMark, Segment
 from sonar.models.sign import SignOfLife
 from sonar.models.token import Token
@@ -13,6 +13,7 @@ from sonar.models.version import Version
 __all__ = [
     "Annotation",
     "Circuit",
+    "Credential",
     "DirtyMark",
     "Downtime",
     "Endpoint",

@@ -122,6 +122,7 @@ class SkipReason(models.TextChoices):
     BUDGET = "budget"
     LINK = "link", "another test of this link has not ended"
     CIRCUIT = "circuit", "an end keeps failing"
+    CREDENTIAL = "credential", "a credential would go where it may not"
 
 
 class Schedule(models.Model):

@@ -9,10 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
+
+from sonar import credentials
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -104,6 +107,45 @@ class Site(models.Model):
         return self.name
 
 
+def validate_host(text: str) -> None:
+    if credentials.host_of(text) is None:
+        raise ValidationError(credentials.HOST_SENTENCE)
+
+
+class Credential(models.Model):
+    """A bearer token and the hosts that it may be sent to; the token itself is in a file.
+
+    Written by administrators alone: whoever says where a token may go can have it.
+    """
+
+    name = models.CharField(
+        max_length=80,
+        unique=True,
+        validators=[RegexValidator(credentials.NAME, credentials.NAME_SENTENCE)],
+        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its bearer token.",
+    )
+    hosts = ArrayField(
+        models.CharField(max_length=255, validators=[validate_host]),
+        help_text="Where it may be sent: hosts, or host:port for one port alone, in lower case.",
+    )
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(name__regex=credentials.NAME), name="credential_name_is_a_file"
+            ),
+            models.CheckConstraint(
+                condition=Q(hosts__len__gte=1),
+                name="credential_has_a_host",
+                violation_error_message="A credential is for at least one host.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Endpoint(models.Model):
     """One storage area of a site. Retired, never deleted: history keeps it."""
 
@@ -132,10 +174,25 @@ class Endpoint(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Test bytes it may send and receive per UTC day; empty for no limit.",
     )
-    credential = models.SlugField(
-        max_length=80,
+    credential = models.ForeignKey(
+        Credential,
+        null=True,
         blank=True,
-        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its bearer token.",
+        on_delete=models.PROTECT,
+        related_name="endpoints",
+        help_text="Reads, writes and deletes here; sent to this endpoint alone.",
+    )
+    credential_lent = models.ForeignKey(
+        Credential,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="lending_endpoints",
+        help_text="What the other end of a copy is given: it should not do more than read.",
+    )
+    lend_credential = models.BooleanField(
+        default=False,
+        help_text="The other end of a copy may be given the credential itself, if none is lent.",
     )
     simulated = models.BooleanField(
         default=False, help_text="A sandbox node: its rates are simulated and shown as such."
@@ -171,10 +228,29 @@ class Endpoint(models.Model):
     def clean(self) -> None:
         """Want a URL that movers can take apart: the pattern lets `ftp://[` pass, and port 99999.
 
-        The sentence does not repeat the URL, as there may be a password in it.
+        And one that its credentials are for. Sentences do not repeat the URL, as there may be a
+        password in it.
         """
         if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
             raise ValidationError({"base_url": HOST_SENTENCE})
+        if self._is_bound_anew() and (problems := credentials.problems(self)):
+            raise ValidationError(problems)
+
+    def _is_bound_anew(self) -> bool:
+        """Say whether keeping it would change where a credential goes. One SQL query at most.
+
+        What was there already waits with its reason, and its caps can be changed all the same.
+        """
+        if self.credential_id is None and self.credential_lent_id is None:
+            return False
+        before = Endpoint.objects.filter(pk=self.pk).first()
+        if before is None or (before.retired_at and not self.retired_at):
+            return True
+        return any(getattr(before, name) != getattr(self, name) for name in WHERE_TOKENS_GO)
+
+
+# Columns of an endpoint that say who is sent what.
+WHERE_TOKENS_GO = ("base_url", "credential_id", "credential_lent_id", "lend_credential")
 
 
 def has_host(url: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,16 +10,19 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar import compatibility, sizes
-from sonar.models import Endpoint, Mesh, Site, SizeClass
+from sonar import compatibility, credentials, sizes
+from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
 from sonar.registry_file.meshes import set_intervals, set_members
 from sonar.registry_file.reading import Lines, Place, RegistryError, parse
 from sonar.registry_file.sections import (
+    CredentialSection,
     EndpointSection,
     MeshSection,
     SiteSection,
     SizeClassSection,
 )
+
+CREDENTIALS = ("credential", "credential_lent")
 
 
 @dataclass
@@ -41,6 +45,8 @@ class _Load:
         self.problems: list[str] = []
         # Endpoints that other meshes fit than before, with their place in the file.
         self.moved: list[tuple[int, Endpoint]] = []
+        # Credentials that are for other hosts than before.
+        self.rebound: list[tuple[int, Credential]] = []
         self._seen: set[tuple[str, str]] = set()
 
     def wrong(self, place: Place, sentence: str) -> None:
@@ -97,7 +103,9 @@ def load(text: str) -> Changes:
     with transaction.atomic():
         _load_size_classes(one, document.size_classes)
         _load_sites(one, document.sites)
+        _load_credentials(one, document.credentials)
         _load_endpoints(one, document.endpoints)
+        _check_rebound(one)
         _load_meshes(one, document.meshes)
         _check_moved(one)
         if one.problems:
@@ -123,14 +131,33 @@ def _load_sites(one: _Load, sections: list[SiteSection]) -> None:
         one.save("sites", index, rows.get(section.name) or Site(), section.model_dump())
 
 
+def _load_credentials(one: _Load, sections: list[CredentialSection]) -> None:
+    rows = {row.name: row for row in Credential.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or Credential()
+        if one.save("credentials", index, row, section.model_dump()):
+            one.rebound.append((index, row))
+
+
+def _check_rebound(one: _Load) -> None:
+    """Judge hosts by the endpoints as they are in the end, those of this file included."""
+    for index, credential in one.rebound:
+        if sentence := credentials.hosts_problem(credential):
+            one.wrong(("credentials", index, "hosts"), sentence)
+
+
 def _load_endpoints(one: _Load, sections: list[EndpointSection]) -> None:
-    rows = {row.name: row for row in Endpoint.objects.select_related("site")}
+    related = ("site", *CREDENTIALS)
+    rows = {row.name: row for row in Endpoint.objects.select_related(*related)}
     sites = {row.name: row for row in Site.objects.all()}
+    known = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Endpoint()
         values = section.model_dump(exclude={"site", "retired"})
         if section.site not in sites:
             one.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
+            continue
+        if not _find_credentials(one, index, values, known):
             continue
         retired_at = (row.retired_at or timezone.now()) if section.retired else None
         site = sites[section.site]
@@ -139,6 +166,20 @@ def _load_endpoints(one: _Load, sections: list[EndpointSection]) -> None:
         is_moved = row.pk and compatibility.is_moved(Endpoint(pk=row.pk, **values))
         if one.save("endpoints", index, row, values) and is_moved:
             one.moved.append((index, row))
+
+
+def _find_credentials(
+    one: _Load, index: int, values: dict[str, Any], known: Mapping[str, Credential]
+) -> bool:
+    """Put the rows into values that its names of credentials stand for; say if all are there."""
+    for key in CREDENTIALS:
+        name = values[key]
+        values[key] = known.get(name)
+        if name and name not in known:
+            place = ("endpoints", index, key)
+            one.wrong(place, f"there is no credential {name!r}: its hosts stand in `credentials`")
+            return False
+    return True
 
 
 def _load_meshes(one: _Load, sections: list[MeshSection]) -> None:

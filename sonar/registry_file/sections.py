@@ -33,6 +33,11 @@ class SiteSection(Section):
     wan_gbit_s: float | None = None
 
 
+class CredentialSection(Section):
+    name: str
+    hosts: list[str]
+
+
 class EndpointSection(Section):
     name: str
     site: str
@@ -43,6 +48,8 @@ class EndpointSection(Section):
     outbound_cap: int = 2
     budget_bytes_per_day: int | None = None
     credential: str = ""
+    credential_lent: str = ""
+    lend_credential: bool = False
     simulated: bool = False
     retired: bool = False
 
@@ -64,5 +71,6 @@ class MeshSection(Section):
 class RegistryFile(Section):
     size_classes: list[SizeClassSection] = Field(default_factory=list)
     sites: list[SiteSection] = Field(default_factory=list)
+    credentials: list[CredentialSection] = Field(default_factory=list)
     endpoints: list[EndpointSection] = Field(default_factory=list)
     meshes: list[MeshSection] = Field(default_factory=list)

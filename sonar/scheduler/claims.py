@@ -18,6 +18,7 @@ from sonar.models import Downtime, Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
 from sonar.scheduler.clock import put_right
 from sonar.scheduler.following import follow_registry
+from sonar.scheduler.lending import forbidden
 from sonar.scheduler.lock import is_only_planner
 from sonar.scheduler.room import Room, either_end
 from sonar.scheduler.waiting import start
@@ -69,12 +70,15 @@ def claim_due(now: datetime) -> list[UUID]:
         classes = list(SizeClass.objects.all())
         down = either_end(Downtime.endpoints_down(now))
         loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
+        giving_away = forbidden([*loud, *quiet])
         # No joins: see READ_AS_QUEUE.
         due = Schedule.objects.filter(next_due__lte=now)
         for _, meshes in groupby(loud, attrgetter("priority")):
-            allowed = due.filter(mesh__in=list(meshes)).exclude(down)
+            allowed = due.filter(mesh__in=list(meshes)).exclude(down).exclude(giving_away)
             probes += _claim_batches(allowed, room, classes, now)
         why: dict[SkipReason, Q | RawSQL] = {
+            # First what does not pass by itself.
+            SkipReason.CREDENTIAL: giving_away,
             SkipReason.DOWNTIME: down,
             SkipReason.QUIET_HOURS: Q(mesh__in=quiet),
             SkipReason.BUDGET: room.over_budget(classes),

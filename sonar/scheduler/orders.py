@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
+from sonar import credentials
 from sonar.models import Downtime, Endpoint, Probe, SizeClass
 from sonar.models.mesh import fitting
 from sonar.scheduler.lock import wait_for_planner
@@ -97,6 +98,7 @@ def _problems(wishes: Sequence[Wish], room: Room, now: datetime) -> Iterator[Pro
     for mover in sorted({wish.mover for wish in wishes}):
         if misfit := fitting(mover, _base_urls(wish for wish in wishes if wish.mover == mover)):
             yield "mover", misfit
+    yield from dict.fromkeys(_given_away(wishes))
     if room.waiting + len(wishes) > MOST_WAITING:
         yield "count", f"{MOST_WAITING} ordered tests wait at most: try again when some have run."
     down, needed = Downtime.endpoints_down(now), _bytes_by_end(wishes)
@@ -105,6 +107,22 @@ def _problems(wishes: Sequence[Wish], room: Room, now: datetime) -> Iterator[Pro
     for field, ends in (("source", sources), ("destination", destinations)):
         for end in ends:
             yield from ((field, one) for one in _of_end(end, needed[end], room, down))
+
+
+def _given_away(wishes: Sequence[Wish]) -> Iterator[Problem]:
+    """Yield for which tests a credential would go where it may not. One SQL query at most."""
+    ends = {end for wish in wishes for end in (wish.source, wish.destination)}
+    if not any(end.credential_id or end.credential_lent_id for end in ends):
+        return
+    rows = Endpoint.objects.select_related("credential", "credential_lent")
+    now = rows.in_bulk([end.pk for end in ends])
+    for wish in wishes:
+        source, destination = now[wish.source.pk], now[wish.destination.pk]
+        for field, end in (("source", source), ("destination", destination)):
+            if sentence := credentials.problem(end):
+                yield field, sentence
+        if sentence := credentials.forbids(source, destination, wish.mode):
+            yield credentials.PASSIVE_AND_ACTIVE[wish.mode][0], sentence
 
 
 def _base_urls(wishes: Iterable[Wish]) -> dict[str, str]:

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sonar import results
+from sonar import credentials, results
 from sonar.models import Downtime, Probe
+from sonar.orders import WITH_CREDENTIALS
 from sonar.scheduler.lock import is_only_planner
 from sonar.scheduler.room import Room, exhausted
 
@@ -34,7 +35,7 @@ def start(room: Room, now: datetime) -> list[UUID]:
     if not room.waiting:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
-    probes = waiting.select_related("source", "destination").order_by("requested_at", "id")
+    probes = waiting.select_related(*WITH_CREDENTIALS).order_by("requested_at", "id")
     down = Downtime.endpoints_down(now)
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
@@ -48,7 +49,7 @@ def start(room: Room, now: datetime) -> list[UUID]:
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
     )
     _note(held)
-    _keep_room(room, held, down)
+    _keep_room(room, [probe for probe in held if not _not_today(probe, down)])
     return [probe.id for probe in begun if not probe.worker]
 
 
@@ -62,12 +63,19 @@ def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
             yield probe
 
 
+def _not_today(probe: Probe, down: Container[int]) -> str:
+    """Say in a sentence why a test cannot run even if there is room; empty if it can."""
+    for end in (probe.source, probe.destination):
+        if end.id in down:
+            return f"{end.name} is in a declared downtime."
+    return credentials.hindrance(probe.source, probe.destination, probe.mode)
+
+
 def _why_not(probe: Probe, room: Room, down: Container[int]) -> str:
     """Say in a sentence why a test has to wait; empty if it may run now."""
     source, destination = probe.source, probe.destination
-    for end in (source, destination):
-        if end.id in down:
-            return f"{end.name} is in a declared downtime."
+    if why := _not_today(probe, down):
+        return why
     if (source.id, destination.id) in room.busy:
         return "Another test of this link runs."
     if room.outbound[source.id] <= 0:
@@ -89,7 +97,7 @@ def _note(held: Mapping[Probe, str]) -> None:
     Probe.objects.bulk_update(changed, ["waits_because"])
 
 
-def _keep_room(room: Room, held: Iterable[Probe], down: Container[int]) -> None:
+def _keep_room(room: Room, held: Iterable[Probe]) -> None:
     """Keep a place at the other end for the oldest that waits for an end at its cap.
 
     Else scheduled tests, of which there are always some, would fill now one end and now the
@@ -100,7 +108,7 @@ def _keep_room(room: Room, held: Iterable[Probe], down: Container[int]) -> None:
     for probe in held:
         link = source, destination = probe.source_id, probe.destination_id
         waits_for = full & {("out", source), ("in", destination)}
-        if waits_for and link not in room.busy and source not in down and destination not in down:
+        if waits_for and link not in room.busy:
             full -= waits_for  # those that come later keep nothing for this end
             room.outbound[source] -= 1
             room.inbound[destination] -= 1

@@ -42,9 +42,12 @@ class Waiting(Answer):
     """Scheduled tests that are due and wait; `next tick` are those not looked at yet.
 
     `link`: another test of their link has not ended. `circuit`: tests of an end keep failing.
+    `credential`: one would go where it may not, and they wait until somebody changes that.
     """
 
-    reason: Literal["downtime", "cap", "quiet hours", "budget", "link", "circuit", "next tick"]
+    reason: Literal[
+        "downtime", "cap", "quiet hours", "budget", "link", "circuit", "credential", "next tick"
+    ]
     tests: int
     since: datetime | None
 

@@ -29,9 +29,9 @@ from matrix.api.registry.values import (
 )
 from matrix.api.registry.views import ListView, RowView
 from matrix.forms import BadQueryError
-from sonar import roles
+from sonar import credentials, roles
 from sonar.compatibility import endpoint_problem, is_moved
-from sonar.models import Endpoint, Site
+from sonar.models import Credential, Endpoint, Site
 from sonar.models.registry import BASE_URL
 
 # Of all that the model takes, what has a host that is a name or an address.
@@ -41,10 +41,11 @@ URL_MEANING = (
     "scheme://host[:port]/path with one of the schemes http, https, dav, davs, root, xroot, "
     "gsiftp, ftp or fake, and without user, password or query"
 )
-CREDENTIAL = "letters, digits, - and _: the name of the file with its bearer token"
+CREDENTIAL = "the name of a registered credential; empty for none"
+CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 # What an admin of its site may change.
 OF_SITE_ADMINS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
-INTERNAL = ("base_url", "credential")
+CREDENTIALS = ("credential", "credential_lent")
 PLAIN = (
     *("name", "label", "software", "inbound_cap", "outbound_cap", "budget_bytes_per_day"),
     "simulated",
@@ -64,13 +65,21 @@ class NewEndpoint(Body):
     budget_bytes_per_day: Annotated[
         int | None, whole(1, MOST_BYTES, "test bytes in and out a UTC day", "for no limit")
     ] = None
-    credential: Annotated[str, line(80, CREDENTIAL, "^[A-Za-z0-9_-]*$")] = ""
+    credential: Annotated[
+        str, line(80, f"{CREDENTIAL}; it is sent to its base_url alone", CREDENTIAL_NAME)
+    ] = ""
+    credential_lent: Annotated[
+        str, line(80, f"{CREDENTIAL}; the other end of a copy is given it", CREDENTIAL_NAME)
+    ] = ""
+    lend_credential: Annotated[
+        bool, flag("whether the other end of a copy is given credential, if none is lent")
+    ] = False
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("a retired one is tested no more and keeps its history")] = False
 
 
 class EndpointRecord(Answer):
-    """An endpoint. Its base_url and credential are there for who may see them."""
+    """An endpoint. Its base_url and what there is of credentials are for who may see them."""
 
     name: str
     site: str
@@ -84,6 +93,8 @@ class EndpointRecord(Answer):
     retired_at: datetime | None
     base_url: str = ""
     credential: str = ""
+    credential_lent: str = ""
+    lend_credential: bool = False
 
 
 class Endpoints(Kind[Endpoint]):
@@ -92,7 +103,7 @@ class Endpoints(Kind[Endpoint]):
     new = NewEndpoint
     change = change_of(NewEndpoint, "EndpointChange")
     columns = tuple(EndpointRecord.model_fields)
-    references = {"site": Site}
+    references = {"site": Site} | dict.fromkeys(CREDENTIALS, Credential)
     parameters = (
         text("site", "Those of this site.", "GLASGOW"),
         text("cloud", "Those whose site is in this cloud.", "UK"),
@@ -116,7 +127,9 @@ class Endpoints(Kind[Endpoint]):
         found |= {name: getattr(row, name) for name in PLAIN}
         found |= {"retired": row.retired_at is not None, "retired_at": moment(row.retired_at)}
         if sees(request, "sonar.view_endpoint", [row.site_id]):
-            found |= {name: getattr(row, name) for name in INTERNAL}
+            found |= {"base_url": row.base_url}
+            found |= {name: str(getattr(row, name) or "") for name in CREDENTIALS}
+            found |= {"lend_credential": row.lend_credential}
         return found
 
     def sites(self, row: Endpoint) -> Collection[int]:
@@ -154,12 +167,17 @@ EXAMPLE = {
     "retired": False,
     "retired_at": None,
 }
-SEEN = EXAMPLE | {"base_url": "davs://storage.example.org:1094/atlas", "credential": "glasgow"}
+SEEN = EXAMPLE | {
+    "base_url": "davs://storage.example.org:1094/atlas",
+    "credential": "glasgow",
+    "credential_lent": "glasgow-read",
+    "lend_credential": False,
+}
 NEW = {"name": "GLASGOW_DATADISK", "site": "GLASGOW", "base_url": SEEN["base_url"]}
 CSV = (
     "name,site,label,software,inbound_cap,outbound_cap,budget_bytes_per_day,simulated,retired,"
-    "retired_at,base_url,credential\n"
-    "GLASGOW_DATADISK,GLASGOW,DATADISK,XRootD 5.5.3,2,2,500000000000,False,False,,,\n"
+    "retired_at,base_url,credential,credential_lent,lend_credential\n"
+    "GLASGOW_DATADISK,GLASGOW,DATADISK,XRootD 5.5.3,2,2,500000000000,False,False,,,,,\n"
 )
 
 
@@ -191,7 +209,8 @@ class EndpointsView(ListView):
         tag="registry",
     )
     def post(self, request: Request) -> HttpResponse:
-        """Sonar writes and deletes below its base_url, in `sonar/`."""
+        """Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for
+        the host of base_url (administrators say for which hosts one is), and https or davs."""
         return self.made(request)
 
 

@@ -16,7 +16,7 @@ from matrix.api.openapi.shapes import Body
 from matrix.api.registry.answers import Json
 from matrix.api.registry.order import BY_NAME, Order
 from matrix.api.registry.reading import Values
-from sonar.models import Endpoint, Site
+from sonar.models import Credential, Endpoint, Site
 from sonar.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
@@ -37,8 +37,8 @@ class Kind(ABC, Generic[Row]):
     columns: Sequence[str]
     # Those of its list that choose among rows.
     parameters: Sequence[OpenApiParameter] = ()
-    # Fields that name another row.
-    references: ClassVar[Mapping[str, type[Site] | type[Endpoint]]] = {}
+    # Fields that name another row; an empty name stands for none.
+    references: ClassVar[Mapping[str, type[Site] | type[Endpoint] | type[Credential]]] = {}
     # The field that a rule about several fields is said to be broken by.
     field_of: ClassVar[Mapping[str, str]] = {}
     checks_constraints = True

@@ -101,8 +101,8 @@ def referred(kind: Kind[Row], values: Values) -> Values:
     for field, model in kind.references.items():
         if (name := values.get(field)) is None:
             continue
-        found[field] = model._default_manager.filter(name=name).first()
-        if found[field] is None:
+        found[field] = model._default_manager.filter(name=name).first() if name else None
+        if name and found[field] is None:
             other = model._meta.verbose_name
             sentence = f"{field} “{name}” is not known: use the name of a registered {other}."
             raise BadQueryError({field: [sentence]})

@@ -13,8 +13,9 @@ from sonar import reclassing, registry_file
 
 class Command(BaseCommand):
     help = (
-        "Make the registry (size classes, sites, endpoints, meshes) say what a YAML file says. "
-        "All of the file is loaded or nothing; what stands only in the database is left alone. "
+        "Make the registry (size classes, sites, credentials, endpoints, meshes) say what a YAML "
+        "file says. All of the file is loaded or nothing; what stands only in the database is left "
+        "alone. "
         "docs/registry.md describes the file."
     )
 

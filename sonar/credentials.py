@@ -1,0 +1,189 @@
+"""Where the credentials of endpoints may go, in one place: the rules for who saves, plans and uses.
+
+A credential is sent to the hosts that it names and to nobody else, and never in clear. The other
+end of a third-party copy is given what the endpoint lends: its ``credential_lent``, or its own
+one where it says ``lend_credential``. The sentences are for all readers: they name endpoints, no
+host and no credential. Who makes narrow tokens for each copy one day does it where ``lends`` is
+asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sonar.models import Credential, Endpoint
+
+# No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
+NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
+NAME_SENTENCE = (
+    "The name of a credential is made of letters, digits, dot, dash and underscore, and no dot "
+    "stands first: it is the name of its file."
+)
+HOST_SENTENCE = (
+    "A host of a credential is a name or an address in lower case, with a port if it is for that "
+    "one alone: like storage.example.org, storage.example.org:1094 or [2001:db8::1]:443. It has "
+    "no scheme, no path and no wildcard."
+)
+_HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
+# What a base URL without a port stands for.
+_PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
+_PORTS |= {"gsiftp": 2811, "ftp": 21}
+IN_CLEAR = ("http", "dav", "ftp")
+# Who is passive in a copy, and who is active and is given what the other lends.
+PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
+# Of many endpoints as many are named.
+MOST_NAMED = 5
+
+
+class Host(NamedTuple):
+    """A host as it is compared; without a port it stands for all of them."""
+
+    name: str
+    port: int | None
+
+
+@lru_cache(maxsize=10_000)
+def host_of(text: str) -> Host | None:
+    """Read `host` or `host:port`; None if it is neither. An IPv6 address has one form then."""
+    match = _HOST.fullmatch(text)
+    if match is None:
+        return None
+    name, port = match[1], int(match[2]) if match[2] else None
+    if port is not None and port > 65535:
+        return None
+    if name.startswith("["):
+        try:
+            name = f"[{IPv6Address(name[1:-1])}]"
+        except AddressValueError:
+            return None
+    return Host(name, port)
+
+
+def host_of_url(base_url: str) -> Host | None:
+    """Return the host of a base URL with its port; None for what can be read in two ways."""
+    scheme, _, rest = base_url.partition("://")
+    authority = rest.partition("/")[0]
+    # Letters beyond ASCII may become others, also in a library that sends to them.
+    host = host_of(authority.lower()) if authority.isascii() else None
+    return host and Host(host.name, host.port or _PORTS.get(scheme))
+
+
+def names(hosts: list[str], base_url: str) -> bool:
+    """Say whether a list of hosts names that of a base URL, and its port."""
+    used = host_of_url(base_url)
+    if used is None:
+        return False
+    return any(
+        known.name == used.name and known.port in (None, used.port)
+        for known in map(host_of, hosts)
+        if known
+    )
+
+
+def is_in_clear(base_url: str) -> bool:
+    """Say whether what is sent to a base URL can be read on its way: no TLS, another machine."""
+    if base_url.partition("://")[0] not in IN_CLEAR:
+        return False
+    host = host_of_url(base_url)
+    return host is None or not _is_loopback(host.name)
+
+
+def _is_loopback(name: str) -> bool:
+    if name in ("localhost", "[::1]"):
+        return True
+    try:
+        return IPv4Address(name).is_loopback
+    except AddressValueError:
+        return False
+
+
+def problems(endpoint: Endpoint) -> dict[str, str]:
+    """Say by field what is wrong with the credentials of an endpoint; nothing if nothing is."""
+    found = {}
+    for field, what in (("credential", "The credential"), ("credential_lent", "The lent one")):
+        credential: Credential | None = getattr(endpoint, field)
+        if credential is None:
+            continue
+        if not names(credential.hosts, endpoint.base_url):
+            found[field] = (
+                f"{what} of {endpoint.name} is not for the host and port of its base URL: "
+                "administrators say for which hosts a credential is."
+            )
+        elif is_in_clear(endpoint.base_url):
+            found[field] = (
+                f"{what} of {endpoint.name} would be sent in clear: its base URL is to begin with "
+                "https:// or davs://."
+            )
+    if _lends_its_own(endpoint) and not endpoint.lend_credential:
+        found.setdefault(
+            "credential_lent",
+            f"The lent one of {endpoint.name} is its credential itself: lend another one, or say "
+            "lend_credential.",
+        )
+    return found
+
+
+def _lends_its_own(endpoint: Endpoint) -> bool:
+    lent = endpoint.credential_lent_id
+    return lent is not None and lent == endpoint.credential_id
+
+
+def problem(endpoint: Endpoint) -> str:
+    """Say in a sentence why no test may use the credentials of an endpoint; empty if they may."""
+    return next(iter(problems(endpoint).values()), "")
+
+
+def lends(endpoint: Endpoint) -> Credential | None:
+    """Return the credential that the other end of a copy is given."""
+    if endpoint.credential_lent_id is not None:
+        return endpoint.credential_lent
+    return endpoint.credential if endpoint.lend_credential else None
+
+
+def refuses_to_lend(endpoint: Endpoint) -> bool:
+    """Say whether an endpoint wants a credential and has none that others may be given."""
+    return endpoint.credential_id is not None and lends(endpoint) is None
+
+
+def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
+    """Say in a sentence what a test in this mode would give away; empty if it may run."""
+    ends = {"source": source, "destination": destination}
+    passive, active = (ends[end] for end in PASSIVE_AND_ACTIVE[mode])
+    if refuses_to_lend(passive):
+        return (
+            f"{passive.name} lends no credential: by {mode} {active.name} would be given the one "
+            "that writes and deletes."
+        )
+    if lends(passive) and is_in_clear(active.base_url):
+        return f"What {passive.name} lends would be sent to {active.name} in clear."
+    return ""
+
+
+def hindrance(source: Endpoint, destination: Endpoint, mode: str) -> str:
+    """Say in a sentence why a test may not use the credentials of its ends; empty if it may."""
+    return problem(source) or problem(destination) or forbids(source, destination, mode)
+
+
+def hosts_problem(credential: Credential) -> str:
+    """Say which endpoints in use these hosts leave out; empty if none. Two SQL queries."""
+    if credential._state.adding:
+        return ""
+    users: Mapping[str, str] = {
+        name: base_url
+        for used in (credential.endpoints, credential.lending_endpoints)
+        for name, base_url in used.filter(retired_at=None).values_list("name", "base_url")
+    }
+    left = sorted(name for name, url in users.items() if not names(credential.hosts, url))
+    if not left:
+        return ""
+    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+    return (
+        f"The credential {credential.name} would not be for the hosts of endpoints that use it, "
+        f"{', '.join(left[:MOST_NAMED])}{more}: name these hosts too, or give the endpoints "
+        "another credential first."
+    )
