@@ -77,12 +77,23 @@ def token_of(endpoint: Endpoint, credential: Credential | None) -> str:
     """Read a bearer token of an endpoint, each time anew: tokens are renewed in place."""
     if credential is None:
         return ""
-    path = settings.SONAR_CREDENTIALS_DIR / credential.name
     try:
-        return str(path.read_text().strip())
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        return read_token(credential.name)
+    except ValueError as error:
         raise refused(
             # Anyone may read this: the name of the file stands with the endpoint, for operators.
-            f"the credential of {endpoint.name} cannot be read from SONAR_CREDENTIALS_DIR: {why}"
+            f"the credential of {endpoint.name} cannot be read from SONAR_CREDENTIALS_DIR: {error}"
         ) from error
+
+
+def read_token(name: str) -> str:
+    """Read the token in the file of a credential; raises ValueError that says why it cannot."""
+    try:
+        token = str((settings.SONAR_CREDENTIALS_DIR / name).read_text().strip())
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    except UnicodeDecodeError as error:  # its own words quote what is in the file
+        raise ValueError("it is no text") from error
+    if not token:
+        raise ValueError("it is empty")
+    return token

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from sonar import roles, tokens
 from sonar.models import Annotation, Endpoint, Site
 from sonar.roles import Role
+from tests.credentials import bind
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, made, patch, post
 from tests.matrix.world import NOW, World
 
@@ -113,6 +114,8 @@ def test_a_site_admin_changes_caps_budget_label_and_software_of_an_endpoint() ->
         {"name": "mine"},
         {"base_url": "https://elsewhere.example.org/"},
         {"credential": "other"},
+        {"credential_lent": "other"},
+        {"lend_credential": True},
         {"retired": True},
         {"simulated": True},
         {"site": "DESY"},
@@ -145,8 +148,13 @@ def test_nothing_is_moved_to_a_site_or_away_without_rights_at_both(
 
 
 def test_internal_fields_are_for_who_may_see_them(root: Client) -> None:
-    Endpoint.objects.filter(name="RAL_DATADISK").update(credential="ral-key")
-    seen = {"base_url": "https://ral-datadisk.example.org/data", "credential": "ral-key"}
+    bind(Endpoint.objects.get(name="RAL_DATADISK"), "ral-key", lent="ral-key-read")
+    seen = {
+        "base_url": "https://ral-datadisk.example.org/data",
+        "credential": "ral-key",
+        "credential_lent": "ral-key-read",
+        "lend_credential": False,
+    }
     callers = {
         Client(): False,
         caller(Role.READER): False,

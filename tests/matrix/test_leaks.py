@@ -30,6 +30,7 @@ from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.roles import Role
 from tests.accounts import account, logged_in
+from tests.credentials import bind
 from tests.matrix.sent import send
 from tests.matrix.world import HOUR, NOW, World, free_link, make
 from tests.rights_samples import SAMPLES
@@ -71,8 +72,9 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     settings.SECRET_KEY = f"{MARKS['secret key']}-{settings.SECRET_KEY}"
     made = make()
     Endpoint.objects.filter(id=made.ral.id).update(
-        base_url=f"https://{MARKS['base URL']}.example.org/data", credential=MARKS["credential"]
+        base_url=f"https://{MARKS['base URL']}.example.org/data"
     )
+    bind(Endpoint.objects.get(id=made.ral.id), MARKS["credential"])
     not_verified(made)
     names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
     lost()

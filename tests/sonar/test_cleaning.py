@@ -20,6 +20,7 @@ from sonar import leftovers, movers, orders, tasks
 from sonar.models import Endpoint, Leftover
 from sonar.movers.base import End, FileInfo, MoverError, Order, Where
 from sonar.movers.fake import FakeMover
+from tests.credentials import bind
 from tests.sonar.world import endpoint
 
 pytestmark = pytest.mark.django_db
@@ -231,7 +232,7 @@ def test_a_missing_credential_costs_a_short_pause_however_often_it_is_missed(
     storage, settings, tmp_path
 ):
     settings.SONAR_CREDENTIALS_DIR = tmp_path
-    left(endpoint("GLASGOW", credential="glasgow"), "a", tries=9)
+    left(bind(endpoint("GLASGOW"), "glasgow"), "a", tries=9)
     clean_all()
     leftover = Leftover.objects.get()
     assert leftover.error.startswith("the credential of GLASGOW_DATADISK cannot be read")

@@ -30,6 +30,7 @@ from sonar.movers.base import (
 )
 from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
+from tests.credentials import bind
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -544,18 +545,18 @@ def test_a_run_that_was_stopped_while_it_prepared_keeps_its_half_source_file(pro
 
 def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
     settings.SONAR_CREDENTIALS_DIR = tmp_path
-    Endpoint.objects.filter(name="GLASGOW_DATADISK").update(credential="glasgow")
+    glasgow = bind(Endpoint.objects.get(name="GLASGOW_DATADISK"), "glasgow", lend=True)
     (tmp_path / "glasgow").write_text("sesame\n")
     order = orders.order_for(claimed(probe))
     assert (order.source.token, order.destination.token) == ("sesame", "")
     assert "sesame" not in repr(order)
     (tmp_path / "glasgow").write_text("renewed\n")
-    assert orders.token_of(Endpoint.objects.get(name="GLASGOW_DATADISK")) == "renewed"
+    assert orders.token_of(glasgow, glasgow.credential) == "renewed"
 
 
 def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings, tmp_path, fake):
     settings.SONAR_CREDENTIALS_DIR = tmp_path
-    Endpoint.objects.filter(name="GLASGOW_DATADISK").update(credential="glasgow")
+    bind(Endpoint.objects.get(name="GLASGOW_DATADISK"), "glasgow", lend=True)
     probes.run(probe.id)
     transfer = Transfer.objects.get()
     assert (transfer.error_where, transfer.error_is_permanent) == ("control", True)

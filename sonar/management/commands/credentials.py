@@ -1,0 +1,59 @@
+"""Which credentials there are: for which hosts, who uses them, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from sonar import credentials, orders
+from sonar.management.columns import in_columns
+from sonar.models import Credential, Endpoint
+
+HEAD = ("NAME", "HOSTS", "OWN", "LENT", "FILE")
+
+
+class Command(BaseCommand):
+    help = (
+        "List the credentials of endpoints: for which hosts each is, whose own it is, who lends "
+        "it, and whether its file in SONAR_CREDENTIALS_DIR can be read by this process. What is "
+        "in the file is never shown. Ends with 1 if something is wrong. The admin, or "
+        "`load_registry`, says which credentials there are."
+    )
+
+    def handle(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - Django's signature
+        known = list(Credential.objects.all())
+        if not known:
+            self.stdout.write("No credentials are registered.")
+            return
+        rows = Endpoint.objects.filter(retired_at=None)
+        ends = list(rows.select_related("credential", "credential_lent"))
+        files = {one: file_problem(one) for one in known}
+        self.stdout.write(in_columns([HEAD, *(row_of(one, ends, files[one]) for one in known)]))
+        for end in filter(credentials.refuses_to_lend, ends):
+            self.stdout.write(f"{end.name} lends no credential: tests in which it is passive wait.")
+        if wrong := [*unreadable(files), *filter(None, map(credentials.problem, ends))]:
+            raise CommandError("\n".join(["Not as it has to be:", *(f"  {one}" for one in wrong)]))
+
+
+def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tuple[str, ...]:
+    own = [end.name for end in ends if end.credential == credential]
+    lent = [end.name for end in ends if credentials.lends(end) == credential]
+    hosts = ",".join(credential.hosts)
+    return credential.name, hosts, ",".join(own), ",".join(lent), trouble or "readable"
+
+
+def unreadable(files: dict[Credential, str]) -> Iterator[str]:
+    for credential, trouble in files.items():
+        if trouble:
+            yield f"The file of the credential {credential.name} cannot be used: {trouble}."
+
+
+def file_problem(credential: Credential) -> str:
+    """Say why a worker could not use its file; empty if it could."""
+    try:
+        orders.read_token(credential.name)
+    except ValueError as error:
+        return str(error)
+    return ""
