@@ -243,6 +243,22 @@ def test_a_missing_credential_costs_a_short_pause_however_often_it_is_missed(
     assert names() == []
 
 
+def test_a_file_stays_with_the_reason_where_a_credential_is_not_bound_any_more(
+    storage, settings, tmp_path
+):
+    settings.SONAR_CREDENTIALS_DIR = tmp_path
+    (tmp_path / "glasgow").write_text("sesame")
+    left(bind(endpoint("GLASGOW"), "glasgow", lent="lent-is-not-needed"), "a")
+    Endpoint.objects.update(base_url="fake://evil/data")
+    clean_all()
+    assert Leftover.objects.get().error.startswith("The credential of GLASGOW_DATADISK is not for")
+    assert storage.asked == []
+    Endpoint.objects.update(base_url="fake://glasgow/data")
+    pass_time(61)
+    clean_all()
+    assert names() == []
+
+
 def test_files_at_a_retired_endpoint_are_deleted_too(storage):
     left(endpoint("GLASGOW", retired_at=timezone.now()), "a")
     clean_all()

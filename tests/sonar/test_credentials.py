@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -13,12 +12,10 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from sonar import credentials, leftovers, ordering, orders, probes, registry_file, scheduler
+from sonar import credentials, ordering, orders, probes, registry_file, scheduler
 from sonar.models import (
     Credential,
     Endpoint,
-    Leftover,
-    Mesh,
     Probe,
     Schedule,
     SizeClass,
@@ -453,19 +450,6 @@ def test_hosts_that_were_taken_away_past_the_forms_count_at_the_worker(tokens):
     Credential.objects.update(hosts=["elsewhere.example"])
     probes.run(probe.id)
     assert "is not for the host" in Transfer.objects.get().error
-
-
-def test_a_file_left_where_a_credential_is_not_bound_any_more_stays_with_the_reason(tokens):
-    glasgow = bind(endpoint("GLASGOW"), "glasgow", lent="not-needed")
-    Endpoint.objects.update(base_url="https://evil.example/data")
-    due = timezone.now() - timedelta(seconds=1)
-    leftovers.keep([(glasgow, "sonar/incoming/a")], "fake", "no answer", due)
-    leftovers.clean(seconds=60)
-    assert Leftover.objects.get().error.startswith("The credential of GLASGOW_DATADISK is not")
-    Endpoint.objects.update(base_url="fake://glasgow/data")
-    Leftover.objects.update(next_try=due)
-    leftovers.clean(seconds=60)
-    assert not Leftover.objects.exists()
 
 
 # Who plans and orders
