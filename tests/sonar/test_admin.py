@@ -17,7 +17,7 @@ from tests.sonar.world import endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
-REGISTRY = ["site", "endpoint", "downtime", "sizeclass", "mesh"]
+REGISTRY = ["site", "endpoint", "downtime", "sizeclass", "mesh", "credential"]
 RESULTS = ["probe", "transfer", "leftover"]
 
 

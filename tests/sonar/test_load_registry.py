@@ -32,6 +32,8 @@ meshes:
     sources: [GLASGOW_DATADISK]
     every: {small: 10m, large: 6h}
     quiet_hours: "23:00-04:30"
+credentials:
+  - {name: glasgow, hosts: [glasgow.example]}
 """
 
 

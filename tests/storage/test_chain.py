@@ -32,9 +32,20 @@ size_classes:
   - {{name: medium, from_bytes: 1000000, test_bytes: 2000000}}
   - {{name: large, from_bytes: 10000000, test_bytes: 12000000}}
 sites: [{{name: A, tier: 1}}, {{name: B, tier: 2}}]
+credentials:
+  - {{name: token_a, hosts: [127.0.0.1, localhost]}}
+  - {{name: token_b, hosts: [127.0.0.1, localhost]}}
 endpoints:
-  - {{name: A_DATADISK, site: A, base_url: "{a}/base", credential: "{token_a}"}}
-  - {{name: B_DATADISK, site: B, base_url: "{b}/base", credential: "{token_b}"}}
+  - name: A_DATADISK
+    site: A
+    base_url: "{a}/base"
+    credential: "{token_a}"
+    lend_credential: true
+  - name: B_DATADISK
+    site: B
+    base_url: "{b}/base"
+    credential: "{token_b}"
+    lend_credential: true
 meshes:
   - {{name: pull, every: {{small: 1h, medium: 1h, large: 1h}}}}
   - {{name: push, mode: push, sources: [A_DATADISK], every: {{small: 1h}}}}
