@@ -9,14 +9,24 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from sonar import partitions, roles, sealing, tokens
-from sonar.models import Annotation, DirtyMark, Probe, Segment, Transfer
+from sonar import credentials, partitions, roles, scheduler, sealing, tokens
+from sonar.models import (
+    Annotation,
+    Credential,
+    DirtyMark,
+    Endpoint,
+    Probe,
+    Schedule,
+    Segment,
+    Transfer,
+)
 from tests.accounts import account
 from tests.conftest import MONTHS
 from tests.sonar import world
 
 BEFORE = [("sonar", "0002_triggers_and_size_classes")]
 BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
+BEFORE_CREDENTIALS = [("sonar", "0010_one_open_probe_for_a_link")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
@@ -113,3 +123,53 @@ def test_of_the_tests_of_one_link_that_an_older_sonar_has_begun_one_stays_and_th
         ("waiting", None),
         ("waiting", None),
     ]
+
+
+# Of an older Sonar: the name of an endpoint's site, its base URL and its credential.
+OLDER = [
+    ("GLASGOW", "davs://Glasgow.example:1094/data", "uk"),
+    ("LANCS", "https://lancs.example/data", "uk"),
+    ("RAL", "http://ral.example:8080/data", "-ral_2"),
+    ("DESY", "https://[2001:DB8::1]:443/", "de"),
+    ("ODD", "https://d\u00e9sy.example/", "odd"),
+    ("FREE", "https://free.example/", ""),
+]
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_a_credential_of_an_older_sonar_is_for_the_hosts_that_used_it_and_goes_back():
+    for site, base_url, _ in OLDER:
+        world.endpoint(site, base_url=base_url)
+    migrate(BEFORE_CREDENTIALS)
+    try:
+        with connection.cursor() as cursor:
+            for site, _, name in OLDER:
+                cursor.execute(
+                    "UPDATE sonar_endpoint SET credential = %s WHERE name = %s",
+                    [name, f"{site}_DATADISK"],
+                )
+    finally:
+        migrate_to_now()
+    assert dict(Credential.objects.values_list("name", "hosts")) == {
+        "uk": ["glasgow.example:1094", "lancs.example:443"],
+        "-ral_2": ["ral.example:8080"],
+        "de": ["[2001:db8::1]:443"],
+        "odd": ["nowhere.invalid"],
+    }
+    ends = {one.name.partition("_")[0]: one for one in Endpoint.objects.all()}
+    assert [str(ends[site].credential or "") for site, _, _ in OLDER] == [row[2] for row in OLDER]
+    assert not any(end.lend_credential or end.credential_lent for end in ends.values())
+    wrong = {site for site, end in ends.items() if credentials.problem(end)}
+    assert wrong == {"RAL", "ODD"}
+    assert "in clear" in credentials.problem(ends["RAL"])
+    world.mesh(mover="http-tpc")
+    scheduler.claim_due(STARTED)
+    assert Schedule.objects.filter(skipped_because="credential").exists()
+    migrate(BEFORE_CREDENTIALS)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, credential FROM sonar_endpoint")
+        assert dict(cursor.fetchall()) == {f"{site}_DATADISK": name for site, _, name in OLDER}
+        cursor.execute("SELECT DISTINCT skipped_because FROM sonar_schedule")
+        assert ("credential",) not in cursor.fetchall()
+    migrate_to_now()
+    assert Endpoint.objects.get(name="LANCS_DATADISK").credential.name == "uk"

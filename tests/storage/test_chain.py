@@ -35,12 +35,13 @@ sites: [{{name: A, tier: 1}}, {{name: B, tier: 2}}]
 credentials:
   - {{name: token_a, hosts: [127.0.0.1, localhost]}}
   - {{name: token_b, hosts: [127.0.0.1, localhost]}}
+  - {{name: reads_a, hosts: [127.0.0.1, localhost]}}
 endpoints:
   - name: A_DATADISK
     site: A
     base_url: "{a}/base"
     credential: "{token_a}"
-    lend_credential: true
+    credential_lent: "{reads_a}"
   - name: B_DATADISK
     site: B
     base_url: "{b}/base"
@@ -115,7 +116,9 @@ def wait_for(done: Callable[[], bool], processes: Processes, seconds: float = 40
 def register(pair: Pair, processes: Processes, source_url: str = "") -> None:
     """Load a registry of these two servers, the first by way of another address if given."""
     credentials = Path(processes.env["SONAR_CREDENTIALS_DIR"])
-    names = {"token_a": pair.source_token, "token_b": pair.destination_token}
+    names = {"token_a": pair.source_token, "token_b": pair.destination_token, "reads_a": ""}
+    if pair.source_token:
+        names["reads_a"] = pair.source.macaroon("DOWNLOAD")
     for name, token in names.items():
         if token:
             (credentials / name).write_text(token)
