@@ -7,6 +7,7 @@ from django.conf import settings
 from sonar.models import Endpoint, Probe
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
+from sonar.storage_hosts import known_hosts
 
 
 def order_for(probe: Probe) -> Order:
@@ -20,6 +21,7 @@ def order_for(probe: Probe) -> Order:
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
+        known_hosts=known_hosts(),
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
 

@@ -20,7 +20,8 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
-from urllib3.util import Url
+from urllib3.exceptions import HTTPError
+from urllib3.util import Url, parse_url
 
 from sonar.movers.web_address import PORTS
 
@@ -135,8 +136,12 @@ def origin(address: Url) -> tuple[str, str, int]:
 
 
 def plain_host(address: Url) -> str:
-    """Return the name of a host as one compares it: in lower case, without a dot at its end."""
-    return (address.host or "").lower().removesuffix(".")
+    """Return a host as one compares it: in lower case, no dot at its end, IPv6 in short."""
+    host = (address.host or "").lower().removesuffix(".")
+    try:
+        return f"[{ip_address(host[1:-1])}]" if host.startswith("[") else host
+    except ValueError:
+        return host
 
 
 def without_credentials(headers: dict[str, str]) -> dict[str, str]:
@@ -151,3 +156,11 @@ def _harmless(headers: dict[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in headers.items():
         if name.lower() != "authorization" and not name.lower().startswith("transferheader"):
             yield name, value
+
+
+def host_in(url: str) -> str:
+    """Return the name of the host in a URL of any scheme, as one compares it; empty for none."""
+    try:
+        return plain_host(parse_url(url))
+    except HTTPError:
+        return ""
