@@ -276,6 +276,18 @@ def test_words_after_a_redirect_within_the_server_are_its_own() -> None:
             WebDav().delete(order.destination, order)
 
 
+def test_words_are_not_told_even_where_the_way_led_back() -> None:
+    def lead_on(connection: socket.socket) -> None:
+        back = "/back" in door.requests[-1]
+        (status("403 No", WORDS) if back else leads_to(f"{disk.url}/pool"))(connection)
+
+    with scripted(lead_on) as door, scripted(leads_to(f"{door.url}/back")) as disk:
+        order = order_to(door.url)
+        with pytest.raises(MoverError, match="said by another server") as caught:
+            WebDav().delete(order.destination, order)
+    assert WORDS not in str(caught.value)
+
+
 # Addresses
 
 
