@@ -10,6 +10,7 @@ from sonar import credentials
 from sonar.models import Credential, Endpoint, Probe
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
+from sonar.storage_hosts import known_hosts
 
 # What `order_for` reads of a probe: no connection is held while it runs.
 WITH_CREDENTIALS = tuple(
@@ -39,6 +40,7 @@ def order_for(probe: Probe) -> Order:
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
+        known_hosts=known_hosts(),
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
 

@@ -127,12 +127,13 @@ def _take(probe: Probe) -> bool:
 
 def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
-    release_connection()
     began = time.monotonic()
     try:
         order = order_for(probe)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
+    finally:
+        release_connection()
     return measure(movers.get(probe.mover), order, watch)
 
 

@@ -39,6 +39,7 @@ def envlist(name: str, default: str) -> list[str]:
     return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
 
 
+HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]"
 SHORTEST_KEY = 50  # characters, as `check --deploy` wants it
 PERIODS = {"s": 1, "min": 60, "h": 3600, "day": 86_400}
 
@@ -65,6 +66,18 @@ def envorigins(name: str) -> list[str]:
                 f"{name}: {origin!r} is not an origin like https://portal.example.org."
             )
     return origins
+
+
+def envhosts(name: str) -> list[str]:
+    """Read names of hosts, or IP addresses, without ports; in lower case."""
+    hosts = [host.lower() for host in envlist(name, "")]
+    for host in hosts:
+        if not re.fullmatch(HOST, host):
+            raise ImproperlyConfigured(
+                f"{name}: {host!r} is not a host like pool1.example.org, 192.0.2.7 or "
+                "[2001:db8::7]: no scheme, port, path or wildcard."
+            )
+    return hosts
 
 
 def envsecret(name: str, default_file: Path) -> str:
@@ -334,6 +347,8 @@ SONAR_RATE_ACCOUNT = envrate("SONAR_RATE_ACCOUNT")
 
 # What movers are given: CA certificates to trust, and bearer tokens by credential name.
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
+# Beside the endpoints' own, hosts to which a storage server may redirect what only reads.
+SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
 SONAR_CREDENTIALS_DIR = Path(os.environ.get("SONAR_CREDENTIALS_DIR") or SONAR_HOME / "credentials")
 
 # How many transfers may be queued or running at once, over all workers.

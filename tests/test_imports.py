@@ -26,7 +26,15 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),
-    frozenset({"sonar.signs", "sonar.broker", "sonar.compatibility", "sonar.reclassing"}),
+    frozenset(
+        {
+            "sonar.signs",
+            "sonar.broker",
+            "sonar.compatibility",
+            "sonar.reclassing",
+            "sonar.storage_hosts",
+        }
+    ),
     frozenset({"sonar.tokens"}),
     frozenset({"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.orders"}),
     frozenset({"sonar.leftovers", "sonar.probes", "sonar.sweeping", "sonar.stopping"}),

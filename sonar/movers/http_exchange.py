@@ -1,7 +1,8 @@
 """One HTTP exchange with a storage server: deadlines that hold, errors that say whose they are.
 
 urllib3 does the work (pooling, TLS, chunks). What is added here: a ``Wait`` for each exchange,
-connections kept apart by credential, redirects that leak none, foreign errors as MoverError.
+connections kept apart by credential, redirects that lead to no stranger (``peers``), foreign
+errors as MoverError.
 """
 
 from __future__ import annotations
@@ -32,8 +33,15 @@ from sonar.movers.http_patience import (
     PatientHTTPSPool,
     Wait,
 )
+from sonar.movers.peers import (
+    READING,
+    ForbiddenPeer,
+    origin,
+    plain_host,
+    without_credentials,
+)
 from sonar.movers.spans import current
-from sonar.movers.web_address import PORTS, host_of, one_line, place_of, web_url
+from sonar.movers.web_address import PORTS, host_of, one_line, parsed, place_of, web_url
 
 MAX_REDIRECTS = 5
 MAX_ANSWER_BYTES = 64 * 1024
@@ -101,7 +109,8 @@ class Web:
         total = limits.total if request.body else limits.connect + limits.answer
         wait = Wait(limits.answer, min(total, limits.total))
         with self.open(request, order, wait) as response:
-            return Reply(response.status, response.headers, read_text(response, request.end))
+            text = wait.route.quotable(read_text(response, request.end))
+            return Reply(response.status, response.headers, text)
 
     @contextmanager
     def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
@@ -116,8 +125,9 @@ class Web:
         except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
             if wait.stopped:
                 raise Stopped from None
-            overdue = wait.overdue(request.end, request.place)
-            raise foreign_failure(error, request.end, request.place, overdue) from error
+            raise failure_of(error, request, wait) from error
+        except ForbiddenPeer as error:
+            raise not_followed(request, str(error)) from error
         finally:
             CURRENT_WAIT.reset(mark)
             wait.release()
@@ -126,10 +136,9 @@ class Web:
 
     def _send(self, request: Request, order: Order, wait: Wait) -> BaseHTTPResponse:
         end, url = request.end, web_url(request.end)
-        headers = {**authorization(end), **request.headers}
-        pool = self._pool(order.ca_bundle, end.token)
+        headers, token = {**authorization(end), **request.headers}, end.token
         for _ in range(MAX_REDIRECTS):
-            response = pool.urlopen(
+            response = self._pool(order.ca_bundle, token).urlopen(
                 request.method,
                 url,
                 headers=headers,
@@ -143,7 +152,10 @@ class Web:
             if not location:
                 return response
             response.close()
-            url, headers = redirected(url, location, headers, end)
+            url = redirected(request, url, location, order.known_hosts)
+            wait.route.lead(elsewhere=origin(parse_url(url)) != origin(parse_url(web_url(end))))
+            if wait.route.elsewhere:
+                headers, token = without_credentials(headers), ""
             if request.body:
                 request.body.seek(0)
         raise MoverError(end.where, f"{request.place}: more than {MAX_REDIRECTS} redirects")
@@ -193,7 +205,7 @@ def read_text(response: BaseHTTPResponse, end: End) -> str:
     """Return the beginning of a short answer as one line."""
     # Not decoded: 64 KiB of gzip may hold 64 MiB.
     content = response.read(MAX_ANSWER_BYTES, decode_content=False)
-    return one_line(content.decode("utf-8", "replace"), end.token)
+    return one_line(content.decode("utf-8", "replace"), end.token, end.lent)
 
 
 def authorization(end: End) -> dict[str, str]:
@@ -210,19 +222,35 @@ def bearer(end: End, token: str) -> str:
     return token
 
 
-def redirected(
-    url: str, location: str, headers: dict[str, str], end: End
-) -> tuple[str, dict[str, str]]:
-    """Return where a redirect leads and what may be sent there; never from https to http."""
+def failure_of(error: Exception, request: Request, wait: Wait) -> MoverError:
+    """Return what an error of urllib3, ssl or the system means for a request."""
+    elsewhere = wait.route.elsewhere
+    place = f"{request.place}, redirected to another server" if elsewhere else request.place
+    overdue = wait.overdue(request.end, place)
+    return foreign_failure(error, request.end, place, overdue, elsewhere=elsewhere)
+
+
+def redirected(request: Request, url: str, location: str, known_hosts: frozenset[str]) -> str:
+    """Return where a redirect leads, or raise MoverError: never from https to http.
+
+    What it says is in no error: it may hold a secret, or name who has nothing to do with it.
+    """
     try:
-        target = urljoin(url, location)
-        before, after = parse_url(url), parse_url(target)
+        before, after = parse_url(url), parse_url(urljoin(url, location))
     except ValueError as error:  # not a URL at all, to either of the two
-        message = f"{host_of(end)} redirects to what is no URL: {one_line(location, end.token)}"
-        raise MoverError(end.where, message, permanent=True) from error
-    if after.scheme not in PORTS or (before.scheme == "https" and after.scheme != "https"):
-        message = f"{host_of(end)} redirects from {before.scheme} to {after.scheme}: not followed"
-        raise MoverError(end.where, message, permanent=True)
-    if before.netloc != after.netloc:
-        headers = {name: value for name, value in headers.items() if name != "Authorization"}
-    return target, headers
+        raise not_followed(request, "redirects to what is no URL") from error
+    if after.scheme not in PORTS or not after.host:
+        raise not_followed(request, "redirects to what is no URL of http or https")
+    if before.scheme == "https" and after.scheme != "https":
+        raise not_followed(request, "redirects from https to http")
+    host, own = plain_host(after), plain_host(parsed(request.end, request.end.base_url))
+    if host != own and request.method not in READING:
+        raise not_followed(request, "redirects to another host, where nothing is to be written")
+    if host != own and host not in known_hosts:
+        raise not_followed(request, "redirects to a host that is not one of known storage")
+    return after._replace(auth=None, fragment=None).url
+
+
+def not_followed(request: Request, why: str) -> MoverError:
+    message = f"{request.place}: the server {why}: not followed"
+    return MoverError(request.end.where, message, permanent=True)

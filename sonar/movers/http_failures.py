@@ -28,17 +28,22 @@ def refused(end: End, place: str, status: int, text: str) -> MoverError:
     permanent = (400 <= status < 500 and status not in PASSING_REFUSALS) or status == 501
     phrase = http.client.responses.get(status, "")
     told = f": {text}" if text else ""
-    message = one_line(f"{place}: {status} {phrase}{told}", end.token)
+    message = one_line(f"{place}: {status} {phrase}{told}", end.token, end.lent)
     return MoverError(end.where, message, permanent=permanent)
 
 
-def foreign_failure(error: BaseException, end: End, place: str, overdue: MoverError) -> MoverError:
-    """Return what an error of urllib3, ssl or the system means; ``overdue`` if time ran out."""
+def foreign_failure(
+    error: BaseException, end: End, place: str, overdue: MoverError, *, elsewhere: bool = False
+) -> MoverError:
+    """Return what an error of urllib3, ssl or the system means; ``overdue`` if time ran out.
+
+    ``elsewhere`` says that it happened with another server, whose name is in some details.
+    """
     causes = list(chain_of(error))
     for kind, sentence, permanent in REASONS:
         for cause in causes:
             if isinstance(cause, kind):
-                why = sentence.format(detail=detail_of(cause))
+                why = sentence.format(detail="(not told)" if elsewhere else detail_of(cause))
                 message = one_line(f"{place}: {why}", end.token)
                 return MoverError(end.where, message, permanent=permanent)
     if any(isinstance(cause, TimeoutError) for cause in causes):

@@ -24,6 +24,7 @@ from urllib3.exceptions import NameResolutionError, NewConnectionError
 from urllib3.util.connection import allowed_gai_family
 
 from sonar.movers.base import End, Late, MoverError
+from sonar.movers.peers import Addresses, ForbiddenPeer, Route
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -55,6 +56,7 @@ class Wait:
         self.stopped = False
         self.was_sent = False
         """Whether the whole request has left."""
+        self.route = Route()
         self._handle: socket.socket | None = None
         self._lock = threading.Lock()
 
@@ -164,18 +166,26 @@ class _Patient(HTTPConnection):
     response_class = _PatientResponse
 
     def _new_conn(self) -> socket.socket:
-        address = (self._dns_host, self.port or self.default_port)
+        address, wait = (self._dns_host, self.port or self.default_port), CURRENT_WAIT.get()
         options = self.socket_options or []
         try:
-            return connect(*address, float(self.timeout or 0), options, CURRENT_WAIT.get())
+            sock = connect(*address, float(self.timeout or 0), options, wait)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
         except OSError as error:
             raise NewConnectionError(self, f"not connected: {error}") from error
+        try:
+            wait.route.meet(sock)
+        except (ForbiddenPeer, OSError):
+            sock.close()
+            raise
+        return sock
 
     def putrequest(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as its base has
         if self.sock is not None:
-            CURRENT_WAIT.get().hold(self.sock)
+            wait = CURRENT_WAIT.get()
+            wait.hold(self.sock)
+            wait.route.meet(self.sock)  # it may have been kept from another exchange
         super().putrequest(*arguments, **named)
 
     def send(self, data: Any) -> None:  # noqa: ANN401 - as its base has; bytes in all we do
@@ -199,9 +209,12 @@ class _HTTPSConnection(_Patient, HTTPSConnection):
 def connect(
     host: str, port: int, seconds: float, options: Iterable[Any], wait: Wait
 ) -> socket.socket:
-    """Return a socket connected to any address of a host: ``seconds`` for all of them."""
+    """Return a socket connected to any address of a host: ``seconds`` for all of them.
+
+    Raises ForbiddenPeer if it has none that may be connected to.
+    """
     end = min(time.monotonic() + seconds, wait.end)
-    addresses = resolve(host, port, end, wait)
+    addresses = wait.route.permitted(resolve(host, port, end, wait))
     failure: OSError = TimeoutError()
     for turn, (family, kind, protocol, _, address) in enumerate(addresses):
         sock = socket.socket(family, kind, protocol)
@@ -221,9 +234,6 @@ def connect(
         if wait.stopped:
             break
     raise failure
-
-
-Addresses = list[tuple[Any, ...]]
 
 
 def resolve(host: str, port: int, end: float, wait: Wait) -> Addresses:

@@ -26,6 +26,7 @@ from sonar.movers.base import (
 from sonar.movers.http_exchange import Request, bearer, read_text
 from sonar.movers.http_failures import refused
 from sonar.movers.http_patience import Wait
+from sonar.movers.peers import Route
 from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
 from sonar.movers.spans import within
 from sonar.movers.streams import streams_used
@@ -122,7 +123,7 @@ class HttpTpc:
         try:
             with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
                 watch.seen.streams_used = streams_used(order, response.headers.get("Server", ""))
-                require_started(response, order)
+                require_started(response, order, wait.route)
                 return _follow(response, order, wait, watch)
         except NoAnswer as error:
             raise self._silent_end(order, watch, error) from error
@@ -193,13 +194,14 @@ def copy_headers(order: Order) -> dict[str, str]:
     return headers
 
 
-def require_started(response: BaseHTTPResponse, order: Order) -> None:
+def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> None:
     """Raise MoverError if the active end will not even begin."""
     if 200 <= response.status < 300:
         return
     active, passive = ends(order)
     text = one_line(read_text(response, active), passive.token, passive.lent)
-    error = refused(active, f"COPY {place_of(active)}", response.status, text)
+    told = route.quotable(text)
+    error = refused(active, f"COPY {place_of(active)}", response.status, told)
     no_directory = response.status == 409 or NO_DIRECTORY.search(text)
     if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
         raise DirectoryMissing(active.where, str(error), permanent=True)
@@ -222,7 +224,8 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
         seconds = wait.heard(completed, markers.moved_bytes)
         if not completed:
             continue
-        seen.remote_connections = markers.remote_connections
+        if not wait.route.elsewhere:
+            seen.remote_connections = markers.remote_connections
         seen.ip_version = ip_version(markers.remote_connections)
         if order.streams == 1:
             watch.report(markers.moved_bytes, seconds)
@@ -233,11 +236,11 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
         ip_version=seen.ip_version,
         streams_used=seen.streams_used,
         remote_connections=seen.remote_connections,
-        verdict=verdict_of(response.status, markers, order),
+        verdict=verdict_of(response.status, markers, order, wait.route),
     )
 
 
-def verdict_of(status: int, markers: PerfMarkers, order: Order) -> str:
+def verdict_of(status: int, markers: PerfMarkers, order: Order, route: Route) -> str:
     """Say how a success was told; raise MoverError unless it is one.
 
     No word at all after 200, 201 or 204 is how WebDAV says that a COPY is done (StoRM does
@@ -246,25 +249,28 @@ def verdict_of(status: int, markers: PerfMarkers, order: Order) -> str:
     verdict = markers.finish()
     if verdict is None and markers.is_empty and status in PLAIN_SUCCESS:
         return f"{status} without a body"
-    require_success(verdict, order)
+    require_success(verdict, order, route)
     return "success"
 
 
-def require_success(verdict: Verdict | None, order: Order) -> None:
+def require_success(verdict: Verdict | None, order: Order, route: Route) -> None:
     """Raise MoverError unless the verdict is a success."""
     active, passive = ends(order)
     if verdict is None:
-        message = f"COPY {place_of(active)}: the answer ended without a verdict"
+        whose = ", redirected to another server" if route.elsewhere else ""
+        message = f"COPY {place_of(active)}{whose}: the answer ended without a verdict"
         raise MoverError(active.where, message)
     if not verdict.success:
-        raise failed(order, one_line(verdict.text, active.token, passive.token, passive.lent))
+        tokens = (active.token, active.lent, passive.token, passive.lent)
+        raise failed(order, one_line(verdict.text, *tokens), route)
 
 
-def failed(order: Order, text: str) -> MoverError:
+def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
     """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
     active, passive = ends(order)
-    told = f"COPY {place_of(active)} told of {host_of(passive)}: {text or 'failed, without why'}"
-    message = one_line(told)
+    why = text or "failed, without why"
+    told = route.quotable(why) if route else why
+    message = one_line(f"COPY {place_of(active)} told of {host_of(passive)}: {told}")
     if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
         return DirectoryMissing(passive.where, message, permanent=True)
     for pattern, permanent in PASSIVE_FAILURES:

@@ -16,16 +16,22 @@ STARTED = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n"
 class Scripted:
     """Accepts connections and plays a script on each, once its request head has come."""
 
-    def __init__(self, play: Script) -> None:
-        self._play = play
-        self._listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, play: Script, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._play, self._host = play, host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family)
         self.requests: list[str] = []
         self._open: list[socket.socket] = []
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
 
     def _serve(self) -> None:
         with suppress(OSError):
@@ -58,8 +64,8 @@ class Scripted:
 
 
 @contextmanager
-def scripted(play: Script) -> Iterator[Scripted]:
-    server = Scripted(play)
+def scripted(play: Script, host: str = "127.0.0.1", port: int = 0) -> Iterator[Scripted]:
+    server = Scripted(play, host, port)
     try:
         yield server
     finally:

@@ -67,8 +67,8 @@ def order_of(way: str, role: str, hostile: HostileEnd, good: str) -> Order:
     if role.startswith("destination"):
         source, destination = good, hostile.base_url
     return Order(
-        End(Where.SOURCE, f"{source}/sonar/source/{size}", source),
-        End(Where.DESTINATION, f"{destination}/{incoming}", destination),
+        End(Where.SOURCE, f"{source}/sonar/source/{size}", source, "own", lent="lent"),
+        End(Where.DESTINATION, f"{destination}/{incoming}", destination, "own", lent="lent"),
         bytes=size,
         adler32=adler32(size),
         mode=role.rpartition(" ")[2],
@@ -191,7 +191,7 @@ def test_an_end_that_sonar_asks_itself_is_blamed_for_its_silence(way: str, role:
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role.startswith("destination")])
-@pytest.mark.parametrize("way", ["delete-hangs", "delete-fails"])
+@pytest.mark.parametrize("way", ["delete-hangs", "delete-fails", "redirects-deletes"])
 def test_a_file_that_a_hostile_end_does_not_delete_is_remembered(way: str, role: str, world: World):
     outcome = world.met[way, role].outcome
     assert outcome
@@ -199,6 +199,16 @@ def test_a_file_that_a_hostile_end_does_not_delete_is_remembered(way: str, role:
     assert outcome.leftover
     assert outcome.leftover.where == Where.DESTINATION
     is_clear(outcome.leftover)
+
+
+def test_no_request_is_led_to_a_stranger_and_no_word_of_his_is_told(world: World):
+    assert [way.name for way in WAYS.values() if way.stranger]
+    assert world.hostile.led_to_strangers == []
+    for met in world.met.values():
+        assert met.outcome
+        for error in (met.outcome.error, met.outcome.leftover, met.outcome.left_aside):
+            assert "stranger-words" not in str(error)
+            assert "127.0.0.2" not in str(error)
 
 
 def test_no_file_is_left_that_nobody_remembers(world: World):

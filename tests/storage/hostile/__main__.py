@@ -8,20 +8,30 @@ import json
 import signal
 import socket
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tests.storage.hostile import decent
 from tests.storage.hostile.decent import Visit
 from tests.storage.hostile.disk import Disk
+from tests.storage.hostile.served import GUESTS
 from tests.storage.hostile.ways import WAYS, Way
 from tests.storage.hostile.wire import Head, Peer
 
-HOST, BASE = "127.0.0.1", "base"
+HOST, STRANGER, BASE = "127.0.0.1", "127.0.0.2", "base"
 MOST_CONNECTIONS = 2000
 """One more is closed at once: a server of tests must not eat its machine."""
 RECEIVED_BYTES = 16 * 1024
 """The kernel takes no more from a client that nobody reads."""
+
+
+def listening(host: str, port: int = 0) -> socket.socket:
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)
+    sock.setblocking(False)
+    sock.bind((host, port))
+    sock.listen(128)
+    return sock
 
 
 class Endpoint:
@@ -32,11 +42,13 @@ class Endpoint:
         (root / BASE).mkdir(exist_ok=True)
         self.reformed = False
         self.visits: set[asyncio.Task[None]] = set()
-        self._sock = socket.socket()
-        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)
-        self._sock.setblocking(False)
-        self._sock.bind((HOST, 0))
-        self._sock.listen(128)
+        self._sock, self._strangers = listening(HOST), None
+        while way.stranger and self._strangers is None:
+            try:
+                self._strangers = listening(STRANGER, self._sock.getsockname()[1])
+            except OSError:  # somebody has that port already
+                self._sock.close()
+                self._sock = listening(HOST)
 
     @property
     def base_url(self) -> str:
@@ -53,6 +65,19 @@ class Endpoint:
             task = loop.create_task(self._visit(Peer(near)))
             self.visits.add(task)
             task.add_done_callback(self.visits.discard)
+
+    async def serve_strangers(self, noted: Path) -> None:
+        """Note whoever is led to the stranger, with all that he says, and welcome him."""
+        loop = asyncio.get_running_loop()
+        while self._strangers:
+            near, _ = await loop.sock_accept(self._strangers)
+            near.setblocking(False)
+            peer = Peer(near)
+            with suppress(OSError), closing(peer):
+                head = await peer.head()
+                with noted.open("a") as lines:
+                    lines.write(f"{self.name} {head}\n")
+                await peer.answer(200, "stranger-words\n")
 
     async def _visit(self, peer: Peer) -> None:
         try:
@@ -85,6 +110,9 @@ async def serve(endpoints: list[Endpoint], noted: Path) -> None:
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGUSR1, lambda: [one.reform() for one in endpoints])
     serving = [loop.create_task(endpoint.serve()) for endpoint in endpoints]
+    guests = noted.with_name(GUESTS)
+    guests.touch()
+    serving += [loop.create_task(endpoint.serve_strangers(guests)) for endpoint in endpoints]
     complete = noted.with_suffix(".new")
     complete.write_text(json.dumps({one.name: [one.way.name, one.base_url] for one in endpoints}))
     complete.replace(noted)

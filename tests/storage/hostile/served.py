@@ -13,6 +13,8 @@ from pathlib import Path
 from sonar.sandbox import processes
 from tests.storage.hostile.ways import WAYS, Way
 
+GUESTS = "strangers.log"
+
 
 @dataclass(frozen=True)
 class HostileEnd:
@@ -57,6 +59,11 @@ class Hostile:
         files = self.directory / "files"
         found = [*files.rglob("incoming/*"), *files.rglob("*.part")]
         return [path for path in found if path.is_file()]
+
+    @property
+    def led_to_strangers(self) -> list[str]:
+        """Return the requests that came where its endpoints only redirect to."""
+        return (self.directory / GUESTS).read_text().splitlines()
 
     @property
     def memory_bytes(self) -> int:

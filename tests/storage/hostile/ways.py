@@ -44,6 +44,8 @@ class Way:
     only_incoming: bool = False
     """Only where the file of a test is there."""
     scheme: str = "http"
+    stranger: bool = False
+    """Leads to 127.0.0.2, where somebody notes who comes."""
 
     @property
     def name(self) -> str:
@@ -75,9 +77,17 @@ def way(
     at_once: bool = False,
     only_incoming: bool = False,
     scheme: str = "http",
+    stranger: bool = False,
 ) -> Callable[[Act], Act]:
     def add(act: Act) -> Act:
-        one = Way(act, methods, at_once=at_once, only_incoming=only_incoming, scheme=scheme)
+        one = Way(
+            act,
+            methods,
+            at_once=at_once,
+            only_incoming=only_incoming,
+            scheme=scheme,
+            stranger=stranger,
+        )
         WAYS[one.name] = one
         return act
 
@@ -458,6 +468,79 @@ async def redirects_to_a_file(visit: Visit) -> None:
 async def redirects_to_another_host(visit: Visit) -> None:
     """Redirects to a host where nothing listens."""
     await visit.peer.answer(307, Location="http://127.0.0.77:9/elsewhere")
+
+
+async def lead(visit: Visit, status: int, to: str) -> None:
+    """Redirect; {port} is where a stranger of 127.0.0.2 listens, and this endpoint, too."""
+    port = visit.head.headers.get("host", "").rpartition(":")[2]
+    await visit.peer.answer(status, "stranger-words\n", Location=to.format(port=port))
+
+
+@way(stranger=True)
+async def redirects_to_a_stranger(visit: Visit) -> None:
+    """Redirects each request, once and for all, to somebody else's server."""
+    await lead(visit, 308, "http://127.0.0.2:{port}/base/sonar/incoming/1?authz=stranger-words")
+
+
+@way(COPY, stranger=True)
+async def redirects_copies(visit: Visit) -> None:
+    """Redirects COPY, with what it lends, to somebody else's server."""
+    await lead(visit, 307, "http://127.0.0.2:{port}/base/sonar/incoming/1")
+
+
+@way(frozenset({"PUT", "MOVE", "MKCOL"}), stranger=True)
+async def redirects_uploads(visit: Visit) -> None:
+    """Redirects what makes files and directories to somebody else's server."""
+    await lead(visit, 302, "http://127.0.0.2:{port}/base/sonar/source/1")
+
+
+@way(frozenset({"DELETE"}), stranger=True)
+async def redirects_deletes(visit: Visit) -> None:
+    """Redirects each DELETE to a file of somebody else's server."""
+    await lead(visit, 307, "http://127.0.0.2:{port}/base/sonar/incoming/1")
+
+
+@way(stranger=True)
+async def redirects_without_a_scheme(visit: Visit) -> None:
+    """Redirects to a host without saying by which protocol."""
+    await lead(visit, 301, "//127.0.0.2:{port}/elsewhere")
+
+
+@way(stranger=True)
+async def redirects_with_user_information(visit: Visit) -> None:
+    """Redirects to an address that begins like its own, which is a user's name."""
+    await lead(visit, 303, "http://127.0.0.1:{port}@127.0.0.2:{port}/elsewhere")
+
+
+@way(stranger=True)
+async def redirects_by_a_number(visit: Visit) -> None:
+    """Redirects to a host that is written as one number."""
+    await lead(visit, 307, "http://2130706434:{port}/elsewhere")
+
+
+@way(stranger=True)
+async def redirects_by_steps(visit: Visit) -> None:
+    """Redirects to itself, and from there to somebody else's server."""
+    host = "127.0.0.2" if visit.head.target.endswith("/step") else "127.0.0.1"
+    await lead(visit, 307, f"http://{host}:{{port}}{visit.head.target}/step")
+
+
+@way()
+async def redirects_to_metadata(visit: Visit) -> None:
+    """Redirects to where clouds tell virtual machines their secrets."""
+    await lead(visit, 302, "http://169.254.169.254/latest/meta-data/")
+
+
+@way()
+async def redirects_inside(visit: Visit) -> None:
+    """Redirects to a private address."""
+    await lead(visit, 307, "http://10.0.0.1:{port}/")
+
+
+@way()
+async def redirects_to_ipv6(visit: Visit) -> None:
+    """Redirects to the same machine in another family of addresses."""
+    await lead(visit, 307, "http://[::ffff:127.0.0.1]:{port}/")
 
 
 @way()

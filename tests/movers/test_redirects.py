@@ -1,0 +1,494 @@
+"""Where a server may redirect to: what a stranger hears of it, which is nothing, and what is told.
+
+All servers listen on loopback: another address of 127.0.0.0/8 is another host.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from sonar.movers import http_patience, peers
+from sonar.movers.base import Limits, MoverError, Order, Watch, Where
+from sonar.movers.http_exchange import Body, Request, redirected
+from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.peers import Kind, kind_of
+from sonar.movers.webdav import WatchedFile, WebDav
+from tests.movers.orders import order_between
+from tests.movers.scripted import STARTED, Script, Scripted, chunk, says, scripted, status
+
+LIMITS = Limits(connect=5, answer=5, total=20)
+STRANGER = "127.0.0.2"
+WORDS = "owned-by-the-stranger"
+TOKENS = ("own-of-a", "lent-of-a", "own-of-b", "lent-of-b")
+REDIRECTS = ("301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect")
+REDIRECTS += ("308 Permanent Redirect",)
+WRITING = ("COPY", "PUT", "MKCOL", "MOVE", "DELETE")
+READING = ("HEAD", "GET")
+LENT = {"TransferHeaderAuthorization": "Bearer lent-of-b", "TransferHeaderX-Proof": "lent-of-b"}
+
+each_status = pytest.mark.parametrize("line", REDIRECTS)
+
+
+def order_to(server: str, **wishes: object) -> Order:
+    """Return an order whose destination is this server, with tokens that can be told apart."""
+    order = order_between("http://source.example", server, **{"limits": LIMITS, **wishes})
+    source = replace(order.source, token="own-of-b", lent="lent-of-b")
+    destination = replace(order.destination, token="own-of-a", lent="lent-of-a")
+    return replace(order, source=source, destination=destination)
+
+
+def leads_to(url: str, line: str = "307 Temporary Redirect") -> Script:
+    return status(f"{line}\r\nLocation: {url}")
+
+
+def ask(method: str, order: Order, files: WebDav | None = None) -> str:
+    """Ask the destination as a measurement does; return the answer's words."""
+    body: Body | None = WatchedFile(order.bytes, Watch()) if method == "PUT" else None
+    headers = {**LENT, "Content-Length": str(order.bytes)} if body else LENT
+    request = Request(method, order.destination, headers, body)
+    return (files or WebDav()).web.ask(request, order).text
+
+
+def refusal(method: str, order: Order) -> MoverError:
+    with pytest.raises(MoverError) as caught:
+        ask(method, order)
+    return caught.value
+
+
+def is_a_clear_refusal(error: MoverError, door: Scripted, *secrets: str) -> None:
+    """The endpoint is blamed for good, by its own host and port alone."""
+    assert (error.where, error.permanent) == (Where.DESTINATION, True)
+    assert f"127.0.0.1:{door.port}/base/incoming/1: the server redirects" in str(error)
+    for secret in (STRANGER, WORDS, "Bearer", *TOKENS, *secrets):
+        assert secret not in str(error)
+
+
+@each_status
+@pytest.mark.parametrize("method", WRITING)
+@pytest.mark.parametrize("known", [False, True])
+def test_what_writes_never_reaches_another_host(method: str, line: str, known: bool) -> None:
+    """Not even one that is known: a DELETE there would be of somebody else's file."""
+    with (
+        scripted(status("403 Forbidden", WORDS), STRANGER) as stranger,
+        scripted(leads_to(f"{stranger.url}/f?authz={WORDS}", line)) as door,
+    ):
+        hosts = frozenset({STRANGER} if known else ())
+        error = refusal(method, order_to(door.url, known_hosts=hosts))
+        assert stranger.requests == []
+        is_a_clear_refusal(error, door, str(stranger.port))
+
+
+@each_status
+@pytest.mark.parametrize("method", READING)
+def test_what_reads_never_reaches_a_host_that_is_not_known(method: str, line: str) -> None:
+    with (
+        scripted(status("403 Forbidden", WORDS), STRANGER) as stranger,
+        scripted(leads_to(f"{stranger.url}/f?authz={WORDS}", line)) as door,
+    ):
+        error = refusal(method, order_to(door.url, known_hosts=frozenset({"127.0.0.3"})))
+        assert stranger.requests == []
+        is_a_clear_refusal(error, door, str(stranger.port))
+
+
+@each_status
+@pytest.mark.parametrize("method", READING)
+def test_what_reads_follows_to_a_known_host_without_any_credential(method: str, line: str) -> None:
+    with (
+        scripted(status("200 OK"), STRANGER) as pool,
+        scripted(leads_to(f"{pool.url}/pool/1", line)) as door,
+    ):
+        ask(method, order_to(door.url, known_hosts=frozenset({STRANGER})))
+        (head,) = pool.requests
+    assert head.startswith(f"{method} /pool/1 HTTP/1.1")
+    assert not any(token in head for token in TOKENS)
+
+
+@pytest.mark.parametrize("method", [*WRITING, *READING])
+def test_another_port_of_the_same_host_is_followed_without_any_credential(method: str) -> None:
+    with (
+        scripted(status("201 Created")) as disk,
+        scripted(leads_to(f"{disk.url}/pool/1")) as door,
+    ):
+        ask(method, order_to(door.url))
+        assert "Authorization: Bearer own-of-a" in door.requests[0]
+        assert "lent-of-b" in door.requests[0]
+        (head,) = disk.requests[:1]
+    assert head.startswith(f"{method} /pool/1 HTTP/1.1")
+    assert "authorization" not in head.lower()
+    assert not any(token in head for token in TOKENS)
+
+
+def test_a_credential_that_was_left_behind_does_not_come_back() -> None:
+    def lead_on(connection: socket.socket) -> None:
+        target = f"{disk.url}/pool" if len(door.requests) == 1 else ""
+        (leads_to(target) if target else status("200 OK"))(connection)
+
+    with scripted(lead_on) as door, scripted(leads_to(f"{door.url}/back")) as disk:
+        ask("HEAD", order_to(door.url))
+        first, second = door.requests
+    assert "own-of-a" in first
+    assert "own-of-a" not in second
+
+
+def test_a_redirect_within_the_server_keeps_the_credential() -> None:
+    def lead_on(connection: socket.socket) -> None:
+        (status("200 OK") if "/moved" in door.requests[-1] else leads_to("/moved"))(connection)
+
+    with scripted(lead_on) as door:
+        ask("DELETE", order_to(door.url))
+        assert ["own-of-a" in head for head in door.requests] == [True, True]
+
+
+def test_a_copy_and_a_move_say_the_same_places_after_a_redirect() -> None:
+    with (
+        scripted(says(STARTED, chunk(b"success: Created") + b"0\r\n\r\n")) as disk,
+        scripted(leads_to(f"{disk.url}/pool/1")) as door,
+    ):
+        HttpTpc().move(order_to(door.url), Watch())
+        (head,) = disk.requests
+    assert "Source: http://source.example/base/source/2000\r\n" in head
+    assert "lent-of-b" not in head
+
+
+# Spellings of a stranger, and of what is nobody's business; {port} is the stranger's.
+TRICKS = [
+    "//{stranger}:{port}/f",
+    "http://127.0.0.1@{stranger}:{port}/f",
+    "http://127.0.0.1:80@{stranger}:{port}/f",
+    "http://{stranger}:{port}\\@127.0.0.1/f",
+    "HTTP://{stranger}.:{port}/f",
+    "http://2130706434:{port}/f",
+    "http://0x7f000002:{port}/f",
+    "http://0x7f.2:{port}/f",
+    "http://127.2:{port}/f",
+    "http://[::ffff:127.0.0.2]:{port}/f",
+    "http://[::ffff:7f00:2]:{port}/f",
+    "http://%31%32%37.0.0.2:{port}/f",
+    "http://localhost:{port}/f",
+    "http://LOCALHOST.:{port}/f",
+    "http://[::1]:{port}/f",
+    "http://0.0.0.0:{port}/f",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://10.0.0.1/f",
+    "http://100.64.0.1/f",
+    "http://xn--bcher-kva.example/f",
+    "http://b\u00fccher.example/f",
+    "http://bad_host!.example:{port}/f",
+    "http://[::1/f",
+    "http:////{stranger}:{port}/f",
+    "file:///etc/hostname",
+    "gopher://{stranger}:{port}/_DELETE",
+    "ftp://{stranger}:{port}/f",
+]
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+@pytest.mark.parametrize("method", ["COPY", "DELETE", "HEAD"])
+def test_no_spelling_leads_to_a_stranger(method: str, trick: str) -> None:
+    with scripted(status("200 OK"), "0.0.0.0") as stranger:
+        target = trick.format(stranger=STRANGER, port=stranger.port)
+        with scripted(leads_to(target)) as door, suppress(MoverError):
+            ask(method, order_to(door.url))
+        assert stranger.requests == []
+
+
+@pytest.mark.parametrize("method", ["COPY", "DELETE", "HEAD"])
+def test_a_chain_ends_where_it_leaves_its_host(method: str) -> None:
+    with scripted(status("200 OK"), STRANGER) as stranger:
+        second = leads_to(f"{stranger.url}/f")
+        with scripted(second) as disk, scripted(leads_to(f"{disk.url}/f")) as door:
+            error = refusal(method, order_to(door.url))
+            assert len(disk.requests) == 1
+            assert stranger.requests == []
+            is_a_clear_refusal(error, door, str(disk.port), str(stranger.port))
+
+
+def test_what_https_began_never_goes_on_in_clear() -> None:
+    end = order_to("https://door.example").destination
+    hosts = frozenset({"door.example"})
+    with pytest.raises(MoverError, match="from https to http: not followed") as caught:
+        redirected(Request("HEAD", end), end.url, "http://door.example/f", hosts)
+    assert caught.value.permanent
+
+
+# What a stranger says
+
+
+def test_the_words_of_another_server_are_not_told() -> None:
+    with (
+        scripted(status(f"403 {WORDS}\r\nX-Why: {WORDS}", WORDS), STRANGER) as pool,
+        scripted(leads_to(f"{pool.url}/f")) as door,
+    ):
+        order = order_to(door.url, known_hosts=frozenset({STRANGER}))
+        with pytest.raises(MoverError, match="403 Forbidden: said by another server") as caught:
+            WebDav().stat(order.destination, order)
+    assert WORDS not in str(caught.value)
+    assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, True)
+
+
+FAILURE = chunk(b"failure: Couldn't connect, " + WORDS.encode()) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("play", "where"),
+    [
+        (status(f"500 {WORDS}", WORDS), Where.DESTINATION),
+        (says(STARTED, FAILURE), Where.SOURCE),
+        (says(STARTED, chunk(WORDS.encode()) + b"0\r\n\r\n"), Where.DESTINATION),
+    ],
+)
+def test_the_words_of_another_port_about_a_copy_are_not_told(play: Script, where: Where) -> None:
+    with scripted(play) as other, scripted(leads_to(f"{other.url}/f")) as door:
+        with pytest.raises(MoverError) as caught:
+            HttpTpc().move(order_to(door.url), Watch())
+        assert str(other.port) not in str(caught.value)
+    assert WORDS not in str(caught.value)
+    assert "another server" in str(caught.value)
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize("play", [says(b"no http, " + WORDS.encode()), says(b"")])
+def test_a_known_host_that_breaks_off_is_not_named(play: Script) -> None:
+    with scripted(play, STRANGER) as pool, scripted(leads_to(f"{pool.url}/f")) as door:
+        order = order_to(door.url, known_hosts=frozenset({STRANGER}))
+        with pytest.raises(MoverError, match="redirected to another server") as caught:
+            WebDav().stat(order.destination, order)
+    assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, False)
+    assert WORDS not in str(caught.value)
+    assert STRANGER not in str(caught.value)
+
+
+def test_words_after_a_redirect_within_the_server_are_its_own() -> None:
+    def lead_on(connection: socket.socket) -> None:
+        (status("403 No", "quota") if "/moved" in door.requests[-1] else leads_to("/moved"))(
+            connection
+        )
+
+    with scripted(lead_on) as door:
+        order = order_to(door.url)
+        with pytest.raises(MoverError, match="403 Forbidden: quota"):
+            WebDav().delete(order.destination, order)
+
+
+def test_words_are_not_told_even_where_the_way_led_back() -> None:
+    def lead_on(connection: socket.socket) -> None:
+        back = "/back" in door.requests[-1]
+        (status("403 No", WORDS) if back else leads_to(f"{disk.url}/pool"))(connection)
+
+    with scripted(lead_on) as door, scripted(leads_to(f"{door.url}/back")) as disk:
+        order = order_to(door.url)
+        with pytest.raises(MoverError, match="said by another server") as caught:
+            WebDav().delete(order.destination, order)
+    assert WORDS not in str(caught.value)
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("127.0.0.1", Kind.LOOPBACK),
+        ("127.255.0.9", Kind.LOOPBACK),
+        ("::1", Kind.LOOPBACK),
+        ("::ffff:127.0.0.1", Kind.LOOPBACK),
+        ("::127.0.0.1", Kind.LOOPBACK),
+        ("64:ff9b::7f00:1", Kind.LOOPBACK),
+        ("2002:7f00:1::", Kind.LOOPBACK),
+        ("10.1.2.3", Kind.PRIVATE),
+        ("172.16.0.1", Kind.PRIVATE),
+        ("192.168.1.1", Kind.PRIVATE),
+        ("::ffff:10.0.0.1", Kind.PRIVATE),
+        ("fd00::1", Kind.PRIVATE),
+        ("fec0::1", Kind.PRIVATE),
+        ("100.64.0.1", Kind.SHARED),
+        ("169.254.169.254", Kind.LINK_LOCAL),
+        ("fe80::1", Kind.LINK_LOCAL),
+        ("fe80::1%lo", Kind.LINK_LOCAL),
+        ("224.0.0.1", Kind.MULTICAST),
+        ("ff02::1", Kind.MULTICAST),
+        ("0.0.0.0", Kind.UNSPECIFIED),
+        ("::", Kind.UNSPECIFIED),
+        ("0.1.2.3", Kind.RESERVED),
+        ("240.0.0.1", Kind.RESERVED),
+        ("255.255.255.255", Kind.RESERVED),
+        ("192.0.2.1", Kind.RESERVED),
+        ("198.18.0.1", Kind.RESERVED),
+        ("2001:db8::1", Kind.RESERVED),
+        ("8.8.8.8", Kind.PUBLIC),
+        ("::ffff:8.8.8.8", Kind.PUBLIC),
+        ("64:ff9b::808:808", Kind.PUBLIC),
+        ("2606:4700::1111", Kind.PUBLIC),
+    ],
+)
+def test_an_address_is_of_one_kind(address: str, kind: Kind) -> None:
+    assert kind_of(address) == kind
+
+
+@pytest.fixture
+def public_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take 127.0.0.1 for a public address: there is no other one to listen on in a test."""
+
+    def kind(address: str) -> Kind:
+        return Kind.PUBLIC if address == "127.0.0.1" else kind_of(address)
+
+    monkeypatch.setattr(peers, "kind_of", kind)
+
+
+Names = Callable[..., None]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Return what says which addresses names have: the next ones at each look-up, then the last."""
+    known: dict[str, list[list[str]]] = {}
+
+    def look_up(host: str, port: int, *_: object) -> list[tuple[object, ...]]:
+        answers = known[host]
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [
+            (
+                socket.AF_INET6 if ":" in one else socket.AF_INET,
+                socket.SOCK_STREAM,
+                0,
+                "",
+                (one, port),
+            )
+            for one in answer
+        ]
+
+    monkeypatch.setattr(http_patience.socket, "getaddrinfo", look_up)
+    return lambda host, *answers: known.__setitem__(host, list(answers))
+
+
+@pytest.mark.parametrize("spelling", ["DOOR.example", "door.example.", "door.example"])
+def test_its_own_host_may_be_spelt_in_another_way(spelling: str, names: Names) -> None:
+    names("door.example", ["127.0.0.1"])
+    names("door.example.", ["127.0.0.1"])
+    with (
+        scripted(status("200 OK")) as disk,
+        scripted(leads_to(f"http://{spelling}:{disk.port}/f")) as door,
+    ):
+        ask("DELETE", order_to(f"http://door.example:{door.port}"))
+        assert len(disk.requests) == 1
+
+
+@pytest.mark.usefixtures("public_door")
+@pytest.mark.parametrize("method", ["COPY", "DELETE", "HEAD"])
+def test_a_name_that_is_looked_up_anew_leads_inside_for_nobody(method: str, names: Names) -> None:
+    """Of the endpoint's own host, whose owner says in the DNS where it is: elsewhere by now."""
+    with scripted(status("200 OK", WORDS), STRANGER) as inside:
+        target = f"http://door.example:{inside.port}/f"
+        with scripted(leads_to(target)) as door:
+            names("door.example", ["127.0.0.1"], [STRANGER])
+            error = refusal(method, order_to(f"http://door.example:{door.port}"))
+            assert inside.requests == []
+            assert inside._open == []  # not even connected to
+    assert (error.where, error.permanent) == (Where.DESTINATION, True)
+    assert "redirects to an address that is not public (loopback)" in str(error)
+
+
+@pytest.mark.usefixtures("public_door")
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "100.64.0.1", "169.254.169.254", "::ffff:127.0.0.1", "::1", "0.0.0.0"]
+)
+def test_a_known_host_inside_is_not_for_who_stands_outside(address: str, names: Names) -> None:
+    with scripted(leads_to("http://pool.example/f")) as door:
+        names("door.example", ["127.0.0.1"])
+        names("pool.example", [address])
+        known = frozenset({"pool.example"})
+        error = refusal("HEAD", order_to(f"http://door.example:{door.port}", known_hosts=known))
+    assert error.permanent
+    assert "is not public" in str(error)
+    assert address not in str(error)
+
+
+@pytest.mark.usefixtures("public_door")
+def test_of_several_addresses_only_those_that_may_be_are_tried(names: Names) -> None:
+    with scripted(status("200 OK")) as pool, scripted(status("200 OK"), STRANGER, pool.port) as bad:
+        with scripted(leads_to(f"http://pool.example:{pool.port}/f")) as door:
+            names("door.example", ["127.0.0.1"])
+            names("pool.example", [STRANGER, "127.0.0.1"])
+            known = frozenset({"pool.example"})
+            ask("HEAD", order_to(f"http://door.example:{door.port}", known_hosts=known))
+        assert (len(pool.requests), bad.requests) == (1, [])
+
+
+@pytest.mark.usefixtures("public_door")
+def test_a_connection_that_was_kept_is_looked_at_as_a_new_one_is(names: Names) -> None:
+    """The inside endpoint's own tests may use it, and nobody who redirects there."""
+    files = WebDav()
+    with scripted(status("200 OK"), STRANGER) as inside:
+        names("door.example", ["127.0.0.1"])
+        names("inside.example", [STRANGER])
+        order = order_to(f"http://inside.example:{inside.port}")
+        nobody = replace(order, destination=replace(order.destination, token=""))
+        ask("HEAD", nobody, files)
+        with scripted(leads_to(f"http://inside.example:{inside.port}/f")) as door:
+            known = frozenset({"inside.example"})
+            led = order_to(f"http://door.example:{door.port}", known_hosts=known)
+            with pytest.raises(MoverError, match="is not public"):
+                ask("HEAD", led, files)
+        ask("HEAD", nobody, files)
+        assert len(inside.requests) == 2
+
+
+def test_an_endpoint_inside_may_lead_to_its_own_kind_of_address_only(names: Names) -> None:
+    with scripted(status("200 OK"), STRANGER) as pool:
+        names("door.example", ["127.0.0.1"])
+        names("pool.example", [STRANGER])
+        names("router.example", ["10.0.0.1"])
+        known = frozenset({"pool.example", "router.example"})
+        with scripted(leads_to(f"http://pool.example:{pool.port}/f")) as door:
+            ask("HEAD", order_to(f"http://door.example:{door.port}", known_hosts=known))
+            assert len(pool.requests) == 1
+        with scripted(leads_to("http://router.example/f")) as door:
+            error = refusal("HEAD", order_to(f"http://door.example:{door.port}", known_hosts=known))
+    assert "is not public (private)" in str(error)
+
+
+def test_an_address_is_looked_at_before_a_byte_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the socket says that it is connected to counts, whatever it was connected by."""
+    real = http_patience.connect
+
+    def elsewhere(host: str, port: int, *rest: object) -> socket.socket:
+        return real(STRANGER if port == inside.port else host, port, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(peers, "kind_of", lambda a: Kind.PUBLIC if a == "127.0.0.1" else kind_of(a))
+    monkeypatch.setattr(http_patience, "connect", elsewhere)
+    with scripted(status("200 OK"), STRANGER) as inside:
+        with scripted(leads_to(f"http://127.0.0.1:{inside.port}/f")) as door:
+            refusal("DELETE", order_to(door.url))
+        assert inside.requests == []
+
+
+def test_many_threads_keep_their_redirects_apart() -> None:
+    """A redirect of one exchange says nothing about another one on the same connections."""
+    files, failures = WebDav(), list[str]()
+
+    def wander(connection: socket.socket) -> None:
+        (leads_to("http://127.0.0.9:9/f") if "DELETE" in door.requests[-1] else status("200 OK"))(
+            connection
+        )
+
+    def one(method: str) -> None:
+        for _ in range(10):
+            try:
+                ask(method, order_to(door.url), files)
+            except MoverError as error:
+                failures.append(f"{method} {error}")
+
+    with scripted(wander) as door:
+        one("HEAD")
+        threads = [threading.Thread(target=one, args=("HEAD",)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
