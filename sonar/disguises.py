@@ -30,8 +30,8 @@ BLANK = {"\u115f", "\u1160", "\u3164"}
 DOTS = {"\u3002": "."}
 CODE = frozenset("+/=_-")
 SECRET_LETTERS = 8
-"""So many letters of a secret, one after the other, are part of it by no accident."""
-SECRETS_KEPT = 64
+"""So many letters of a secret, one after the other, stand in no other text by accident."""
+SECRETS_KEPT = 256
 
 
 class Span(NamedTuple):
@@ -166,22 +166,31 @@ def letters_of(word: str) -> str:
 
 
 def without(text: str, secrets: Iterable[str], name: str = "***") -> str:
-    """Return a text without secrets, nor parts of them, whatever disguise they are in."""
-    sought = [_sought(secret) for secret in secrets if len(letters_of(secret)) >= SECRET_LETTERS]
+    """Return a text without secrets, nor longer parts of them, whatever disguise they are in."""
+    sought = [parts for secret in secrets if (parts := _parts(secret))]
     if not sought:
         return text
     view, spans = View(text), [Span(0, 0, name)]
     for at in range(len(view.letters) - SECRET_LETTERS + 1):
         part = view.letters[at : at + SECRET_LETTERS]
         start, end = view.places[at], view.places[at + SECRET_LETTERS - 1] + 1
-        if end > spans[-1].end and any(part in one for one in sought):
+        if end > spans[-1].end and any(part in parts for parts in sought):
             spans.append(_whole_code(view.text, start, end, name))
     return view.replaced(spans[1:])
 
 
 @lru_cache(maxsize=SECRETS_KEPT)
-def _sought(secret: str) -> str:
-    return "\0".join([letters_of(secret), *codes(secret)])
+def _parts(secret: str) -> frozenset[str]:
+    """Return the letters of a secret, and of its codes, cut into parts that leave none out.
+
+    So twice as many letters as a part has are found wherever they begin.
+    """
+    plain, size = letters_of(secret), SECRET_LETTERS
+    if len(plain) < size:
+        return frozenset()
+    forms = [plain, *codes(secret)]
+    whole = {form[at : at + size] for form in forms for at in range(0, len(form) - size + 1, size)}
+    return frozenset(whole | {form[-size:] for form in forms})
 
 
 def _whole_code(text: str, start: int, end: int, name: str) -> Span:
