@@ -1,54 +1,90 @@
-"""Errors as all readers see them: endpoints by their names, and no address inside a network."""
+"""Errors as all readers see them: endpoints by their names, and nothing of where they are."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
-from sonar.models import Endpoint
+from django.conf import settings
+from django.db.models import Subquery
 
-# Schemes of base URLs whose port may be left out, and is said by movers all the same.
-PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
-ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[0-9a-fA-F:.]+\]")
-HIDDEN, SERVER = "[internal address]", "[server]"
+from sonar.disguises import without
+from sonar.models import Endpoint, Version
+from sonar.redaction import Servers
+
+LONGEST_TOKEN = 16 * 1024
+Registry = tuple[int, int | None]
 
 
-def for_all(error: str, ends: Iterable[Endpoint]) -> str:
-    """Return an error without what only some may see: where endpoints are, and what is behind.
+@dataclass(frozen=True)
+class _Known:
+    """The servers of a registry, and which one it was."""
+
+    registry: Registry
+    servers: Servers
+
+
+_lock = threading.Lock()
+_known: _Known | None = None
+
+
+def for_all(error: str, ends: Iterable[Endpoint] = ()) -> str:
+    """Return an error without what only some may see: where the registered endpoints are.
 
     `glasgow.example:1094/data/sonar/source/20: 403` is `GLASGOW_DATADISK/sonar/source/20: 403`.
+    Of several endpoints on a server those of the test, its ``ends``, are meant. One SQL query.
     """
-    for pattern, name in _places(list(ends)):
-        error = pattern.sub(lambda _, name=name: name, error)  # type: ignore[misc]
-    return ADDRESS.sub(_hidden, error)
+    if not error:
+        return error
+    return servers().hide(without_tokens(error), [end.name for end in ends])
 
 
-def _places(ends: Sequence[Endpoint]) -> Iterator[tuple[re.Pattern[str], str]]:
-    """Yield what stands for each end, the most special first: two may share a server."""
-    places = [(urlsplit(end.base_url), end.name) for end in ends]
-    hosts = [re.escape(parts.hostname or "") for parts, _ in places]
-    for base in (True, False):
-        for host, (parts, name) in zip(hosts, places, strict=True):
-            path = re.escape(parts.path.rstrip("/")) if base else ""
-            yield _address(f"{host}{_port(parts)}{path}"), name
-    shared = len(set(hosts)) < len(hosts)
-    for host, (_, name) in zip(hosts, places, strict=True):
-        yield _address(rf"{host}(?::\d+)?"), SERVER if shared else name
+def without_tokens(text: str) -> str:
+    """Return a foreign text without the token of any endpoint, or the disguise of one.
+
+    A server was given those of the other ends of its copies, and may tell them at any time.
+    """
+    return without(text, _tokens()) if text else text
 
 
-def _address(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.-])(?:\w+://)?{pattern}(?![\w:-]|\.\w)", re.IGNORECASE)
-
-
-def _port(parts: SplitResult) -> str:
-    return f":{parts.port}" if parts.port else f"(?::{PORTS.get(parts.scheme, 0)})?"
-
-
-def _hidden(found: re.Match[str]) -> str:
+def _tokens() -> list[str]:
     try:
-        address = ip_address(found[0].strip("[]"))
-    except ValueError:
-        return found[0]
-    return HIDDEN if address.is_private else found[0]
+        files = sorted(settings.SONAR_CREDENTIALS_DIR.iterdir())
+    except OSError:  # a process that uses none: of the web, say
+        return []
+    return [token for file in files if (token := _token(file))]
+
+
+def _token(file: Path) -> str:
+    """Read a token anew each time, as movers do: it is renewed in place."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(LONGEST_TOKEN).decode("utf-8", "replace").strip()
+    except OSError:  # a directory, or none of ours
+        return ""
+
+
+def servers() -> Servers:
+    """Return where all endpoints are, retired ones too; read again when the registry changed."""
+    global _known  # noqa: PLW0603 - one for all threads of a process, as for the registry
+    registry = _registry()
+    known = _known
+    if known is None or known.registry != registry:
+        with _lock:
+            known = _known
+            if known is None or known.registry != registry:
+                base_urls = Endpoint.objects.order_by("id").values_list("name", "base_url")
+                known = _known = _Known(registry, Servers(base_urls))
+    return known.servers
+
+
+def _registry() -> Registry:
+    """Return what changes with the registry: read before it, so that what is kept is never older.
+
+    The version alone would do, were it never set back, as it is after a test.
+    """
+    newest = Subquery(Endpoint.objects.order_by("-id").values("id")[:1])
+    version: Registry = Version.objects.values_list("value", newest).get(name="registry")
+    return version

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Max, Min, Q
 from django.utils import timezone
 
-from sonar import movers
+from sonar import error_texts, movers
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers.base import CLEANING_LIMITS, Files, MoverError, Order, Where, part_of
 from sonar.orders import end_at, incoming_path, source_path
@@ -50,7 +50,9 @@ def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> N
 
     No server is asked. One statement.
     """
-    facts = {"mover": mover, "error": why, "since": timezone.now(), "next_try": next_try}
+    # Operators alone read it: it may say where servers are.
+    error = error_texts.without_tokens(why)
+    facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
     Leftover.objects.bulk_create(
         [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
         ignore_conflicts=True,
@@ -126,7 +128,7 @@ def pause_after(failures: int) -> timedelta:
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
     if why := delete(leftover.endpoint, leftover.path, leftover.mover):
-        changes: dict[str, object] = {"error": str(why)}
+        changes: dict[str, object] = {"error": error_texts.without_tokens(str(why))}
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
         Leftover.objects.filter(pk=leftover.pk).update(**changes)

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import company, leftovers, movers, results
+from sonar import company, error_texts, leftovers, movers, results
 from sonar.models import Probe
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
@@ -140,7 +140,7 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
 def finish(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended, as soon as the database takes it."""
     if not patiently(probe, partial(record, probe, outcome)):
-        how = outcome.error or "done"
+        how = error_texts.without_tokens(str(outcome.error or "done"))
         log.error("probe %s: no database before its deadline; it was: %s", probe.id, how)
 
 

@@ -22,6 +22,7 @@ from sonar.movers.measure import Outcome
 T = TypeVar("T")
 
 BATCH = 10_000
+LONGEST_CONNECTION = 200
 # Any number, the same for every import.
 IMPORT_LOCK = 0x49_4D_50_4F
 
@@ -280,7 +281,7 @@ def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
         "seconds": outcome.elapsed_seconds,
         "ip_version": outcome.ip_version,
         "streams_used": outcome.streams_used,
-        "remote_connections": list(outcome.remote_connections),
+        "remote_connections": _connections(outcome.remote_connections),
         "error": error_texts.for_all(str(error), ends),
         "error_where": error.where if error else "control",
         "error_is_permanent": bool(error and error.permanent),
@@ -303,8 +304,13 @@ def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
         "ip_version": receipt.ip_version,
         "streams_used": receipt.streams_used,
         "first_byte_seconds": receipt.first_byte_seconds,
-        "remote_connections": list(receipt.remote_connections),
+        "remote_connections": _connections(receipt.remote_connections),
     }
+
+
+def _connections(told: Iterable[str]) -> list[str]:
+    """Return what a server told of its connections: addresses for operators, tokens for nobody."""
+    return [error_texts.without_tokens(one[:LONGEST_CONNECTION]) for one in told]
 
 
 @transaction.atomic

@@ -12,8 +12,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 # A module may import from its own layer and from those before it.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log"}),
-    frozenset({"sonar.movers"}),
+    frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log", "sonar.disguises"}),
+    frozenset({"sonar.movers", "sonar.redaction"}),
     frozenset({"sonar.models", "sonar.binary", "sonar.credentials"}),
     frozenset(
         {

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
+from sonar.disguises import without
 from sonar.movers.base import End, MoverError
 
 SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
@@ -70,7 +71,7 @@ def one_line(text: str, *tokens: str) -> str:
     for token in filter(None, tokens):
         text = text.replace(token, "***")
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    line = beginning(" ".join(printable.split()))
+    line = without(beginning(" ".join(printable.split())), tokens)
     for pattern, replacement in SECRETS:
         line = pattern.sub(replacement, line)
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."

@@ -9,7 +9,7 @@ ways to write a value, and has the sentences about what is wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -102,7 +102,9 @@ class Columns:
             require(not any(texts[name]))
             rows[name] = unknown
         rows["kind"] = self._kinds(lines, texts)
-        return Batch(rows, errors)
+        numbers_of_failed = np.flatnonzero(rows["failed"]).tolist()
+        ends = ((texts["source"][one], texts["destination"][one]) for one in numbers_of_failed)
+        return Batch(rows, self._for_all(errors, ends))
 
     def of_records(self, records: Sequence[Record]) -> Batch:
         """Turn records that were checked one by one into rows."""
@@ -121,7 +123,16 @@ class Columns:
                 *company_in_row(one.company),
             )
         failed = [one for one in records if one.state == "failed"]
-        return Batch(rows, [(one.error, one.error_where) for one in failed])
+        errors = [(one.error, one.error_where) for one in failed]
+        return Batch(rows, self._for_all(errors, ((one.source, one.destination) for one in failed)))
+
+    def _for_all(
+        self, errors: Iterable[tuple[str, str]], ends: Iterable[tuple[str, str]]
+    ) -> list[tuple[str, str]]:
+        return [
+            (self.known.error_for_all(error, *link), where)
+            for (error, where), link in zip(errors, ends, strict=True)
+        ]
 
     def _see_that_none_is_open(self, ids: NDArray[np.uint64]) -> None:
         if self.known.open_probes:

@@ -1,57 +1,58 @@
-"""Errors of results are for all readers: they tell endpoints by name, and no inner address."""
+"""Errors of results are for all readers: of the whole registry, as it is now."""
 
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
 from sonar import error_texts
-from sonar.models import Endpoint
+from sonar.models import Endpoint, Site
 
-GLASGOW = Endpoint(name="GLASGOW_DATADISK", base_url="davs://Glasgow.example:1094/data/grid/")
-RAL = Endpoint(name="RAL_DATADISK", base_url="https://ral.example/disk")
-SCRATCH = Endpoint(name="RAL_SCRATCHDISK", base_url="https://ral.example/scratch")
-NODE_A = Endpoint(name="NODE_A", base_url="http://127.0.0.1:8001")
-NODE_B = Endpoint(name="NODE_B", base_url="http://127.0.0.1:8002")
+pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize(
-    ("ends", "error", "shown"),
-    [
-        (
-            (GLASGOW, RAL),
-            "HEAD glasgow.example:1094/data/grid/sonar/source/20: 403 Forbidden",
-            "HEAD GLASGOW_DATADISK/sonar/source/20: 403 Forbidden",
-        ),
-        (
-            (GLASGOW, RAL),
-            "ral.example:443/disk/sonar/incoming/7: no answer within 30 s",
-            "RAL_DATADISK/sonar/incoming/7: no answer within 30 s",
-        ),
-        (
-            (GLASGOW, RAL),
-            "https://ral.example/disk/sonar/incoming/7 is not below its base",
-            "RAL_DATADISK/sonar/incoming/7 is not below its base",
-        ),
-        ((GLASGOW, RAL), "cannot resolve glasgow.example.", "cannot resolve GLASGOW_DATADISK."),
-        ((GLASGOW, RAL), "glasgow.example:2811 refused", "GLASGOW_DATADISK refused"),
-        (
-            (GLASGOW, RAL),
-            "eglasgow.example.org, ral.example2",
-            "eglasgow.example.org, ral.example2",
-        ),
-        ((RAL, SCRATCH), "ral.example:443/scratch/sonar: 507", "RAL_SCRATCHDISK/sonar: 507"),
-        ((SCRATCH, RAL), "ral.example:443/disk/sonar: 507", "RAL_DATADISK/sonar: 507"),
-        ((RAL, SCRATCH), "no route to ral.example:8443", "no route to [server]"),
-        ((NODE_A, NODE_B), "127.0.0.1:8002/sonar: 404", "NODE_B/sonar: 404"),
-        (
-            (GLASGOW, RAL),
-            "10.1.2.3:20001, [fd00::7]:1 and 192.168.0.9 failed",
-            "[internal address]:20001, [internal address]:1 and [internal address] failed",
-        ),
-        ((GLASGOW, RAL), "130.209.1.1 and 999.1.1.1 failed", "130.209.1.1 and 999.1.1.1 failed"),
-        ((GLASGOW, RAL), "version 5.5.3.1 of XRootD", "version 5.5.3.1 of XRootD"),
-        ((GLASGOW, RAL), "", ""),
-    ],
-)
-def test_an_error_tells_endpoints_by_name_and_no_inner_address(ends, error, shown):
-    assert error_texts.for_all(error, ends) == shown
+def endpoint(name: str, base_url: str) -> Endpoint:
+    site, _ = Site.objects.get_or_create(name="Somewhere")
+    return Endpoint.objects.create(name=name, site=site, base_url=base_url)
+
+
+def test_hosts_of_the_whole_registry_are_hidden_not_only_those_of_the_ends():
+    glasgow = endpoint("GLASGOW_DATADISK", "davs://glasgow.example:1094/data")
+    ral = endpoint("RAL_DATADISK", "davs://webdav.ral.example:1094/disk")
+    endpoint("DESY_DATADISK", "https://door.desy.example/pnfs")
+    error = "HEAD glasgow.example:1094/data/x: 307 to https://door.desy.example/pnfs/x"
+    shown = "HEAD GLASGOW_DATADISK/x: 307 to DESY_DATADISK/x"
+    assert error_texts.for_all(error, (glasgow, ral)) == shown
+
+
+def test_of_two_endpoints_on_a_server_that_of_the_test_is_meant():
+    disk = endpoint("RAL_DATADISK", "davs://webdav.ral.example:1094/disk")
+    scratch = endpoint("RAL_SCRATCHDISK", "davs://webdav.ral.example:1094/scratch")
+    error = "told of webdav.ral.example:1094: Could not connect"
+    assert error_texts.for_all(error, [disk]) == "told of RAL_DATADISK: Could not connect"
+    assert error_texts.for_all(error, [scratch]) == "told of RAL_SCRATCHDISK: Could not connect"
+    assert error_texts.for_all(error) == "told of [server]: Could not connect"
+
+
+def test_a_change_of_the_registry_counts_at_once():
+    error = "told of old.example and new.example"
+    one = endpoint("RAL_DATADISK", "https://old.example/disk")
+    assert error_texts.for_all(error) == "told of RAL_DATADISK and new.example"
+    Endpoint.objects.filter(id=one.id).update(base_url="https://new.example/disk")
+    assert error_texts.for_all(error) == "told of old.example and RAL_DATADISK"
+
+
+def test_a_retired_endpoint_is_hidden_as_well():
+    endpoint("RAL_DATADISK", "https://old.example/disk")
+    Endpoint.objects.update(retired_at="2026-11-20T12:00:00Z")
+    assert error_texts.for_all("no route to old.example") == "no route to RAL_DATADISK"
+
+
+def test_the_registry_is_read_once_and_no_error_costs_nothing(django_assert_num_queries):
+    endpoint("RAL_DATADISK", "https://old.example/disk")
+    error_texts.for_all("no route to old.example")
+    with django_assert_num_queries(1):
+        error_texts.for_all("no route to old.example")
+    with django_assert_num_queries(0):
+        assert error_texts.for_all("") == ""
+    assert connection.queries is not None

@@ -95,9 +95,7 @@ def test_a_failure_is_kept_without_addresses_that_not_all_may_see(probe):
     outcome = Outcome(None, MoverError(Where.DESTINATION, why), None, 1.5)
     results.end_probe(claimed(probe), outcome)
     error = Transfer.objects.get().error
-    assert error == (
-        "LANCS_DATADISK/sonar/incoming/7: GLASGOW_DATADISK refused, so did [internal address]"
-    )
+    assert error == ("LANCS_DATADISK/sonar/incoming/7: GLASGOW_DATADISK refused, so did [address]")
 
 
 def test_a_failure_is_recorded_with_where_and_why(fake):
@@ -140,9 +138,7 @@ def test_why_a_checksum_is_not_verified_is_kept_without_addresses(probe):
     results.end_probe(claimed(probe), outcome)
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.verified) == ("done", False)
-    assert transfer.verified_note == (
-        "HEAD LANCS_DATADISK/sonar/incoming/7: 500 from [internal address]"
-    )
+    assert transfer.verified_note == ("HEAD LANCS_DATADISK/sonar/incoming/7: 500 from [address]")
 
 
 def test_a_half_uploaded_file_that_stayed_is_remembered(probe):

@@ -1,0 +1,354 @@
+"""Where the registered servers are is taken out of texts: hosts, addresses, ports, base paths.
+
+An endpoint's name stands for its server. `Servers` is made once for a registry, and its work on
+a text does not grow with the number of endpoints.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from sonar.disguises import Span, View, codes, fold, letters_of
+
+# Schemes of base URLs whose port may be left out, and is said by movers all the same.
+PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
+SERVER, ADDRESS, PORT, BASE = "[server]", "[address]", "[port]", "[base]"
+HEAD = 6
+"""So many letters of a host are looked for first; shorter hosts are found as whole words."""
+CODED = 8
+"""A code of fewer letters may well be a word of its own."""
+ORDINARY_PORTS = 1024
+"""Those below tell nothing, and stand in texts as numbers of other things."""
+
+WORD = re.compile(r"[\w.-]+")
+LOCAL_WORD = re.compile(r"[\w.-]")
+PORT_AFTER = re.compile(r"\.?:\d{1,8}(?!\d)")
+# Of a host that is divided by other letters its port may be, too.
+DIVIDED_PORT = re.compile(r"\W{0,3}:\W{0,3}\d(?:\s{0,2}\d){0,4}")
+PATH = re.compile(r"(?<![\w.\]~/-])/[^\s\"'<>?#,;:()]*")
+_DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"
+IPV4 = re.compile(rf"(?<!\d)\d{{1,4}}(?:{_DOT}\d{{1,4}}){{3,}}(?!\d)")
+# As inet_aton reads them: in hex, octal, or with fewer parts.
+ODD_IPV4 = re.compile(
+    r"(?<![\w.])(?:0x[0-9a-f]{1,8}|\d{1,11})(?:\.(?:0x[0-9a-f]{1,8}|\d{1,11})){0,3}(?![\w-])"
+)
+IPV6 = re.compile(r"[0-9a-f:.]+")
+ZONE = re.compile(r"%[\w-]+")
+PORT_WORD = re.compile(r"(?<![a-z])ports?(?:\s+(?:number|no\.?))?[\"']?[\s:=#]{0,3}[\"']?(\d{1,8})")
+NUMBER = re.compile(
+    r"(?<![\w/-])(?<!\d\.)0{0,3}(\d{4,5})(?![\w-])(?!\.\d)"
+    r"(?!\s*(?:of\b|bytes?\b|[kmgt]?i?b\b|[mun]?s\b|sec|min|hour|files?\b|times\b|%))"
+)
+
+
+class Place(NamedTuple):
+    """Where an endpoint is on its server; its path as texts have it, without the last slash."""
+
+    name: str
+    port: int | None
+    path: str
+
+
+class Form(NamedTuple):
+    """How a host may be written, and which it is; a code of it is written as nothing."""
+
+    text: str
+    host: str
+
+
+class Servers:
+    """The hosts, ports and paths of all endpoints, given by name and base URL."""
+
+    def __init__(self, base_urls: Iterable[tuple[str, str]]) -> None:
+        self.places: dict[str, list[Place]] = defaultdict(list)
+        self._bases: dict[str, set[str]] = defaultdict(set)
+        self._spelt, self._names = set[str](), set[str]()
+        for name, base_url in base_urls:
+            self._add(name, base_url)
+        self._ports = {
+            place.port or 0 for places in self.places.values() for place in places
+        } - set(range(ORDINARY_PORTS))
+        self._deepest = max((path.count("/") for path in self._bases), default=0)
+        addresses = map(_address, self.places)
+        self._addresses = {int(one) for one in addresses if isinstance(one, IPv4Address)}
+        self._words: dict[str, str] = {}
+        self._forms: dict[str, list[Form]] = defaultdict(list)
+        for spelt in self._spelt:
+            self._write(spelt)
+        heads: dict[str, set[int]] = defaultdict(set)
+        for form in self._forms:
+            heads[form[:HEAD]].add(len(form))
+        self._heads = {head: sorted(lengths, reverse=True) for head, lengths in heads.items()}
+
+    def _add(self, name: str, base_url: str) -> None:
+        try:
+            parts = urlsplit(base_url)
+            spelt, port = parts.netloc.rpartition("@")[2].rstrip("."), parts.port
+            host = _plain(parts.hostname or "")
+        except ValueError:  # no URL that a mover could use: nothing was ever asked there
+            return
+        self._names.add(fold(name))
+        path = fold(unquote(parts.path)).rstrip("/")
+        self.places[host].append(Place(name, port or PORTS.get(parts.scheme.lower()), path))
+        if path:
+            self._bases[path].add(name)
+        self._spelt.add(re.sub(r":\d*$", "", spelt).strip("[]").rstrip("."))
+
+    def _write(self, spelt: str) -> None:
+        """Note all ways in which a host may be written."""
+        host = _plain(spelt)
+        forms = {host} if _address(host) else {host, *_international(spelt.lower())}
+        for form in forms:
+            if not _address(form):
+                self._words[form] = host
+            letters = letters_of(form)
+            if len(letters) >= HEAD and not isinstance(_address(host), IPv4Address):
+                self._forms[letters].append(Form(form, host))
+            for written in {form, spelt, spelt.upper()}:
+                for code in codes(written):
+                    if len(code) >= CODED:
+                        self._forms[code].append(Form("", host))
+
+    def hide(self, text: str, first: Collection[str] = ()) -> str:
+        """Return a text without what tells where servers are.
+
+        Of several endpoints on a server the ``first`` ones, by name, are those that are meant.
+        """
+        view = View(text)
+        spans = [
+            *self._hosts(view, first),
+            *self._literals(view, first),
+            *self._base_paths(view, first),
+            *self._port_numbers(view),
+        ]
+        return view.replaced(spans) if spans else text
+
+    def _hosts(self, view: View, first: Collection[str]) -> Iterator[Span]:
+        for word in WORD.finditer(view.text):
+            bare = word[0].strip("._-")
+            if bare in self._words:
+                start = word.start() + word[0].index(bare)
+                yield self._server(view, start, start + len(bare), self._words[bare], first)
+        done, letters = 0, view.letters
+        for at in range(len(letters) - HEAD + 1):
+            if view.places[at] < done:
+                continue
+            for length in self._heads.get(letters[at : at + HEAD], ()):
+                if span := self._form(view, at, length, first):
+                    done = span.end
+                    yield span
+                    break
+
+    def _form(self, view: View, at: int, length: int, first: Collection[str]) -> Span | None:
+        """Return the part of a text that is a host, if these letters are one."""
+        forms = self._forms.get(view.letters[at : at + length], ())
+        start, end = view.places[at], view.places[min(at + length, len(view.places)) - 1] + 1
+        for form in forms:
+            if view.text[start:end] == form.text and not form.text.isalnum():
+                return self._word(view, start, end, form, first)
+            if not form.text:
+                return _stretched(view.text, start, end, re.compile(r"\S"))
+            if view.text[start:end] != form.text and _stands_alone(view.text, start, end):
+                port = DIVIDED_PORT.match(view.text, end)
+                return Span(_with_scheme(view.text, start), port.end() if port else end, SERVER)
+        return None
+
+    def _word(
+        self, view: View, start: int, end: int, form: Form, first: Collection[str]
+    ) -> Span | None:
+        """Return a host with what is written on to it: that is another one, or an endpoint."""
+        whole = _stretched(view.text, start, end, LOCAL_WORD)
+        bare = view.text[whole.start : whole.end].strip("._-")
+        if bare in self._names and bare != form.text:
+            return None
+        host = form.host if bare == form.text else ""
+        end = max(end, whole.start + len(view.text[whole.start : whole.end].rstrip("._-")))
+        return self._server(view, start if host else whole.start, end, host, first)
+
+    def _server(self, view: View, start: int, end: int, host: str, first: Collection[str]) -> Span:
+        """Return a host with its scheme, port and base path, and whose it is."""
+        start, port = _with_scheme(view.text, start), None
+        if view.text[start - 1 : start] == "[" and view.text[end : end + 1] == "]":
+            start, end = _with_scheme(view.text, start - 1), end + 1
+        if match := PORT_AFTER.match(view.text, end):
+            end, port = match.end(), int(match[0].lstrip(".:"))
+        name, taken = self._name(host, port, view.text, end, first)
+        return Span(start, end + taken, name)
+
+    def _name(
+        self, host: str, port: int | None, text: str, end: int, first: Collection[str]
+    ) -> tuple[str, int]:
+        """Return who is meant by a host, and how much of what follows is its base path."""
+        places = self.places.get(host, [])
+        here = [one for one in places if port in (None, one.port)]
+        taken = max((len(one.path) for one in here if _is_below(text, end, one.path)), default=0)
+        nearest = [one for one in here if taken and _is_below(text, end, one.path)]
+        nearest = [one for one in nearest if len(one.path) == taken]
+        for some in (nearest, here if port else [], places):
+            names = {one.name for one in some}
+            names = names & set(first) or names
+            if len(names) == 1:
+                return names.pop(), taken
+        return SERVER, taken
+
+    def _literals(self, view: View, first: Collection[str]) -> Iterator[Span]:
+        """Yield every IP address: a registered host has more than the registry knows."""
+        for match in IPV4.finditer(view.text):
+            parts = re.findall(r"\d+", match[0])
+            if any(_are_octets(parts[at : at + 4]) for at in range(len(parts) - 3)):
+                host = ".".join(str(int(part)) for part in parts)
+                yield self._address_span(view, match.start(), match.end(), host, first)
+        for match in ODD_IPV4.finditer(view.text):
+            if self._is_odd_address(match, view.text):
+                yield self._address_span(view, match.start(), match.end(), "", first)
+        for start, end in _ipv6(view.text):
+            yield self._address_span(view, start, end, view.text[start:end], first)
+
+    def _address_span(
+        self, view: View, start: int, end: int, text: str, first: Collection[str]
+    ) -> Span:
+        span = self._server(view, start, end, self._registered(text), first)
+        return span._replace(name=ADDRESS) if span.name == SERVER else span
+
+    def _registered(self, text: str) -> str:
+        """Return the registered address that a text is, with or without a port at its end."""
+        text = text.partition("%")[0]
+        for candidate in (text, text.rpartition(":")[0], text.rpartition(".")[0]):
+            if (host := _plain(candidate)) in self.places:
+                return host
+        return ""
+
+    def _is_odd_address(self, match: re.Match[str], text: str) -> bool:
+        word = match[0]
+        if (
+            "x" not in word
+            and "." in word
+            and text[match.end() : match.end() + 1] not in (":", "/")
+        ):
+            return False  # a number, or a version
+        if "x" in word and word.count(".") == 3:
+            return True
+        try:
+            return int.from_bytes(socket.inet_aton(word)) in self._addresses
+        except OSError:
+            return False
+
+    def _base_paths(self, view: View, first: Collection[str]) -> Iterator[Span]:
+        if not self._bases:
+            return
+        for match in PATH.finditer(view.text):
+            parts = match[0].split("/")[: self._deepest + 1]
+            for depth in range(len(parts), 1, -1):
+                path = "/".join(parts[:depth])
+                if path in self._bases:
+                    meant = self._bases[path] & set(first)
+                    name = meant.pop() if len(meant) == 1 else BASE
+                    yield Span(match.start(), match.start() + len(path), name)
+                    break
+
+    def _port_numbers(self, view: View) -> Iterator[Span]:
+        for match in PORT_WORD.finditer(view.text):
+            yield Span(*match.span(1), PORT)
+        for match in NUMBER.finditer(view.text):
+            if int(match[1]) in self._ports:
+                yield Span(*match.span(1), PORT)
+
+
+def _plain(host: str) -> str:
+    """Return a host as its spellings are looked up: small, or an address in its shortest form."""
+    host = fold(host).rstrip(".")
+    address = _address(host)
+    return str(address) if address else host
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def _international(host: str) -> Iterator[str]:
+    """Yield a host as the DNS has it and as people do."""
+    try:
+        yield host.encode("idna").decode()
+        yield fold(host.encode("idna").decode("idna"))
+    except UnicodeError:  # no name of the DNS: it is written as it is
+        return
+
+
+def _are_octets(parts: list[str]) -> bool:
+    return all(int(part) <= 255 for part in parts)
+
+
+def _ipv6(text: str) -> Iterator[tuple[int, int]]:
+    """Yield what looks like an IPv6 address; times of day and names of C++ do not."""
+    for match in IPV6.finditer(text):
+        start, end = _within_word(text, match), match.end()
+        while end > start and text[end - 1] == ".":
+            end -= 1
+        if text[start:end].endswith(":") and not text[start:end].endswith("::"):
+            end -= 1
+        if _is_ipv6(text[start:end], followed_by=text[end : end + 1]):
+            zone = ZONE.match(text, end)
+            yield start, zone.end() if zone else end
+
+
+def _within_word(text: str, match: re.Match[str]) -> int:
+    """Return where an address may begin: not in a word before it, as `tcp:` or `XrdCl::`."""
+    before = text[match.start() - 1 : match.start()] if match.start() else ""
+    word = re.match(r"[^:]*(?:::(?!:)|:|$)", match[0])
+    inside = before.isalnum() or before == "_"
+    return match.start() + (len(word[0]) if inside and word else 0)
+
+
+def _is_ipv6(run: str, followed_by: str) -> bool:
+    colons = run.count(":")
+    if colons < 2 or not any(letter.isalnum() for letter in run):
+        return False
+    if "::" not in run:
+        return colons >= 5
+    if followed_by.isalnum() or followed_by == "_":
+        return colons >= 3
+    return any(letter.isdigit() for letter in run) or colons >= 3
+
+
+def _with_scheme(text: str, start: int) -> int:
+    """Return where the user information and the scheme before a host begin."""
+    if text[start - 1 : start] == "@":
+        start -= 1
+        while start and not (text[start - 1].isspace() or text[start - 1] in "/@\"'"):
+            start -= 1
+    if text[max(0, start - 3) : start] == "://":
+        start -= 3
+        while start and (text[start - 1].isalnum() or text[start - 1] in "+.-"):
+            start -= 1
+    return start
+
+
+def _is_below(text: str, at: int, path: str) -> bool:
+    """Say whether a path, or one below it, stands at this place."""
+    after = text[at + len(path) : at + len(path) + 1]
+    return text.startswith(path, at) and not (after.isalnum() or after in {"_", "-", "~", "%"})
+
+
+def _stretched(text: str, start: int, end: int, letter: re.Pattern[str]) -> Span:
+    """Return a part with all that is written on to it."""
+    while start and letter.match(text[start - 1]):
+        start -= 1
+    while end < len(text) and letter.match(text[end]):
+        end += 1
+    return Span(start, end, SERVER)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    return not (before.isalnum() or after.isalnum())
