@@ -203,7 +203,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "matrix.logins.LimitedLogins",
     "matrix.errors.ErrorAnswers",
     "matrix.metrics.CountRequests",
 ]
@@ -222,6 +221,11 @@ TEMPLATES = [
             ],
         },
     },
+]
+# The first one lets nobody guess for ever; accounts and rights are Django's.
+AUTHENTICATION_BACKENDS = [
+    "matrix.logins.LimitedPasswords",
+    "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
