@@ -423,8 +423,17 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
-    "filters": {"now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "utc"}},
+    "filters": {
+        "now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60},
+        "refused_in_one_line": {"()": "sonar.log.RefusedInOneLine"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "utc",
+            "filters": ["refused_in_one_line"],
+        }
+    },
     # Each second while Redis refuses what it writes, which is not needed.
     "loggers": {"kombu.transport.redis": {"filters": ["now_and_then"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},

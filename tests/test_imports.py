@@ -12,7 +12,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 # A module may import from its own layer and from those before it.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log"}),
+    frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log", "sonar.web_worker"}),
     frozenset({"sonar.movers"}),
     frozenset({"sonar.models", "sonar.binary"}),
     frozenset(
@@ -42,7 +42,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
 )
 # The project package itself: settings and routes name things by string and import little.
-PROJECT_FILES = {"sonar.settings", "sonar.urls", "sonar.wsgi", "sonar.apps", "sonar"}
+PROJECT_FILES = {
+    "sonar.settings",
+    "sonar.urls",
+    "sonar.wsgi",
+    "sonar.gunicorn_conf",
+    "sonar.apps",
+    "sonar",
+}
 PURE = ("django", "rest_framework", "sonar.models", "sonar.settings")
 
 
