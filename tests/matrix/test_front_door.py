@@ -19,6 +19,9 @@ CALL = b"/api/v1/probes/"
 SECRET = "sonar_" + "5e" * 32
 
 
+pytestmark = pytest.mark.django_db
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("web")
