@@ -13,4 +13,4 @@ COPY static static
 USER sonar
 RUN python manage.py collectstatic --no-input
 EXPOSE 8000
-CMD ["gunicorn", "sonar.wsgi", "--bind=0.0.0.0:8000", "--worker-class=gthread", "--workers=2", "--threads=8"]
+CMD ["gunicorn", "--config=python:sonar.gunicorn_conf", "--bind=0.0.0.0:8000"]

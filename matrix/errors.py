@@ -38,6 +38,8 @@ class ErrorAnswers(MiddlewareMixin):
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if trouble := database_trouble(error):
             return unavailable(request, trouble)
+        if isinstance(error, TooOften):
+            return refusal(request, error, "429.html")
         if settings.DEBUG and is_api(request):  # Django would answer with a page of its own
             log.error("A crash at %a", request.path, exc_info=error)
             return broken()

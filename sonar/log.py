@@ -6,6 +6,8 @@ import logging
 import time
 from typing import Any
 
+REFUSED = {"DisallowedHost": "A request named a host that is none of SONAR_ALLOWED_HOSTS"}
+
 
 class UtcFormatter(logging.Formatter):
     """Write times as 2026-11-20T04:00:00Z."""
@@ -18,6 +20,25 @@ class UtcFormatter(logging.Formatter):
         """Write a message that has line breaks, as some of Celery's have, on one line."""
         lines = super().formatMessage(record).splitlines()
         return " ".join(stripped for line in lines if (stripped := line.strip()))
+
+
+class RefusedInOneLine(logging.Filter):
+    """Tells of a request that Django would not read once: why and where, no traceback.
+
+    Django tells of it twice, with what was sent; a token stood there, perhaps.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        if request is None:
+            return True
+        if record.name.startswith("django.security.") and record.exc_info:
+            why = record.name.rpartition(".")[2]
+            record.msg, record.args = "%s at %a", (REFUSED.get(why, why), request.path)
+            record.exc_info = record.exc_text = None
+            request.is_told = True
+            return True
+        return not (record.name == "django.request" and getattr(request, "is_told", False))
 
 
 class NowAndThen(logging.Filter):

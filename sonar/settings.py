@@ -216,7 +216,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "matrix.logins.LimitedLogins",
     "matrix.errors.ErrorAnswers",
     "matrix.metrics.CountRequests",
 ]
@@ -235,6 +234,11 @@ TEMPLATES = [
             ],
         },
     },
+]
+# The first one lets nobody guess for ever; accounts and rights are Django's.
+AUTHENTICATION_BACKENDS = [
+    "matrix.logins.LimitedPasswords",
+    "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -434,8 +438,17 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
-    "filters": {"now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "utc"}},
+    "filters": {
+        "now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60},
+        "refused_in_one_line": {"()": "sonar.log.RefusedInOneLine"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "utc",
+            "filters": ["refused_in_one_line"],
+        }
+    },
     # Each second while Redis refuses what it writes, which is not needed.
     "loggers": {"kombu.transport.redis": {"filters": ["now_and_then"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},

@@ -105,3 +105,10 @@ def test_nothing_names_a_path_of_a_machine():
     tracked = [*PROJECT.glob("docs/*.md"), PROJECT / "README.md"]
     for path in tracked:
         assert not re.search(r"(^|[\s`(])/(work|home|root)/", path.read_text()), path
+
+
+def test_every_test_that_the_page_of_security_names_exists():
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", read("docs/security.md"))
+    assert named
+    for path, test in named:
+        assert f"def {test}(" in read(path) if test else (PROJECT / path).is_file(), (path, test)

@@ -12,7 +12,16 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 # A module may import from its own layer and from those before it.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log", "sonar.disguises"}),
+    frozenset(
+        {
+            "sonar.units",
+            "sonar.sizes",
+            "sonar.windows",
+            "sonar.log",
+            "sonar.disguises",
+            "sonar.web_worker",
+        }
+    ),
     frozenset({"sonar.movers", "sonar.redaction"}),
     frozenset({"sonar.models", "sonar.binary", "sonar.credentials"}),
     frozenset(
@@ -50,7 +59,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
 )
 # The project package itself: settings and routes name things by string and import little.
-PROJECT_FILES = {"sonar.settings", "sonar.urls", "sonar.wsgi", "sonar.apps", "sonar"}
+PROJECT_FILES = {
+    "sonar.settings",
+    "sonar.urls",
+    "sonar.wsgi",
+    "sonar.gunicorn_conf",
+    "sonar.apps",
+    "sonar",
+}
 PURE = ("django", "rest_framework", "sonar.models", "sonar.settings")
 
 

@@ -22,8 +22,6 @@ from sonar.sandbox import embedded, home, processes
 from sonar.sandbox.processes import StartError
 from sonar.sandbox.steps import step
 
-WEB_THREADS = "8"
-WEB_PROCESSES = "2"
 # A slow reader must not hold the end up.
 WEB_STOP_SECONDS = "5"
 NODES = "nodes"
@@ -148,8 +146,7 @@ def share_metrics(directory: Path) -> None:
 def start_web(children: Children, port: int) -> str:
     """Start the web server; give its URL once the matrix is served."""
     url = f"http://127.0.0.1:{port}/"
-    web = ["gunicorn", "sonar.wsgi", "--bind", f"127.0.0.1:{port}", "--worker-class=gthread"]
-    web += ["--workers", WEB_PROCESSES, "--threads", WEB_THREADS, "--no-control-socket"]
+    web = ["gunicorn", "--config", "python:sonar.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
     web += ["--graceful-timeout", WEB_STOP_SECONDS]
     process = children.start("web", *web)
 

@@ -14,14 +14,14 @@ from subprocess import Popen
 import psutil
 import urllib3
 
+from sonar import gunicorn_conf
 from sonar.sandbox.processes import start, stop, wait_until
-from sonar.sandbox.run import WEB_PROCESSES, WEB_THREADS
 from tests.benchmarks import server
 from tests.benchmarks.bench import Bench
 
 # As docker-compose.yml runs it, with its pool of connections; one worker, unless said otherwise,
 # as the contests ask one question at a time.
-GUNICORN = ["-m", "gunicorn", "sonar.wsgi", "--worker-class=gthread", f"--threads={WEB_THREADS}"]
+GUNICORN = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf"]
 ENVIRONMENT = {
     "SONAR_DATABASE_POOL": "8",
     "SONAR_RATE_ANONYMOUS": "off",
@@ -84,4 +84,4 @@ def sonar(home: Path, environment: dict[str, str], workers: int = 1) -> Iterator
 def as_it_runs(bench: Bench) -> AbstractContextManager[Web]:
     """Run it with as many processes as `make run` does, on the data of the benchmarks."""
     environment = server.environment(bench.home, bench.url)
-    return sonar(bench.home, environment, workers=int(WEB_PROCESSES))
+    return sonar(bench.home, environment, workers=gunicorn_conf.workers)

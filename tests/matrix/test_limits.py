@@ -37,7 +37,8 @@ def forget() -> None:
 
 
 @pytest.fixture
-def bob(db: None) -> User:
+def bob(db: None, settings: Settings) -> User:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     return User.objects.create_user("bob", password="right")
 
 
@@ -306,6 +307,74 @@ def test_wrong_passwords_for_one_account_come_to_an_end(
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
     User.objects.create_user("eve", password="right")
     assert log_in("right", "eve", REMOTE_ADDR="198.51.100.9").status_code == 302
+
+
+# What Django's form takes for the name of an account that was made with another spelling.
+SPELLINGS = ["{}", " {}", "{} ", "\t{}\r\n", "\u3000{}", "\uff42ob", "\u24d1ob", "\u1d47ob"]
+
+
+@pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_name_that_is_spelled_otherwise_is_the_same_account(
+    bob: User, monkeypatch: pytest.MonkeyPatch, page: str, spelling: str
+) -> None:
+    """A space before a name let anybody go on guessing for ever."""
+    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, DAY))
+    sent = {"username": spelling.format("bob"), "password": "wrong"}
+    tries = [Client().post(page, sent, REMOTE_ADDR=f"198.51.100.{n}") for n in range(6)]
+    assert [one.status_code for one in tries] == [200] * 3 + [429] * 3
+    assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
+
+
+def test_of_two_names_the_one_that_is_tried_counts(
+    bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, DAY))
+    for n in range(3):
+        sent = {"username": [f"other{n}", "bob"], "password": "wrong"}
+        assert Client().post("/login/", sent, REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
+    assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
+
+
+def test_a_name_in_other_letters_is_another_account(
+    bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the look-up of accounts sees it, so that a stranger's name locks nobody out."""
+    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, DAY))
+    for n in range(3):
+        assert log_in("wrong", "BOB", REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
+    assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 302
+
+
+@pytest.mark.parametrize(
+    "name", ["\xa8rd", "\ufdfa", " " * 300 + "x", "x" * 300 + "\uff42", "\ud7a3"]
+)
+def test_an_odd_name_comes_to_an_end_too(
+    bob: User, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A name whose cleaned form would be cleaned again to something else, and very long ones."""
+    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(2, DAY))
+    tries = [log_in("wrong", name, REMOTE_ADDR=f"198.51.100.{n}") for n in range(3)]
+    assert [one.status_code for one in tries] == [200, 200, 429]
+
+
+@pytest.mark.parametrize("sent", [{}, {"username": "bob"}, {"username": "b\0b", "password": "x"}])
+def test_what_tries_no_password_counts_for_nobody(
+    bob: User, monkeypatch: pytest.MonkeyPatch, sent: dict[str, str]
+) -> None:
+    monkeypatch.setattr(logins, "FROM_ADDRESS", throttles.Rate(2, DAY))
+    assert statuses(4, lambda: Client().post("/login/", sent)) == [200] * 4
+    assert log_in("right").status_code == 302
+
+
+def test_once_it_is_too_often_no_password_is_compared(
+    bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is too often no password is compared any more, which costs 0.2 s of a processor."""
+    monkeypatch.setattr(logins, "FROM_ADDRESS", throttles.Rate(1, DAY))
+    assert log_in("wrong").status_code == 200
+    monkeypatch.setattr(User, "check_password", None)
+    assert log_in("right").status_code == 429
 
 
 def test_names_of_accounts_can_be_anything(bob: User) -> None:
