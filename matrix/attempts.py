@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 import numpy as np
@@ -85,7 +85,8 @@ class Cursor:
         return cls(parse_time(moment), UUID(known))
 
     def __str__(self) -> str:
-        return f"{self.started_at:%Y-%m-%dT%H:%M:%S.%fZ}_{self.id}"
+        moment = self.started_at.astimezone(UTC).replace(tzinfo=None)
+        return f"{moment.isoformat(timespec='microseconds')}Z_{self.id}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import logging
 import sys
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -29,7 +29,7 @@ class ErrorAnswers(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if "\0" not in request.path_info:
-            return None
+            return None if is_answerable(request) else bad_request(request, SuspiciousOperation())
         # PostgreSQL has no text with a null character: nothing can be called so.
         if is_api(request):
             return not_found(request)
@@ -44,6 +44,11 @@ class ErrorAnswers(MiddlewareMixin):
             log.error("A crash at %a", request.path, exc_info=error)
             return broken()
         return None
+
+
+def is_answerable(request: HttpRequest) -> bool:
+    """Say whether the lists of the admin can look for this; other pages check what they read."""
+    return not request.path_info.startswith("/admin/") or "%00" not in request.META["QUERY_STRING"]
 
 
 def is_api(request: HttpRequest) -> bool:

@@ -84,7 +84,7 @@ class Moment(forms.Field):
             return None
         try:
             moment = windows.parse_time(value)
-        except (ValueError, OverflowError):
+        except ValueError:
             moment = None
         if moment is None or moment < EARLIEST or moment.microsecond:
             raise ValidationError(

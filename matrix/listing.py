@@ -189,7 +189,8 @@ class Ordering(OneOf):
 class PageNumber(Named):
     def to_python(self, value: str | None) -> int:
         text = value or "1"
-        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
+        # Python reads no number of thousands of digits, not even of zeros.
+        if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,8}", text):
             raise self.wrong(text, "a whole number from 1 on")
         return int(text)
 

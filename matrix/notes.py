@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -17,6 +19,13 @@ from sonar.windows import Window
 # The newest; more would push what is measured off the page.
 MOST = 20
 WRITE = "sonar.add_annotation"
+# As the API has it. A zone may put a time where PostgreSQL has none.
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
+RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
+IN_RANGE = [
+    MinValueValidator(EARLIEST, RANGE_SENTENCE),
+    MaxValueValidator(LATEST, RANGE_SENTENCE),
+]
 
 
 def visible_to(reader: Anyone) -> Q:
@@ -63,7 +72,8 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
     destination = forms.ModelChoiceField(
         Endpoint.objects.all(), to_field_name="name", required=False
     )
-    starts_at = forms.DateTimeField(required=False)
+    starts_at = forms.DateTimeField(required=False, validators=IN_RANGE)
+    ends_at = forms.DateTimeField(required=False, validators=IN_RANGE)
 
     class Meta:
         model = Annotation

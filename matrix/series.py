@@ -106,6 +106,11 @@ def cut_for(window: Window, bucket: str = AUTO) -> Cut:
     return Cut(name, floor(span.start, width), count)
 
 
+def is_too_long(window: Window) -> bool:
+    """Say whether even the days of a window are more than can be shown."""
+    return count_of(Span.of(window), BUCKETS["1d"]) > MOST
+
+
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> Series:
     """Put results into buckets: when each started (Unix ms, ascending), its rate in bytes/s."""
     width = BUCKETS[cut.bucket]

@@ -40,21 +40,28 @@ def preset(name: str, now: datetime) -> Window:
 
 
 def parse_time(text: str) -> datetime:
-    """Read ISO 8601; a time without a zone is UTC. Raise ValueError with a sentence."""
+    """Read ISO 8601; a time without a zone is UTC. Raise ValueError with a sentence.
+
+    Nothing but ValueError: what its zone puts before year 1 or after year 9999 is no time either.
+    """
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
             f"{text!r} is not a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z"
         ) from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text!r} is not in the years 1 to 9999 of UTC") from None
 
 
 def format_moment(moment: datetime) -> str:
     """Write a time for people, to the second: 2026-11-20 04:00:00 UTC."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)} UTC"
 
 
 def format_time(moment: datetime) -> str:
     """Write a time as ISO 8601 in UTC, to the second: 2026-11-20T04:00:00Z."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # strftime would write year 1 with one digit, which nothing reads.
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -16,7 +16,8 @@ PAGE_SIZE = MOST_ROWS = 1000
 def page_size(params: QueryDict, default: int = PAGE_SIZE, most: int = MOST_ROWS) -> int:
     """Read `page_size=`; raise BadQueryError for anything but a number up to ``most``."""
     given = text(params, "page_size") or str(default)
-    if not re.fullmatch(r"0*[1-9][0-9]{0,7}", given) or int(given) > most:
+    # Python reads no number of thousands of digits, not even of zeros.
+    if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", given) or int(given) > most:
         raise wrong("page_size", f"page_size “{given}” is not a whole number from 1 to {most}.")
     return int(given)
 

@@ -30,9 +30,11 @@ from matrix.pages.transfer_facts import streams_words, way_words
 from matrix.places import Place
 from matrix.plots import inside as inside_plot
 from matrix.query import MatrixQuery
+from matrix.series import MOST, is_too_long
 from sonar import roles
 from sonar.models import SizeClass, Transfer
 from sonar.roles import Anyone
+from sonar.windows import Window
 
 OWN = ("reverse", "show", "before")
 
@@ -57,6 +59,9 @@ class LinkPage(QueryPage):
         source, destination = ends_of(path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
         own = read_own(params)
+        if query.start and query.end and is_too_long(Window(query.start, query.end)):
+            sentence = f"from must be at most {MOST:,} days before to: a link is shown by the day."
+            raise BadQueryError({"from": [sentence]})
         return cls(about_link(query), source, destination, *own)
 
     def path(self) -> str:

@@ -89,10 +89,7 @@ def null(meaning: str) -> str:
 def read_moment(value: object) -> datetime:
     if not isinstance(value, str):
         raise ValueError("not a text")  # noqa: TRY004 - pydantic catches ValueError only
-    try:
-        read = parse_time(value)
-    except OverflowError as error:
-        raise ValueError("before year 1 or after year 9999") from error
+    read = parse_time(value)
     if not EARLIEST <= read < TOO_LATE:
         raise ValueError("too early or too late")
     return read
