@@ -2,7 +2,7 @@
 
 `<column>.has` is for text, `<column>.is` for a tier, `<column>.min` and `<column>.max` are for a
 number: `source.has=RAL`, `destination.tier.is=1`, `large.size_mean_bytes.min=1GB`.
-Columns are called as in LinkTable.column, and `large.age` besides: seconds since the last result,
+Columns are called as in LinkTable.column, and `large.age` besides: seconds since the last success,
 also as `6h`. No parameter of MatrixQuery has a dot in its name, so that none can be mistaken for
 the other.
 """
@@ -30,7 +30,7 @@ NUMBERS = {
     "size_std_bytes": "standard deviation of the file size",
     "ok": "ok",
     "failed": "failed",
-    "age": "age of the last result",
+    "age": "age of the last success",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -68,8 +68,11 @@ class Condition:
 
 
 def numbers(table: LinkTable, column: str, now: datetime) -> Floats | Integers:
+    """Return a column of numbers; ages are those of now, or of the end of a window that is past."""
     of, _, field = column.rpartition(".")
-    return now.timestamp() - table.column(f"{of}.last") if field == "age" else table.column(column)
+    if field != "age":
+        return table.column(column)
+    return min(now, table.window.end).timestamp() - table.column(f"{of}.last_ok")
 
 
 def names(sizes: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from matrix.api.openapi.described import described
 from matrix.api.openapi.names import SIZE
 from matrix.api.openapi.parameters import choice, number, paging, text
 from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.openapi.shapes import Answer, Listed
+from matrix.api.openapi.shapes import Answer, CellState, Listed
 from matrix.forms import GROUPINGS, STATS
 from matrix.listing import LONGEST_TEXT, SHORT, TIERS, orderings
 
@@ -39,7 +39,11 @@ class End(Answer):
 
 
 class OfClass(Answer):
-    """What is known of a link in one size class in the window."""
+    """What is known of a link in one size class in the window.
+
+    `last` is when its newest result started, `last_ok` and `last_failed` when the newest that
+    succeeded and the newest that failed did. `state` is that of its cell in the matrix.
+    """
 
     mean_mb_s: float | None
     std_mb_s: float | None
@@ -48,6 +52,9 @@ class OfClass(Answer):
     ok: int
     failed: int
     last: datetime | None
+    state: CellState
+    last_ok: datetime | None
+    last_failed: datetime | None
 
 
 class Link(BaseModel, extra="allow"):
@@ -139,6 +146,9 @@ EXAMPLE = {
                 "ok": 3,
                 "failed": 1,
                 "last": "2026-11-20T11:30:00Z",
+                "state": "measured",
+                "last_ok": "2026-11-20T11:30:00Z",
+                "last_failed": "2026-11-19T23:30:00Z",
             },
         }
     ],

@@ -9,11 +9,10 @@ from matrix.api.answers import FIELDS
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import text
 from matrix.api.openapi.queries import QUERY, Echo
-from matrix.api.openapi.shapes import Answer
+from matrix.api.openapi.shapes import Answer, CellState
 
 Numbers = list[list[float | None]]
 Counts = list[list[int]]
-State = Literal["measured", "failed", "stale", "untested", "down", "not_applicable"]
 
 
 class MatrixEcho(Echo):
@@ -42,7 +41,7 @@ class Cells(Answer):
     ok: Counts = []
     failed: Counts = []
     last: list[list[datetime | None]] = []
-    state: list[list[State]] = []
+    state: list[list[CellState]] = []
 
 
 class Matrix(Answer):
