@@ -20,7 +20,8 @@ STATES = ("measured", "failed", "stale", "untested", "down", "not_applicable")
 STATE_WORDS = {
     "measured": "measured",
     "failed": "failed: tests ran and none succeeded",
-    "stale": "stale: its last result is older than its mesh promises",
+    "stale": "stale: its last result is older than its mesh promises, or its last success older "
+    "than was asked for",
     "untested": "untested: scheduled, without a result in this window",
     "down": "down: declared downtime of one end",
     "not_applicable": "not applicable: no mesh tests it and it has no results",

@@ -16,9 +16,9 @@ from datetime import datetime
 
 import numpy as np
 
+from matrix.forms import read_age, read_number
 from matrix.links import ENDS, LinkTable
 from matrix.statistics import Flags, Floats, Integers
-from sonar.units import parse_duration
 
 TEXTS = tuple(
     f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")
@@ -85,25 +85,11 @@ def names(sizes: Iterable[str]) -> list[str]:
     ]
 
 
-def read_number(text: str) -> float:
-    if not re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text, re.ASCII):
-        raise ValueError("a number from 0 on, like 12.5")
-    return float(text)
-
-
 def read_size(text: str) -> float:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{0,9})?) ?([kMGT]?)B?", text, re.ASCII)
     if match is None:
         raise ValueError("a size: write bytes, or a number with kB, MB, GB or TB, like 200MB")
     return float(match[1]) * UNITS[match[2]]
-
-
-def read_age(text: str) -> float:
-    """Read seconds, or a duration like `6h`."""
-    try:
-        return read_number(text) if text.isdigit() else parse_duration(text).total_seconds()
-    except ValueError:
-        raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
 
 
 READERS: dict[str, Callable[[str], float]] = {

@@ -46,6 +46,7 @@ def test_the_whole_matrix_comes_in_one_answer(client: Client, small_world: World
         "stat": "mean",
         "rows": "endpoint",
         "columns": "endpoint",
+        "max_age": None,
         "source_cloud": ["UK"],
         "destination_cloud": ["DE", "UK"],
         "label": ["!SCRATCHDISK"],

@@ -19,6 +19,7 @@ class MatrixEcho(Echo):
     stat: str
     rows: str
     columns: str
+    max_age: str | None
 
 
 class Group(Answer):
@@ -77,6 +78,7 @@ EXAMPLE = {
         "stat": "mean",
         "rows": "endpoint",
         "columns": "endpoint",
+        "max_age": None,
         "cloud": ["UK"],
     },
     "description": "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint",
