@@ -16,7 +16,6 @@ from matrix.forms import DEFAULT_SIZE, PARAMETERS, STAT_WORDS, BadQueryError, Qu
 from sonar import windows
 from sonar.windows import PRESET_WORDS, Window
 
-
 NAMED = ("size", "window", "stat", "rows", "columns", "max_age")
 
 

@@ -20,9 +20,7 @@ def of_class(links: int, rng: np.random.Generator) -> OfClass:
     failed, every = rng.integers(0, 3, links) * (ok > 0), np.full(links, 3600.0)
     last_failed = np.where(failed > 0, last - 60, np.nan)
     state = np.where(ok > 0, MEASURED, UNTESTED).astype(np.uint8)
-    return OfClass(
-        rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed, every
-    )
+    return OfClass(rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed, every)
 
 
 def table(endpoints: int) -> LinkTable:

@@ -200,9 +200,7 @@ def test_every_form_says_the_state_that_the_matrix_says(
     }
     assert set(matrix.values()) == {"measured", "failed", "untested"}
     if form == "csv":
-        found = {
-            (row["source"], row["destination"]): row["large.state"] for row in lines(client)
-        }
+        found = {(row["source"], row["destination"]): row["large.state"] for row in lines(client)}
     else:
         answer = client.get(f"{API}?format={form}")
         rows = (

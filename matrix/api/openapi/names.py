@@ -48,8 +48,6 @@ def spelt_out(schema: Json, sizes: Iterable[str]) -> Json:
     known = [example.replace(SIZE, size) for example in examples for size in sizes]
     is_a_name = examples == [SIZE]
     kept = {
-        name: of
-        for name, of in schema.items()
-        if name != "default" or not is_a_name or of in known
+        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in known
     }
     return kept | {"examples": known or [""]}

@@ -55,9 +55,7 @@ def words_of(name: str) -> str:
     return f"links {preposition} this {one.attribute}"
 
 
-SIZE_CLASS = text(
-    "size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE
-)
+SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)
 WINDOW = (
     choice("window", PRESETS, "Of how long, up to now; not with from and to.", MatrixQuery.window),
     text(
