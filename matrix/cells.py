@@ -20,7 +20,8 @@ STATES = ("measured", "failed", "stale", "untested", "down", "not_applicable")
 STATE_WORDS = {
     "measured": "measured",
     "failed": "failed: tests ran and none succeeded",
-    "stale": "stale: its last result is older than its mesh promises",
+    "stale": "stale: its last result is older than its mesh promises, or its last success older "
+    "than was asked for",
     "untested": "untested: scheduled, without a result in this window",
     "down": "down: declared downtime of one end",
     "not_applicable": "not applicable: no mesh tests it and it has no results",
@@ -30,6 +31,42 @@ MEASURED, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))
 STALE_AFTER_INTERVALS = 2
 
 States = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What cells, or links, are judged by: arrays of one shape.
+
+    ``age`` is how long ago the last result started, in seconds, NaN for none; ``promise`` the
+    interval in seconds at which a mesh tests them, infinity for no mesh. Those with either are
+    ``applicable``; ``up`` says that not all of their links are in a declared downtime,
+    ``outdated`` that no success is as young as was asked for.
+    """
+
+    ok: Integers
+    failed: Integers
+    age: Floats
+    promise: Floats
+    applicable: Flags
+    up: Flags
+    outdated: Flags | None = None
+
+    def states(self) -> States:
+        """Return the state of each: the one place that says what is what, for pages and API."""
+        stale = self.age > STALE_AFTER_INTERVALS * self.promise
+        if self.outdated is not None:
+            stale |= self.outdated
+        judgements = {
+            FAILED: self.failed > 0,
+            MEASURED: self.ok > 0,
+            STALE: (self.ok > 0) & stale,
+            DOWN: ~self.up,
+            NOT_APPLICABLE: ~self.applicable,
+        }
+        states = np.full(self.age.shape, UNTESTED, dtype=np.uint8)
+        for state, where in judgements.items():
+            np.putmask(states, where, state)
+        return states
 
 
 @dataclass(frozen=True)
@@ -88,41 +125,52 @@ class Frame:
         """Make one of the values of each cell's links."""
         return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
 
-    def cells(self, reduced: Reduced, down: Flags, stat: str, moment: float) -> Cells:
+    def cells(
+        self,
+        reduced: Reduced,
+        down: Flags,
+        stat: str,
+        moment: float,
+        outdated: Flags | None = None,
+    ) -> Cells:
         """Return the cells as they stand at a moment (Unix time).
 
-        ``down`` says which links have an end in a declared downtime.
+        ``down`` says which links have an end in a declared downtime, ``outdated`` which cells
+        have no success as young as was asked for: these have no value.
         """
         newest = self.pool(np.maximum, self.newest)
         last = np.where(newest > 0, newest / 1000, np.nan)
         mean, std = reduced.mean / MB, reduced.std / MB
         extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
         rates = {"mean": mean, "std": std, **extras}
+        asked = rates[stat] if stat in rates else value(stat, reduced, moment - last)
+        if outdated is not None:
+            for numbers in (asked, *rates.values()):
+                np.putmask(numbers, outdated, np.nan)
         return Cells(
-            value=rates[stat] if stat in rates else value(stat, reduced, moment - last),
+            value=asked,
             mean=mean,
             std=std,
             ok=reduced.ok,
             failed=reduced.failed,
             last=last,
-            state=self._states(reduced, moment - last, down),
+            state=self._evidence(reduced, moment - last, down, outdated).states(),
             extras=extras,
         )
 
-    def _states(self, reduced: Reduced, age: Floats, down: Flags) -> States:
-        """Judge each cell; a group is down or not applicable only if all its links are."""
-        stale = age > STALE_AFTER_INTERVALS * self.pool(np.minimum, self.promise)
-        judgements = {
-            FAILED: reduced.failed > 0,
-            MEASURED: reduced.ok > 0,
-            STALE: (reduced.ok > 0) & stale,
-            DOWN: ~self.pool(np.logical_or, self.applicable & ~down),
-            NOT_APPLICABLE: ~self.pool(np.logical_or, self.applicable),
-        }
-        states = np.full(age.shape, UNTESTED, dtype=np.uint8)
-        for state, where in judgements.items():
-            np.putmask(states, where, state)
-        return states
+    def _evidence(
+        self, reduced: Reduced, age: Floats, down: Flags, outdated: Flags | None
+    ) -> Evidence:
+        """Pool what the links of each cell are judged by."""
+        return Evidence(
+            ok=reduced.ok,
+            failed=reduced.failed,
+            age=age,
+            promise=self.pool(np.minimum, self.promise),
+            applicable=self.pool(np.logical_or, self.applicable),
+            up=self.pool(np.logical_or, self.applicable & ~down),
+            outdated=outdated,
+        )
 
 
 def value(stat: str, reduced: Reduced, age: Floats) -> Floats:

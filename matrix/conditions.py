@@ -2,7 +2,7 @@
 
 `<column>.has` is for text, `<column>.is` for a tier, `<column>.min` and `<column>.max` are for a
 number: `source.has=RAL`, `destination.tier.is=1`, `large.size_mean_bytes.min=1GB`.
-Columns are called as in LinkTable.column, and `large.age` besides: seconds since the last result,
+Columns are called as in LinkTable.column, and `large.age` besides: seconds since the last success,
 also as `6h`. No parameter of MatrixQuery has a dot in its name, so that none can be mistaken for
 the other.
 """
@@ -16,9 +16,9 @@ from datetime import datetime
 
 import numpy as np
 
+from matrix.forms import read_age, read_number
 from matrix.links import ENDS, LinkTable
 from matrix.statistics import Flags, Floats, Integers
-from sonar.units import parse_duration
 
 TEXTS = tuple(
     f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")
@@ -30,7 +30,7 @@ NUMBERS = {
     "size_std_bytes": "standard deviation of the file size",
     "ok": "ok",
     "failed": "failed",
-    "age": "age of the last result",
+    "age": "age of the last success",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -68,8 +68,11 @@ class Condition:
 
 
 def numbers(table: LinkTable, column: str, now: datetime) -> Floats | Integers:
+    """Return a column of numbers; ages are those of now, or of the end of a window that is past."""
     of, _, field = column.rpartition(".")
-    return now.timestamp() - table.column(f"{of}.last") if field == "age" else table.column(column)
+    if field != "age":
+        return table.column(column)
+    return min(now, table.window.end).timestamp() - table.column(f"{of}.last_ok")
 
 
 def names(sizes: Iterable[str]) -> list[str]:
@@ -82,25 +85,11 @@ def names(sizes: Iterable[str]) -> list[str]:
     ]
 
 
-def read_number(text: str) -> float:
-    if not re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text, re.ASCII):
-        raise ValueError("a number from 0 on, like 12.5")
-    return float(text)
-
-
 def read_size(text: str) -> float:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{0,9})?) ?([kMGT]?)B?", text, re.ASCII)
     if match is None:
         raise ValueError("a size: write bytes, or a number with kB, MB, GB or TB, like 200MB")
     return float(match[1]) * UNITS[match[2]]
-
-
-def read_age(text: str) -> float:
-    """Read seconds, or a duration like `6h`."""
-    try:
-        return read_number(text) if text.isdigit() else parse_duration(text).total_seconds()
-    except ValueError:
-        raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
 
 
 READERS: dict[str, Callable[[str], float]] = {

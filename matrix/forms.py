@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from matrix.filters import BESIDE_WORDS, FILTERS, Filter, either
 from sonar import windows
 from sonar.models import Endpoint, Mesh, Profile, Site, SizeClass
 from sonar.models.mesh import Mode
+from sonar.units import parse_duration
 from sonar.windows import PRESETS
 
 DEFAULT_SIZE = "large"
@@ -34,7 +36,7 @@ STAT_WORDS = {
 STATS = tuple(STAT_WORDS)
 GROUPINGS = ("endpoint", "site", "cloud", "tier", "country")
 
-PARAMETERS = ("size", "window", "from", "to", "stat", "rows", "columns", *FILTERS)
+PARAMETERS = ("size", "window", "from", "to", "stat", "rows", "columns", "max_age", *FILTERS)
 
 # The values that a filter can have, where that is known beforehand; others are free text.
 ALLOWED: dict[str, tuple[str, ...]] = {
@@ -94,6 +96,37 @@ class Moment(forms.Field):
         return moment
 
 
+class Age(forms.Field):
+    """An age, kept as it was written."""
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+
+    def to_python(self, value: str | None) -> str:
+        text = (value or "").strip()
+        try:
+            if text:
+                read_age(text)
+        except ValueError as error:
+            raise ValidationError(f"{self.parameter} “{text}” is not {error}.") from None
+        return text
+
+
+def read_number(text: str) -> float:
+    if not re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text, re.ASCII):
+        raise ValueError("a number from 0 on, like 12.5")
+    return float(text)
+
+
+def read_age(text: str) -> float:
+    """Read seconds, or a duration like `6h`; ValueError says what it should have been."""
+    try:
+        return read_number(text) if text.isdigit() else parse_duration(text).total_seconds()
+    except ValueError:
+        raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
+
+
 class Filters(forms.Field):
     widget = forms.MultipleHiddenInput
 
@@ -141,6 +174,7 @@ class QueryForm(forms.Form):
             "stat": OneOf("stat", STATS),
             "rows": OneOf("rows", GROUPINGS),
             "columns": OneOf("columns", GROUPINGS),
+            "max_age": Age("max_age"),
             # Of more than twenty only those that are given: this is done for every request.
             **{name: Filters(name) for name in FILTERS if name in data},
         }

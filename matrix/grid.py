@@ -12,6 +12,7 @@ import numpy as np
 from matrix import records, runs, statistics
 from matrix.cells import STATES, Cells, Frame
 from matrix.filters import LINK_FILTERS
+from matrix.forms import read_age
 from matrix.places import Group, Links
 from matrix.query import MatrixQuery
 from matrix.records import Versions
@@ -104,6 +105,7 @@ def build(
             sizes=query.stat == "throughput",
             profiles=ways and narrowed,
             ways=ways and not narrowed,
+            failures=bool(query.max_age),
         )
     frame = lay_out(query, links, found, allowed, versions)
     cells = fill(query, frame, found, moment, extras)
@@ -153,7 +155,15 @@ def fill(
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),
+        outdated=outdated(query, frame, found, moment) if query.max_age else None,
     )
+
+
+def outdated(query: MatrixQuery, frame: Frame, found: Sequence[Run], moment: datetime) -> Flags:
+    """Say which cells have no success that is as young as the query asks for."""
+    newest = frame.links.numbering.newest([run.newest_ok() for run in found])
+    started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
+    return np.asarray(moment.timestamp() - started > read_age(query.max_age))
 
 
 def idle(links: Links, allowed: Flags, applicable: Flags) -> tuple[str, ...]:

@@ -12,31 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix import records, runs
+from matrix.cells import Evidence, States
 from matrix.filters import LINK_FILTERS
 from matrix.grid import occurring
 from matrix.places import Links, Place
 from matrix.pooling import Numbering, Pooling
 from matrix.query import MatrixQuery
 from matrix.records import NO_PRIORITY, Plan, Remembered
-from matrix.runs import Run
+from matrix.runs import FAILED_BIT, Run
 from matrix.snapshot import snapshot
-from matrix.statistics import Flags, Floats, Integers, ratio, reduce
-from sonar.models import SizeClass
+from matrix.statistics import Flags, Floats, Integers, Reduced, ratio, reduce
+from sonar.models import Downtime, SizeClass
 from sonar.units import MB
 from sonar.windows import Window
 
 ENDS = ("source", "destination")
 ATTRIBUTES = ("name", "site", "cloud", "tier", "country", "label")
-# The sign of a rate, set for a failed sample, as a key has it.
-FAILED_BIT = np.uint64(1 << 31)
 
 
 @dataclass(frozen=True)
 class OfClass:
     """What the links have in one size class, a value for each; NaN where there is none.
 
-    Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last`` is when the
-    newest result started, in Unix s; ``every`` the shortest interval in seconds at which a mesh
+    Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
+    ``last_failed`` are when the newest success and the newest failure started, in Unix s;
+    ``state`` indexes cells.STATES; ``every`` is the shortest interval in seconds at which a mesh
     tests the link, infinity for none.
     """
 
@@ -46,15 +46,25 @@ class OfClass:
     size_std_bytes: Floats
     ok: Integers
     failed: Integers
-    last: Floats
+    state: States
+    last_ok: Floats
+    last_failed: Floats
     every: Floats
+
+    @property
+    def last(self) -> Floats:
+        """Return when the newest result started, in Unix s."""
+        return np.fmax(self.last_ok, self.last_failed)
 
     def taken(self, rows: Integers | Flags | slice) -> OfClass:
         return OfClass(*(getattr(self, field.name)[rows] for field in fields(OfClass)))
 
 
 # What is said of a link in a size class.
-COLUMNS = tuple(field.name for field in fields(OfClass) if field.name != "every")
+COLUMNS = (
+    *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
+    *("state", "last_ok", "last_failed"),
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class LinkTable:
     ``source`` and ``destination`` are places in ``places``, ``priority`` is the highest of the
     meshes that test the link, NaN for none. The rows are in the order of the places until they
     are ordered otherwise; ``profiles`` are the ids of those that the results of all links have.
-    About 216 bytes a link.
+    About 243 bytes a link.
     """
 
     window: Window
@@ -126,6 +136,8 @@ class LinkTable:
         """
         rows = np.arange(len(self)) if among is None else np.flatnonzero(among)
         ranks = self._ranks(name)[rows]
+        if ranks.dtype == np.uint8:  # a state, whose negative would be another one
+            ranks = ranks.astype(np.int16)
         # NaN sorts behind everything, whatever its sign.
         return rows[np.argsort(-ranks if descending else ranks, kind="stable")]
 
@@ -167,7 +179,7 @@ def place_text(place: Place) -> str:
     return "\n".join(texts).casefold()
 
 
-# One: of a thousand endpoints it is 216 MB. Whoever searches and turns pages asks for the same
+# One: of a thousand endpoints it is 243 MB. Whoever searches and turns pages asks for the same
 # table again and again, and to build it takes longer than anything that is done with it.
 _tables: Remembered[LinkTable] = Remembered(1)
 
@@ -194,9 +206,12 @@ def build(query: MatrixQuery, now: datetime, known_version: str = "") -> LinkTab
 
 def _build(query: MatrixQuery, now: datetime) -> LinkTable:
     window = query.window_at(now)
+    moment = min(now, window.end)
     with snapshot():
         versions = records.read_versions()
         links = Links(records.read_places(versions))
+        down = Downtime.endpoints_down(moment)
+        up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
         allowed = links.matching(query.filters)
         pooling = each_link_alone(links, allowed)
         narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
@@ -210,8 +225,9 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
                 sizes=True,
                 profiles=narrowed,
                 ways=not narrowed,
+                failures=True,
             )
-            classes[size] = reduced(found, pooling, plan)
+            classes[size] = reduced(found, pooling, plan, up, moment)
             profiles |= occurring(found, links, allowed if narrowed else None)
     shown = pooling.shown & either_measured_or_planned(classes.values())
     source, destination = np.nonzero(shown)
@@ -240,11 +256,20 @@ def each_link_alone(links: Links, allowed: Flags) -> Pooling:
     return Pooling(Numbering(ids), places, places, allowed.reshape(shape), shape)
 
 
-def reduced(found: Sequence[Run], pooling: Pooling, plan: Plan) -> OfClass:
-    """Return arrays of shape (places, places)."""
+def reduced(
+    found: Sequence[Run], pooling: Pooling, plan: Plan, up: Flags, moment: datetime
+) -> OfClass:
+    """Return arrays of shape (places, places), as they stand at a moment."""
     rates = reduce(found, pooling)
-    size_mean, size_std = size_moments(found, pooling.numbering, rates.ok)
-    newest = pooling.numbering.newest(found)
+    numbering, every = pooling.numbering, plan.every.reshape(pooling.shape)
+    size_mean, size_std = size_moments(found, numbering, rates.ok)
+    last_ok, last_failed = (
+        np.where(count > 0, numbering.newest(newest) / 1000, np.nan)
+        for count, newest in (
+            (rates.ok, [run.newest_ok() for run in found]),
+            (rates.failed, [run.newest_failed() for run in found]),
+        )
+    )
     return OfClass(
         rates.mean / MB,
         rates.std / MB,
@@ -252,9 +277,17 @@ def reduced(found: Sequence[Run], pooling: Pooling, plan: Plan) -> OfClass:
         size_std,
         rates.ok,
         rates.failed,
-        last=np.where(rates.ok + rates.failed > 0, newest / 1000, np.nan),
-        every=plan.every.reshape(pooling.shape),
+        states(rates, moment.timestamp() - np.fmax(last_ok, last_failed), every, up),
+        last_ok,
+        last_failed,
+        every,
     )
+
+
+def states(rates: Reduced, age: Floats, every: Floats, up: Flags) -> States:
+    """Judge each link as the cell of a matrix that it alone makes."""
+    applicable = np.isfinite(every) | ~np.isnan(age)
+    return Evidence(rates.ok, rates.failed, age, every, applicable, applicable & up).states()
 
 
 def size_moments(found: Sequence[Run], numbering: Numbering, ok: Integers) -> tuple[Floats, Floats]:

@@ -98,7 +98,7 @@ def controls_for(page: MatrixPage, grid: Grid, ways: Ways) -> Controls:
     """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
     transposed = display.replace(transpose=not display.transpose)
-    clear = page.asking(query.replace(filters=())).displaying(display.unfocused()).url()
+    clear = page.asking(query.replace(filters=(), max_age="")).displaying(display.unfocused()).url()
     return Controls(
         sizes=size_choices(page),
         windows=window_choices(page),
@@ -116,7 +116,7 @@ def controls_for(page: MatrixPage, grid: Grid, ways: Ways) -> Controls:
         filters=add_filter(page, grid, ways),
         transpose=Choice("transpose", page.displaying(transposed).url(), display.transpose),
         wall=wall(page),
-        clear=clear if query.filters or display.focuses else "",
+        clear=clear if query.filters or query.max_age or display.focuses else "",
     )
 
 
@@ -132,6 +132,9 @@ def chips(page: MatrixPage, grid: Grid) -> list[Choice]:
     filters = [
         Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
     ]
+    if query.max_age:
+        any_age = page.asking(query.replace(max_age="")).url()
+        filters.append(Choice(query.age_words(), any_age, True))
     focused = [
         Choice(words, page.displaying(without).url(), True)
         for words, without in focus_parts(page.display, grid.unit)

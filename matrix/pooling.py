@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from matrix.threads import each
 
 if TYPE_CHECKING:
-    from matrix.runs import Run
+    from matrix.runs import Newest, Run
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -59,10 +59,10 @@ class Numbering:
         number += self._destination.take(ends[:, -2], mode="clip")
         return number
 
-    def newest(self, runs: Sequence[Run]) -> Integers:
+    def newest(self, runs: Sequence[Run | Newest]) -> Integers:
         """Return when the newest result of each link started, in Unix ms; 0 for none.
 
-        The runs are in the order of time. Shape (ids, ids).
+        The runs, or what they have of one outcome, are in the order of time. Shape (ids, ids).
         """
         newest = np.zeros(self.stride**2, dtype=np.int64)
 

@@ -16,6 +16,8 @@ from matrix.forms import DEFAULT_SIZE, PARAMETERS, STAT_WORDS, BadQueryError, Qu
 from sonar import windows
 from sonar.windows import PRESET_WORDS, Window
 
+NAMED = ("size", "window", "stat", "rows", "columns", "max_age")
+
 
 @dataclass(frozen=True)
 class MatrixQuery:
@@ -23,7 +25,8 @@ class MatrixQuery:
 
     ``window`` is a preset, or empty where ``start`` and ``end`` bound it. ``filters`` of one
     parameter are alternatives, those of different parameters must all hold, and every
-    exclusion must hold.
+    exclusion must hold. ``max_age`` is how old the last success of a cell may be, as it was
+    written (`6h`, `21600`), or empty for any age.
     """
 
     size: str = DEFAULT_SIZE
@@ -33,6 +36,7 @@ class MatrixQuery:
     stat: str = "mean"
     rows: str = "endpoint"
     columns: str = "endpoint"
+    max_age: str = ""
     filters: tuple[Filter, ...] = ()
 
     @classmethod
@@ -64,14 +68,13 @@ class MatrixQuery:
             stat=values["stat"] or cls.stat,
             rows=values["rows"] or cls.rows,
             columns=values["columns"] or cls.columns,
+            max_age=values["max_age"],
             filters=form.filters(),
         )
 
     def to_params(self) -> dict[str, list[str]]:
         """Return the URL parameters, defaults left out: one view has one URL."""
-        named = {
-            name: getattr(self, name) for name in ("size", "window", "stat", "rows", "columns")
-        }
+        named = {name: getattr(self, name) for name in NAMED}
         params = {
             name: [text]
             for name, text in named.items()
@@ -109,7 +112,12 @@ class MatrixQuery:
         what = STAT_WORDS[self.stat].format(files=f"{self.size}-file transfers")
         parts = [what, self.window_words(), f"from {self.rows} to {self.columns}"]
         parts += [words_of(some) for some in alternatives(self.filters)]
-        return ", ".join(parts)
+        return ", ".join([*parts, self.age_words()] if self.max_age else parts)
+
+    def age_words(self) -> str:
+        """Say how old a last success may be."""
+        unit = " s" if self.max_age.isdigit() else ""
+        return f"only with a success in the last {self.max_age}{unit}"
 
     def window_words(self) -> str:
         """Say the window: `the last 7 days`, or its two bounds."""

@@ -24,6 +24,14 @@ from sonar import segments
 from sonar.windows import Window
 
 LENGTHS = {"hour": HOUR_MS, "day": DAY_MS}
+# The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
+FAILED_BIT = np.uint64(1 << 31)
+OUTCOME = np.uint64(31)
+# A link with a failed result in a run: its place among the links of the run, and when its newest
+# ok result (0 for none) and its newest failed one started, in Unix ms.
+FAILURE = np.dtype([("at", "<u4"), ("ok", "<i8"), ("failed", "<i8")])
+# What is made of a column of a whole segment once, and kept in place of the column.
+MADE_OF = {"ways": "profiles", "failures": "offsets"}
 
 DIRTY = """
     SELECT c.id, m.level, (extract(epoch FROM m.start) * 1000)::bigint
@@ -63,7 +71,8 @@ class Run:
     source id << 16 | destination id; a failed result has the rate -1 and so comes last in
     its link. ``links`` are the distinct links of the keys, ascending, and ``lasts`` when the
     newest result of each started, in Unix ms. If they were asked for, ``sizes`` has the bytes
-    of each key's result, ``profiles`` the id of its profile, and ``ways`` those that occur.
+    of each key's result, ``profiles`` the id of its profile, ``ways`` those that occur, and
+    ``failures`` the links with a failed result (FAILURE).
     """
 
     keys: NDArray[np.uint64]
@@ -72,6 +81,34 @@ class Run:
     sizes: NDArray[np.int64] | None = None
     profiles: NDArray[np.uint16] | None = None
     ways: NDArray[np.uint16] | None = None
+    failures: NDArray[np.void] | None = None
+
+    def newest_ok(self) -> Newest:
+        """Return when the newest ok result of each link started that has one."""
+        failures = self._failures()
+        if not failures.size:
+            return Newest(self.links, self.lasts)
+        lasts = self.lasts.copy()
+        lasts[failures["at"]] = failures["ok"]
+        ever = lasts > 0
+        return Newest(self.links[ever], lasts[ever])
+
+    def newest_failed(self) -> Newest:
+        """Return when the newest failed result of each link started that has one."""
+        failures = self._failures()
+        return Newest(self.links[failures["at"]], failures["failed"])
+
+    def _failures(self) -> NDArray[np.void]:
+        if self.failures is None:
+            raise ValueError("runs with failures are needed to tell when a link was ok")
+        return self.failures
+
+
+class Newest(NamedTuple):
+    """Distinct links, ascending, and when some result of each started, in Unix ms."""
+
+    links: NDArray[np.uint32]
+    lasts: NDArray[np.int64]
 
 
 class Also(NamedTuple):
@@ -80,6 +117,7 @@ class Also(NamedTuple):
     sizes: bool = False
     profiles: bool = False
     ways: bool = False
+    failures: bool = False
 
 
 class Piece(NamedTuple):
@@ -100,16 +138,17 @@ def read(
     sizes: bool = False,
     profiles: bool = False,
     ways: bool = False,
+    failures: bool = False,
 ) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
-    What Run.ways has of a segment is found once and kept.
+    What Run.ways and Run.failures have of a segment is found once and kept.
     Everything is seen as of one moment, with at most five SQL statements: what is dirty, the
     profiles that pass, which segments there are, those of their columns that are not in the
     cache, and raw rows. Runs without a result are left out.
     """
-    span, also = Span.of(window), Also(sizes, profiles, ways)
+    span, also = Span.of(window), Also(sizes, profiles, ways, failures)
     with snapshot():
         size_class, dirty = _dirty(size, span)
         plan = buckets.plan(span, dirty)
@@ -167,72 +206,108 @@ def _pieces(size_class: int, plan: Plan, window: Span) -> Iterator[Piece]:
 def _of_segments(
     pieces: Sequence[Piece], allowed: Flags | None, also: Also
 ) -> Iterator[tuple[int, Run]]:
-    known = _known_ways(pieces, allowed, also)
-    names = {piece: _columns_for(piece, allowed, also, known) for piece in pieces}
+    kept = _kept(pieces, allowed, also)
+    names = {piece: _columns_for(piece, allowed, also, kept) for piece in pieces}
     wanted = {
         Key(piece.segment, name): piece.start for piece, needed in names.items() for name in needed
     }
-    # The profiles of a whole segment are only looked through for those that occur.
-    passing_by = also.ways and not also.profiles and allowed is None
-    once = {Key(piece.segment, "profiles") for piece in pieces if piece.whole and passing_by}
+    # These columns of a whole segment are only looked through.
+    passing_by = _made_once(allowed, also)
+    columns_once = [column for name, column in MADE_OF.items() if name in passing_by]
+    once = {Key(piece.segment, name) for piece in pieces if piece.whole for name in columns_once}
     loaded = payloads.load(wanted, once)
     for piece, needed in names.items():
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
-        if piece in known:
-            columns["ways"] = known[piece]
+        known = {name: Key(piece.segment, name) for name in passing_by if piece.whole}
+        columns |= {name: kept[key] for name, key in known.items() if key in kept}
         run = _run(piece, columns, allowed, also)
-        if passing_by and piece.whole and run.ways is not None and piece not in known:
-            payloads.keep({Key(piece.segment, "ways"): run.ways})
+        made = {key: getattr(run, name) for name, key in known.items() if key not in kept}
+        payloads.keep(made)
         yield piece.start, run
 
 
-def _known_ways(
-    pieces: Iterable[Piece], allowed: Flags | None, also: Also
-) -> dict[Piece, NDArray[np.uint16]]:
-    """Return which profiles occur in whole segments that were looked through before."""
-    if not also.ways or allowed is not None:
-        return {}
-    keys = {piece: Key(piece.segment, "ways") for piece in pieces if piece.whole}
-    kept = payloads.CACHE.get(keys.values())
-    return {piece: kept[key] for piece, key in keys.items() if key in kept}
+def _made_once(allowed: Flags | None, also: Also) -> list[str]:
+    """Name what is made of whole segments to be kept: nothing where results are filtered."""
+    if allowed is not None:
+        return []
+    wanted = {"ways": also.ways and not also.profiles, "failures": also.failures}
+    return [name for name, is_wanted in wanted.items() if is_wanted]
+
+
+def _kept(pieces: Iterable[Piece], allowed: Flags | None, also: Also) -> dict[Key, Array]:
+    """Return what was made of whole segments before."""
+    names = _made_once(allowed, also)
+    return payloads.CACHE.get(
+        [Key(piece.segment, name) for piece in pieces if piece.whole for name in names]
+    )
 
 
 def _columns_for(
-    piece: Piece, allowed: Flags | None, also: Also, known: Container[Piece]
+    piece: Piece, allowed: Flags | None, also: Also, kept: Container[Key]
 ) -> list[str]:
     """Name the columns to read: what is cut or filtered has to find its links anew."""
     uncut = piece.whole and allowed is None
     names = ["keys", "links", "lasts"] if uncut else ["keys", "offsets"]
-    unknown = also.ways and piece not in known
-    if allowed is not None or also.profiles or unknown:
+    known = [name for name in MADE_OF if uncut and Key(piece.segment, name) in kept]
+    if uncut and also.failures and "failures" not in known:
+        names.append("offsets")
+    if allowed is not None or also.profiles or (also.ways and "ways" not in known):
         names.append("profiles")
     return names + ["sizes"] * also.sizes
 
 
 def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, also: Also) -> Run:
     if piece.whole and allowed is None:
-        return _made(columns["keys"], columns["links"], columns["lasts"], columns, also)
+        newest = Newest(columns["links"], columns["lasts"])
+        return _made(columns["keys"], newest, columns, also, piece.start)
     # Taking rows by number costs a fifth of a mask.
     rows = np.flatnonzero(_wanted(piece, columns, allowed))
-    keys = columns["keys"].take(rows)
-    links, lasts = segments.newest(keys, columns["offsets"].take(rows))
-    taken = {name: columns[name].take(rows) for name in ("sizes", "profiles") if name in columns}
-    return _made(keys, links, lasts + np.int64(piece.start), taken, also)
+    taken = {
+        name: columns[name].take(rows)
+        for name in ("keys", "offsets", "sizes", "profiles")
+        if name in columns
+    }
+    links, lasts = segments.newest(taken["keys"], taken["offsets"])
+    newest = Newest(links, lasts + np.int64(piece.start))
+    return _made(taken["keys"], newest, taken, also, piece.start)
 
 
 def _made(
-    keys: NDArray[np.uint64],
-    links: NDArray[np.uint32],
-    lasts: NDArray[np.int64],
-    columns: Mapping[str, Array],
-    also: Also,
+    keys: NDArray[np.uint64], newest: Newest, columns: Mapping[str, Array], also: Also, start: int
 ) -> Run:
-    """Make a run with what is asked for beside its keys."""
-    ways = None
+    """Make a run with what is asked for beside its keys; offsets count from ``start``."""
+    ways = failures = None
     if also.ways:
         ways = columns["ways"] if "ways" in columns else _occurring(columns["profiles"])
+    if also.failures:
+        failures = columns.get("failures")
+    if also.failures and failures is None:
+        failures = failures_of(keys, columns["offsets"], newest.links, start)
     profiles = columns["profiles"] if also.profiles else None
-    return Run(keys, links, lasts, columns.get("sizes"), profiles, ways)
+    return Run(keys, *newest, columns.get("sizes"), profiles, ways, failures)
+
+
+def failures_of(
+    keys: NDArray[np.uint64], offsets: NDArray[np.uint32], links: NDArray[np.uint32], start: int
+) -> NDArray[np.void]:
+    """Return the links with a failed result (FAILURE), of keys in their order.
+
+    The ok results of a link stand before its failed ones, so that these are neighbours.
+    """
+    if not keys.size:
+        return np.empty(0, FAILURE)
+    outcomes = keys >> OUTCOME
+    first = np.flatnonzero(np.concatenate([[True], outcomes[1:] != outcomes[:-1]]))
+    lasts = np.maximum.reduceat(offsets, first).astype(np.int64) + start
+    outcomes = outcomes[first]
+    failed = np.flatnonzero(outcomes & np.uint64(1))
+    # Of the first of all it is the last of all, which is of no smaller link.
+    mixed = outcomes[failed - 1] == outcomes[failed] - np.uint64(1)
+    found = np.empty(len(failed), FAILURE)
+    found["at"] = links.searchsorted((outcomes[failed] >> np.uint64(1)).astype(np.uint32))
+    found["ok"] = np.where(mixed, lasts[failed - 1], 0)
+    found["failed"] = lasts[failed]
+    return found
 
 
 def _occurring(profiles: NDArray[np.uint16]) -> NDArray[np.uint16]:
@@ -260,11 +335,11 @@ def _of_rows(
     days = [part for one in spans for part in one.by_day()]
     for span, part in zip(days, segments.split(rows, days), strict=True):
         columns = segments.encode(part, moment(span.start))
-        lasts = columns.lasts + np.int64(span.start)
-        others: dict[str, Array] = {"profiles": columns.profiles}
+        newest = Newest(columns.links, columns.lasts + np.int64(span.start))
+        others: dict[str, Array] = {"profiles": columns.profiles, "offsets": columns.offsets}
         if also.sizes:
             others["sizes"] = columns.sizes
-        yield span.start, _made(columns.keys, columns.links, lasts, others, also)
+        yield span.start, _made(columns.keys, newest, others, also, span.start)
 
 
 def profiles_of(

@@ -80,6 +80,7 @@ def echo(grid: Grid) -> dict[str, Any]:
         "stat": query.stat,
         "rows": query.rows,
         "columns": query.columns,
+        "max_age": query.max_age or None,
         **by_parameter(query.filters),
     }
 

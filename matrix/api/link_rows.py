@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.api.answers import unix_time
-from matrix.api.cell_text import dumps, rounded
+from matrix.api.cell_text import WORDS, dumps, rounded
 from matrix.api.streams import Pieces
 from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
 from matrix.places import Place
@@ -22,6 +22,7 @@ from matrix.statistics import Floats, Integers
 BLOCK = 10_000
 # What an end is, besides what a table can be ordered by.
 FLAGS = ("simulated", "retired")
+TIMES = ("last", "last_ok", "last_failed")
 Records = list[dict[str, Any]]
 
 
@@ -55,7 +56,9 @@ def of_class_records(of_class: OfClass) -> Records:
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
     if name in ("ok", "failed"):
         return list(values.tolist())
-    if name != "last":
+    if name == "state":
+        return list(WORDS.take(values).tolist())
+    if name not in TIMES:
         return list(rounded(values).tolist())
     texts = np.datetime_as_string(unix_time(values)).tolist()
     return [None if text == "NaT" else f"{text}Z" for text in texts]
@@ -102,6 +105,8 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
 
 
 def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    if name == "last":
+    if name in TIMES:
         return unix_time(values)
+    if name == "state":
+        return WORDS.take(values)
     return values if name in ("ok", "failed") else rounded(values)

@@ -16,7 +16,7 @@ def link_url(source: str, destination: str, query: MatrixQuery) -> str:
 def about_link(query: MatrixQuery) -> MatrixQuery:
     """Leave out what says nothing about a single link."""
     made = tuple(one for one in query.filters if one.parameter in PROFILE_FILTERS)
-    return query.replace(stat="mean", rows="endpoint", columns="endpoint", filters=made)
+    return bare(query).replace(filters=made)
 
 
 def site_url(name: str, query: MatrixQuery) -> str:
@@ -26,7 +26,12 @@ def site_url(name: str, query: MatrixQuery) -> str:
 
 def table_url(query: MatrixQuery) -> str:
     """Return the table of the links that a matrix shows."""
-    return query.replace(stat="mean", rows="endpoint", columns="endpoint").url("/table/")
+    return bare(query).url("/table/")
+
+
+def bare(query: MatrixQuery) -> MatrixQuery:
+    """Leave out what says how a matrix is made of links; the table shows outdated ones, too."""
+    return query.replace(stat="mean", rows="endpoint", columns="endpoint", max_age="")
 
 
 def matrix_url(query: MatrixQuery) -> str:

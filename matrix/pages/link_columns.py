@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import django_tables2 as tables
 from django_tables2.data import TableData
 
-from matrix.cells import STALE_AFTER_INTERVALS
+from matrix.cells import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.links import LinkTable
 from matrix.pages.addresses import link_url
 from matrix.places import Place
@@ -31,7 +31,9 @@ class Values(NamedTuple):
     size_std_bytes: float
     ok: int
     failed: int
+    state: int
     last: float
+    last_ok: float
     every: float
 
 
@@ -47,13 +49,12 @@ class Row:
 class Context:
     """What the cells of all rows are written with.
 
-    ``moment`` is when a result is stale or not, ``now`` what ages are counted from; ``marks``
-    says whether simulated endpoints are marked one by one, as where others stand beside them;
-    ``ending`` is what all names end with, which their column says once.
+    ``now`` is what ages are counted from; ``marks`` says whether simulated endpoints are marked
+    one by one, as where others stand beside them; ``ending`` is what all names end with, which
+    their column says once.
     """
 
     query: MatrixQuery
-    moment: datetime
     now: datetime
     marks: bool
     ending: str = ""
@@ -182,14 +183,13 @@ class OfSize(LinkColumn):
     def why_none(self, values: Values) -> str:
         if math.isinf(values.every):
             return f"not tested with {self.size} files, and no result in this window"
+        if values.state == DOWN:
+            return f"no result in this window; {STATE_WORDS['down']}"
         return "no result in this window"
 
     def of(self, values: Values) -> Cell:
         """Write the values of a link that has results."""
         raise NotImplementedError
-
-    def age(self, values: Values) -> timedelta:
-        return self.context.moment - datetime.fromtimestamp(values.last, UTC)
 
     def why_not_ok(self, values: Values) -> str:
         if values.failed == 1:
@@ -197,8 +197,14 @@ class OfSize(LinkColumn):
         return f"all {format_count(values.failed)} results failed; {self.last(values)}"
 
     def last(self, values: Values) -> str:
-        started = format_moment(datetime.fromtimestamp(values.last, UTC))
-        return f"last result {age_words(values.last, self.context.now)}, {started}"
+        words = f"last result {self.ago(values.last)}"
+        if values.ok and values.last_ok < values.last:
+            words += f", failed; last success {self.ago(values.last_ok)}"
+        return words
+
+    def ago(self, started: float) -> str:
+        moment = format_moment(datetime.fromtimestamp(started, UTC))
+        return f"{age_words(started, self.context.now)}, {moment}"
 
 
 class Rate(OfSize):
@@ -207,14 +213,16 @@ class Rate(OfSize):
 
     def of(self, values: Values) -> Cell:
         if values.ok == 0:
-            return Cell(DASH, self.why_not_ok(values), f"{self.look} failed", marks=("failed",))
+            state = STATES[values.state]
+            return Cell(DASH, self.why_not_ok(values), f"{self.look} {state}", marks=(state,))
         mean, spread = three_digits(values.mean_mb_s), spread_of(values)
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
-        if self.age(values).total_seconds() <= STALE_AFTER_INTERVALS * values.every:
+        if values.state == MEASURED:
             return Cell(mean, title, self.look, marks=spread)
-        title += ", older than its mesh promises"
-        return Cell(mean, title, f"{self.look} stale", marks=(*spread, "stale"))
+        state = STATES[values.state]
+        title += f"; {STATE_WORDS[state]}"
+        return Cell(mean, title, f"{self.look} {state}", marks=(*spread, state))
 
 
 def spread_of(values: Values) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ class TablePage(QueryPage):
     def writing(self, table: LinkTable, now: datetime) -> Context:
         ends = table.ends()
         mixed = len({place.simulated for place in ends}) > 1
-        return Context(self.query, min(now, table.window.end), now, mixed, shared_ending(ends))
+        return Context(self.query, now, mixed, shared_ending(ends))
 
     def chips(self) -> Iterator[Choice]:
         for one in self.query.filters:

@@ -24,6 +24,7 @@ KNOWN = {
     "endpoints": ENDPOINTS,
     "source": ENDPOINTS[:2],
     "destination": ENDPOINTS[2:],
+    "size": ("small", "medium", "large"),
     "sources": ENDPOINTS,
     "destinations": ENDPOINTS,
     "mover": ("http-tpc", "fake"),

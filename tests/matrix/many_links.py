@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from matrix.cells import MEASURED, UNTESTED
 from matrix.links import LinkTable, OfClass
 from matrix.places import Place
 from sonar.windows import preset
@@ -17,7 +18,9 @@ def of_class(links: int, rng: np.random.Generator) -> OfClass:
     last = np.where(ok > 0, NOW.timestamp() - rng.uniform(0, 86_400, links), np.nan)
     size = np.where(ok > 0, 2e9, np.nan)
     failed, every = rng.integers(0, 3, links) * (ok > 0), np.full(links, 3600.0)
-    return OfClass(rate, rate / 10, size, size * 0, ok, failed, last, every)
+    last_failed = np.where(failed > 0, last - 60, np.nan)
+    state = np.where(ok > 0, MEASURED, UNTESTED).astype(np.uint8)
+    return OfClass(rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed, every)
 
 
 def table(endpoints: int) -> LinkTable:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from tests.matrix.world import NOW, World, make_published, transfer
+from tests.matrix.world import HOUR, NOW, World, make_published, transfer
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/matrix/"
@@ -46,6 +46,7 @@ def test_the_whole_matrix_comes_in_one_answer(client: Client, small_world: World
         "stat": "mean",
         "rows": "endpoint",
         "columns": "endpoint",
+        "max_age": None,
         "source_cloud": ["UK"],
         "destination_cloud": ["DE", "UK"],
         "label": ["!SCRATCHDISK"],
@@ -225,3 +226,36 @@ def test_the_number_of_queries_of_an_answer_is_eight_and_six_once_the_registry_i
         with CaptureQueriesContext(connection) as captured:
             answer(client)
         assert len(captured) == pinned, [one["sql"] for one in captured.captured_queries]
+
+
+def test_what_succeeded_too_long_ago_is_a_dash_and_stale(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 4.0, ago=20 * HOUR)
+    transfer(small_world.ral, small_world.glasgow, None)
+    found = answer(client, "max_age=6h&source_site=RAL&destination_site=Glasgow")
+    assert found["cells"] == {
+        "value": [[None]],
+        "std": [[None]],
+        "ok": [[1]],
+        "failed": [[1]],
+        "last": [["2026-11-20T11:30:30Z"]],
+        "state": [["stale"]],
+    }
+    assert (found["query"]["max_age"], found["average"]) == ("6h", None)
+    assert found["description"].endswith(", only with a success in the last 6h")
+    assert (
+        "max_age “soon” is not an age"
+        in (client.get(f"{URL}?max_age=soon").json()["errors"]["max_age"][0])
+    )
+
+
+def test_the_page_draws_the_same_and_says_so(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 4.0, ago=20 * HOUR)
+    html = client.get("/?max_age=6h&cloud=UK").content.decode()
+    assert "only with a success in the last 6h" in html.split("</h1>")[0]
+    assert 'href="/?cloud=UK"' in html
+    assert 'href="/?max_age=6h"' in html
+    assert client.get("/cells/?max_age=6h").status_code == 200
+    for path in ("/api/v1/sites/", "/api/v1/sites/RAL/", "/api/v1/transfers/"):
+        assert client.get(f"{path}?max_age=6h").status_code == 400

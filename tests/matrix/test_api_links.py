@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,12 +82,17 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
         "ok": 2,
         "failed": 1,
         "last": "2026-11-20T11:30:30Z",
+        "state": "measured",
+        "last_ok": "2026-11-20T11:30:30Z",
+        "last_failed": "2026-11-20T11:30:30Z",
     }
     assert (row["small"]["std_mb_s"], row["small"]["ok"]) == (None, 1)
     assert row["medium"] == {
-        **dict.fromkeys(("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "last")),
+        **dict.fromkeys(("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes")),
+        **dict.fromkeys(("last", "last_ok", "last_failed")),
         "ok": 0,
         "failed": 0,
+        "state": "not_applicable",
     }
 
 
@@ -120,9 +126,9 @@ def test_json_and_csv_are_the_link_table(client: Client, measured: World) -> Non
                 [one for one in ours if one == one], rel=1e-6
             )
             assert [float(text) if text else None for text in texts] == rows
-        assert [row[size]["last"] or "" for row in answer] == [
-            row[f"{size}.last"] for row in written
-        ]
+        for name in ("last", "state", "last_ok", "last_failed"):
+            texts = [row[f"{size}.{name}"] for row in written]
+            assert [row[size][name] or "" for row in answer] == texts
     assert ends(answer) == [(row["source"], row["destination"]) for row in written]
     assert {row["priority"] for row in written} == {"5"}
 
@@ -149,7 +155,7 @@ def test_csv_has_a_column_for_everything_that_can_be_ordered_by(
         ("size=small&max_age=3600", []),
         (
             "max_age=7200&source_site=!RAL",
-            [("DESY_DATADISK", "RAL_DATADISK"), ("Glasgow_DATADISK", "RAL_DATADISK")],
+            [("Glasgow_DATADISK", "RAL_DATADISK")],
         ),
         ("search=glasgow+t1&large.failed.min=1", [("RAL_DATADISK", "Glasgow_DATADISK")]),
         ("destination.cloud.has=de&source.tier.is=1&destination.has=scratch", "RAL SCRATCH"),
@@ -164,6 +170,49 @@ def test_links_are_chosen_by_what_the_page_has_and_by_the_short_names(
     assert [
         (row["source"], row["destination"]) for row in lines(client, f"?{text}&format=csv")
     ] == (expected)
+
+
+def test_a_dead_source_is_not_young_because_a_test_of_it_failed_just_now(
+    client: Client, small_world: World
+) -> None:
+    """What brokers ask: the best sources that succeeded lately. It returned a dead one."""
+    ral, glasgow, desy, _ = small_world.endpoints
+    transfer(desy, ral, 90.0, ago=20 * HOUR)
+    transfer(desy, ral, None, ago=HOUR / 60)
+    transfer(glasgow, ral, 40.0, ago=HOUR)
+    best = "?destination_site=RAL&max_age=3h&ordering=-large.mean_mb_s"
+    assert ends(get(client, best)["links"]) == [("Glasgow_DATADISK", "RAL_DATADISK")]
+    (dead,) = get(client, "?source_endpoint=DESY_DATADISK&destination_site=RAL")["links"]
+    assert dead["large"]["last"] == dead["large"]["last_failed"] == "2026-11-20T11:59:30Z"
+    assert dead["large"]["last_ok"] == "2026-11-19T16:00:30Z"
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "ndjson"])
+def test_every_form_says_the_state_that_the_matrix_says(
+    client: Client, measured: World, form: str
+) -> None:
+    cells = client.get("/api/v1/matrix/?fields=state").json()
+    matrix = {
+        (source["name"], destination["name"]): cells["cells"]["state"][row][column]
+        for row, source in enumerate(cells["sources"])
+        for column, destination in enumerate(cells["destinations"])
+        if source != destination
+    }
+    assert set(matrix.values()) == {"measured", "failed", "untested"}
+    if form == "csv":
+        found = {(row["source"], row["destination"]): row["large.state"] for row in lines(client)}
+    else:
+        answer = client.get(f"{API}?format={form}")
+        rows = (
+            answer.json()["links"]
+            if form == "json"
+            else map(json.loads, answer.getvalue().decode().splitlines())
+        )
+        found = {
+            (row["source"]["name"], row["destination"]["name"]): row["large"]["state"]
+            for row in rows
+        }
+    assert found == matrix
 
 
 def test_csv_tells_what_is_simulated_or_retired_as_json_does(
@@ -298,7 +347,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
     for number in range(30):
         place = world.endpoint(f"CERN-{number}", site)
         transfer(small_world.ral, place, 5.0)
-    assert few == statements("?format=csv") == 2 + 4 + 2 + 4 + 3 * 2 + 1
+    assert few == statements("?format=csv") == 2 + 4 + 2 + 4 + 3 * 2 + 1 + 1
     assert statements("?page_size=3&search=cern") == 2 + 4
     assert Endpoint.objects.count() == 34
 

@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from matrix import grid
 from matrix.cells import STATES
+from matrix.forms import BadQueryError
 from matrix.grid import Grid
 from matrix.query import MatrixQuery
-from sonar.models import Downtime, Mesh, Schedule
+from sonar import sealing
+from sonar.models import Downtime, Mesh, Schedule, Transfer
 from tests.matrix import world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer
 
@@ -357,3 +359,80 @@ def test_rates_are_in_millions_of_bytes_per_second(small_world: World) -> None:
     made = transfer(small_world.ral, small_world.glasgow, 5.0)
     assert made.bytes / made.seconds == pytest.approx(5 * MB)
     assert list(values(built()).values()) == [pytest.approx(5.0)]
+
+
+def test_a_cell_without_a_success_of_the_age_that_was_asked_for_has_no_value(
+    small_world: World,
+) -> None:
+    ral, glasgow, desy, scratch = small_world.endpoints
+    transfer(ral, glasgow, 40.0, ago=HOUR)
+    transfer(ral, desy, 90.0, ago=20 * HOUR)
+    transfer(ral, desy, None, ago=HOUR / 60)
+    transfer(ral, scratch, None, ago=HOUR)
+    names = [one.name for one in (glasgow, desy, scratch)]
+    for stat in ("mean", "median", "success", "count", "last", "max"):
+        young = built(f"max_age=3h&stat={stat}")
+        assert values(young).keys() == {("RAL_DATADISK", "Glasgow_DATADISK")}, stat
+        assert values(young).items() <= values(built(f"stat={stat}")).items()
+    young, everything = built("max_age=3h"), built()
+    assert [state(young, ral.name, name) for name in names] == ["measured", "stale", "failed"]
+    assert [state(everything, ral.name, name) for name in names] == [
+        *("measured", "measured", "failed"),
+    ]
+    assert np.isnan(young.cells.std).all()
+    assert (young.averages.grand, everything.averages.grand) == (40.0, 65.0)
+    for name in ("ok", "failed", "last"):
+        ours, theirs = getattr(young.cells, name), getattr(everything.cells, name)
+        np.testing.assert_array_equal(ours, theirs)
+    assert young.version != everything.version
+
+
+def test_a_cell_of_many_links_is_as_young_as_its_youngest_success(small_world: World) -> None:
+    transfer(small_world.desy, small_world.ral, 10.0, ago=HOUR)
+    transfer(small_world.scratch, small_world.ral, 20.0, ago=20 * HOUR)
+    transfer(small_world.glasgow, small_world.ral, 20.0, ago=20 * HOUR)
+    answer = built("rows=site&columns=site&max_age=7200")
+    assert values(answer) == {("DESY", "RAL"): 15.0}
+    assert state(answer, "Glasgow", "RAL") == "stale"
+    filtered = built("rows=site&columns=site&max_age=7200&endpoint=!DESY_DATADISK")
+    assert values(filtered) == {}
+    assert values(built("rows=site&columns=site&max_age=21h")).keys() == {
+        *(("DESY", "RAL"), ("Glasgow", "RAL")),
+    }
+
+
+@pytest.mark.parametrize("text", ["", "streams=1", "from=2026-11-18T06:30:00Z&to=2026-11-20"])
+@pytest.mark.parametrize("max_age", ["1h", "50000", "3d"])
+def test_the_young_cells_are_those_of_sql(small_world: World, text: str, max_age: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(80):
+        source, destination = rng.choice(4, 2, replace=False)
+        ends = small_world.endpoints[source], small_world.endpoints[destination]
+        ago = timedelta(seconds=int(rng.integers(0, 4 * 86_400)))
+        made = world.profile(streams=int(rng.integers(1, 3)))
+        transfer(*ends, None if rng.random() < 0.5 else 5.0, ago=ago, made=made)
+    sealing.seal(NOW)
+    answer = built(f"{text}&max_age={max_age}&stat=count")
+    chosen = Transfer.objects.filter(
+        started_at__gte=answer.window.start,
+        started_at__lt=answer.window.end,
+        state="done",
+        **({"profile__streams": 1} if text == "streams=1" else {}),
+    )
+    seconds = {"1h": 3600, "50000": 50_000, "3d": 3 * 86_400}[max_age]
+    oldest = answer.moment - timedelta(seconds=seconds)
+    young = chosen.filter(started_at__gte=oldest)
+    assert values(answer).keys() == set(
+        young.values_list("source__name", "destination__name").distinct()
+    )
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "0.5", "1e3", "\u0666"])
+def test_an_age_that_is_none_is_refused(db: None, text: str) -> None:
+    with pytest.raises(BadQueryError) as caught:
+        MatrixQuery.from_params(QueryDict(f"max_age={text}"))
+    assert caught.value.errors == {
+        "max_age": [
+            f"max_age “{text}” is not an age: write seconds, or a number with s, m, h or d, like 6h."
+        ]
+    }

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
+from django.db.models import Max
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix import links
+from matrix import grid, links
+from matrix.cells import NOT_APPLICABLE, STATES
 from matrix.links import LinkTable
 from matrix.query import MatrixQuery
 from sonar import sealing
-from sonar.models import Schedule, SizeClass, Transfer
+from sonar.models import Downtime, Schedule, SizeClass, Transfer
 from tests.matrix import many_links, world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer
 
@@ -24,7 +26,9 @@ pytestmark = pytest.mark.django_db
 SQL = """
     SELECT s.name, d.name, avg(rate), stddev_samp(rate), avg(size), stddev_samp(size),
         count(*) FILTER (WHERE t.state = 'done'), count(*) FILTER (WHERE t.state = 'failed'),
-        extract(epoch FROM max(started_at))::float8
+        extract(epoch FROM max(started_at))::float8,
+        extract(epoch FROM max(started_at) FILTER (WHERE t.state = 'done'))::float8,
+        extract(epoch FROM max(started_at) FILTER (WHERE t.state = 'failed'))::float8
     FROM (
         SELECT *, CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate,
             CASE WHEN state = 'done' THEN bytes::float8 END AS size FROM sonar_transfer
@@ -40,6 +44,8 @@ COLUMNS = (
     "ok",
     "failed",
     "last",
+    "last_ok",
+    "last_failed",
 )
 
 
@@ -87,10 +93,88 @@ def test_every_column_is_equal_to_sql_in_every_size_class(
             cursor.execute(SQL, [size.id, table.window.start, table.window.end])
             expected = {row[:2]: row[2:] for row in cursor.fetchall()}
         for link, ours in values(table, size.name).items():
-            theirs = expected.pop(link, (None, None, None, None, 0, 0, None))
+            theirs = expected.pop(link, (*[None] * 4, 0, 0, *[None] * 3))
             blank_or_not = [np.nan if value is None else value for value in theirs]
             assert ours == pytest.approx(blank_or_not, rel=1e-6, nan_ok=True)
         assert expected == {}
+
+
+@pytest.mark.parametrize("text", ["streams=4", "streams=!4&window=24h", "source_site=!RAL"])
+def test_the_newest_success_and_failure_are_those_of_the_chosen_results(
+    small_world: World, text: str
+):
+    fill(small_world, 60, 3)
+    four = world.profile(streams=4).id
+    half = Transfer.objects.order_by("id").values_list("id", flat=True)[:30]
+    Transfer.objects.filter(id__in=list(half)).update(profile_id=four)
+    sealing.seal(NOW)
+    built(text.replace("!", ""))  # nothing that is kept of another question goes into this one
+    table = built(text)
+    chosen = Transfer.objects.filter(
+        started_at__gte=table.window.start, started_at__lt=table.window.end
+    )
+    if "streams" in text:
+        chosen = chosen.filter(profile__streams=4) if text == "streams=4" else (
+            chosen.exclude(profile__streams=4)
+        )  # fmt: skip
+    for size in ("small", "large"):
+        for link, ours in values(table, size).items():
+            results = chosen.filter(
+                source__name=link[0], destination__name=link[1], size_class__name=size
+            )
+            newest = [
+                results.filter(state=state).aggregate(last=Max("started_at"))["last"]
+                for state in ("done", "failed")
+            ]
+            times = [one.timestamp() if one else np.nan for one in newest]
+            assert ours[7:] == pytest.approx(times, nan_ok=True), (link, size)
+
+
+def test_the_newest_success_is_found_anew_and_from_what_was_kept(small_world: World):
+    fill(small_world, 100, 4)
+    sealing.seal(NOW)
+    first = built("window=30d")
+    links._tables.get("another table", built)  # the last one alone is remembered
+    again = built("window=30d")
+    assert again is not first
+    for name in ("large.last", "large.last_ok", "large.last_failed", "small.last_ok"):
+        assert np.array_equal(first.column(name), again.column(name), equal_nan=True)
+
+
+def test_the_state_of_a_link_is_that_of_its_cell(small_world: World):
+    ral, glasgow, desy, scratch = small_world.endpoints
+    transfer(ral, glasgow, 5.0)
+    transfer(ral, glasgow, None, ago=timedelta(minutes=10))
+    transfer(glasgow, ral, 5.0, ago=3 * HOUR)
+    transfer(desy, ral, None)
+    transfer(desy, glasgow, 5.0, size="small", ago=90 * HOUR)
+    Downtime.objects.create(
+        endpoint=scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
+    )
+    for text in ("", "cloud=UK", "streams=1", "from=2026-11-19T00:00:00Z&to=2026-11-20T11:00:00Z"):
+        table = built(text)
+        for size in ("small", "large"):
+            query = MatrixQuery.from_params(QueryDict(f"{text}&size={size}"))
+            answer = grid.build(query, NOW)
+            cells = {
+                (source.name, destination.name): answer.cells.state[row, column]
+                for row, source in enumerate(answer.sources)
+                for column, destination in enumerate(answer.destinations)
+            }
+            states = zip(names(table), table.column(f"{size}.state").tolist(), strict=True)
+            assert {link: cells.get(link, NOT_APPLICABLE) for link in names(table)} == dict(states)
+    found = {STATES[one] for one in built().column("large.state")}
+    assert found == {"measured", "failed", "stale", "untested", "down"}
+    assert STATES[built().column("small.state")[0]] == "not_applicable"
+
+
+def test_links_are_ordered_by_their_state(small_world: World):
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    transfer(small_world.glasgow, small_world.ral, None)
+    for descending in (False, True):
+        states = built().ordered_by("large.state", descending=descending).column("large.state")
+        assert states.tolist() == sorted(states.tolist(), reverse=descending)
+        assert len(set(states.tolist())) == 3
 
 
 def test_sizes_are_those_of_transfers_that_were_ok(small_world: World):
@@ -215,9 +299,9 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     many = statements()
     # The form's classes; classes and a fingerprint of each; versions, classes; places and three
     # plans, until remembered; for each class what is dirty, its segments, and their columns until
-    # they are in the cache; raw rows of one class.
-    assert few == 1 + 4 + 2 + 4 + 2 * 3
-    assert len(many) == 1 + 4 + 2 + 2 * 3 + 2 + 1, "\n".join(one["sql"][:200] for one in many)
+    # they are in the cache; raw rows of one class. Who is down.
+    assert few == 1 + 4 + 2 + 4 + 2 * 3 + 1
+    assert len(many) == 1 + 4 + 2 + 2 * 3 + 2 + 1 + 1, "\n".join(one["sql"][:200] for one in many)
     assert len(statements()) == 1 + 4
 
 

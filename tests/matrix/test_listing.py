@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import dataclasses
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from django.http import QueryDict
 from matrix import listing
 from matrix.forms import PARAMETERS, BadQueryError
 from matrix.listing import Listing
+from sonar.windows import preset
 from tests.matrix import many_links
 from tests.matrix.world import NOW
 
@@ -32,7 +34,8 @@ def those(flags: np.ndarray) -> list[int]:
 
 
 def test_no_parameter_of_a_listing_is_one_of_a_query():
-    assert not set(PARAMETERS) & set(listing.parameters(SIZES))
+    # Of a matrix it takes the values of cells away, of a listing the links: by the same rule.
+    assert set(PARAMETERS) & set(listing.parameters(SIZES)) == {"max_age"}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def test_a_number_is_at_least_and_at_most_and_none_is_neither(name: str):
 def test_sizes_and_ages_may_have_units():
     assert found("large.size_mean_bytes.min=2GB") == those(TABLE.column("large.ok") > 0)
     assert found("large.size_mean_bytes.min=2.001+GB") == []
-    recent = those(TABLE.column("small.last") >= NOW.timestamp() - 6 * 3600)
+    recent = those(TABLE.column("small.last_ok") >= NOW.timestamp() - 6 * 3600)
     assert found("small.age.max=6h") == found("small.age.max=21600") == recent
 
 
@@ -151,7 +154,7 @@ def test_a_changed_listing_begins_with_its_first_page():
         ("destination.tier.is=2", "to tier 2"),
         ("large.mean_mb_s.min=5", "large MB/s at least 5"),
         ("priority.max=3", "priority at most 3"),
-        ("large.age.max=6h", "large age of the last result at most 6h"),
+        ("large.age.max=6h", "large age of the last success at most 6h"),
     ],
 )
 def test_a_condition_says_itself_in_words(text: str, words: str):
@@ -160,4 +163,27 @@ def test_a_condition_says_itself_in_words(text: str, words: str):
 
 def test_ages_count_from_the_moment_of_the_question():
     later = datetime.fromtimestamp(NOW.timestamp() + 86_400, UTC)
-    assert read("large.age.max=1d").rows(TABLE, later).size == 0
+    table = dataclasses.replace(TABLE, window=preset("7d", later))
+    assert read("large.age.max=1d").rows(TABLE, NOW).size > 0
+    assert read("large.age.max=1d").rows(table, later).size == 0
+
+
+def test_ages_in_a_window_that_is_past_count_from_its_end():
+    later = NOW + timedelta(days=30)
+    young = read("large.age.max=1d").rows(TABLE, later)
+    assert young.tolist() == read("large.age.max=1d").rows(TABLE, TABLE.window.end).tolist()
+    assert young.size > 0
+
+
+def test_an_age_is_that_of_the_last_success():
+    dead = dataclasses.replace(
+        TABLE.classes["large"],
+        last_ok=np.full(len(TABLE), NOW.timestamp() - 86_400),
+        last_failed=np.full(len(TABLE), NOW.timestamp() - 60),
+    )
+    table = dataclasses.replace(TABLE, classes={**TABLE.classes, "large": dead})
+    assert read("max_age=6h").rows(table, NOW).size == 0
+    assert read("max_age=25h").rows(table, NOW).size == len(table)
+    never = dataclasses.replace(dead, last_ok=np.full(len(TABLE), np.nan))
+    table = dataclasses.replace(TABLE, classes={**TABLE.classes, "large": never})
+    assert read("max_age=25h").rows(table, NOW).size == 0

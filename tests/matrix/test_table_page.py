@@ -116,6 +116,31 @@ def test_what_is_older_than_its_mesh_promises_is_called_stale(
     assert shown == {"→ Glasgow_DATADISK": "5.00", "→ DESY_DATADISK": "7.00 stale"}
 
 
+def test_what_failed_since_it_last_succeeded_says_when_it_did(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
+    transfer(small_world.ral, small_world.glasgow, None, ago=HOUR / 2)
+    assert (
+        "last result 30 min ago, 2026-11-20 11:30:30 UTC, failed; "
+        "last success 1 h ago, 2026-11-20 11:00:30 UTC"
+    ) in page(client)
+    assert len(rows(page(client, "?max_age=45m"))) == 0
+    assert len(rows(page(client, "?large.age.max=2h"))) == 1
+
+
+def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    world.Endpoint.objects.get(id=small_world.ral.id).downtime_set.create(
+        starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
+    )
+    (row,) = rows(page(client, "?large.ok.min=1"))
+    assert row[13] == "5.00 down"
+    assert "no result in this window; down: declared downtime of one end" in page(client)
+
+
 def test_a_failed_link_is_called_so_in_words(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
     (row,) = rows(page(client, "?large.failed.min=1"))
@@ -368,18 +393,18 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
     transfer(small_world.ral, small_world.glasgow, 1.0)
     # The page's classes and the form's; classes and a fingerprint of each; what is queued, what
     # is overdue, and the ways of measuring; versions and classes, places and three plans; for
-    # each class what is dirty and its segments; raw rows of one.
-    assert statements() == 2 + 4 + 3 + 2 + 4 + 3 * 2 + 1
+    # each class what is dirty and its segments; raw rows of one; who is down.
+    assert statements() == 2 + 4 + 3 + 2 + 4 + 3 * 2 + 1 + 1
     assert statements() == 2 + 4 + 3
     sites = [Site.objects.create(name=f"SITE-{number}") for number in range(30)]
     places = [world.endpoint(f"{site.name}_DATADISK", site) for site in sites]
     for place in places:
         transfer(small_world.ral, place, 5.0)
         transfer(small_world.ral, place, 5.0, ago=30 * HOUR)
-    assert statements() == 2 + 4 + 3 + 2 + 4 + 3 * 2 + 1
+    assert statements() == 2 + 4 + 3 + 2 + 4 + 3 * 2 + 1 + 1
     sealing.seal(NOW)
     # The columns of the segments, once, and raw rows of this hour.
-    assert statements() == 2 + 4 + 3 + 2 + 3 * 2 + 2
+    assert statements() == 2 + 4 + 3 + 2 + 3 * 2 + 2 + 1
     assert statements() == 2 + 4 + 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from matrix.api.openapi.described import described
 from matrix.api.openapi.names import SIZE
 from matrix.api.openapi.parameters import choice, number, paging, text
 from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.openapi.shapes import Answer, Listed
+from matrix.api.openapi.shapes import Answer, CellState, Listed
 from matrix.forms import GROUPINGS, STATS
 from matrix.listing import LONGEST_TEXT, SHORT, TIERS, orderings
 
@@ -39,7 +40,11 @@ class End(Answer):
 
 
 class OfClass(Answer):
-    """What is known of a link in one size class in the window."""
+    """What is known of a link in one size class in the window.
+
+    `last` is when its newest result started, `last_ok` and `last_failed` when the newest that
+    succeeded and the newest that failed did. `state` is that of its cell in the matrix.
+    """
 
     mean_mb_s: float | None
     std_mb_s: float | None
@@ -48,6 +53,9 @@ class OfClass(Answer):
     ok: int
     failed: int
     last: datetime | None
+    state: CellState
+    last_ok: datetime | None
+    last_failed: datetime | None
 
 
 class Link(BaseModel, extra="allow"):
@@ -93,7 +101,9 @@ def bound(name: str, description: str) -> OpenApiParameter:
 def short(name: str) -> OpenApiParameter:
     """A bound on a column of the size class that the query asks for."""
     column, _, how = SHORT[name].rpartition(".")
-    return bound(name, TOLD[how]) if column != "age" else text(name, TOLD["max"], "6h")
+    if column != "age":
+        return bound(name, TOLD[how])
+    return text(name, "Only links whose last success is at most this old.", "6h")
 
 
 EXAMPLE = {
@@ -139,6 +149,9 @@ EXAMPLE = {
                 "ok": 3,
                 "failed": 1,
                 "last": "2026-11-20T11:30:00Z",
+                "state": "measured",
+                "last_ok": "2026-11-20T11:30:00Z",
+                "last_failed": "2026-11-19T23:30:00Z",
             },
         }
     ],
@@ -149,7 +162,11 @@ Glasgow_DATADISK,Glasgow,UK,...,RAL_DATADISK,...,4.7,0.4,...
 """
 OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
 IGNORED = "Of the matrix: the address of a page may have it, and it changes nothing here."
-COLUMNS = [f"{sign}{column}" for column in orderings([SIZE]) for sign in ("", "-")]
+# A column of a size class has its name in front.
+OF_ANY_CLASS = [
+    column.replace(re.escape(SIZE), ".+") for column in map(re.escape, orderings([SIZE]))
+]
+ORDERING = rf"^-?({'|'.join(OF_ANY_CLASS)})$"
 
 LINKS = described(
     "The table of links",
@@ -164,7 +181,13 @@ LINKS = described(
         *LINKS_FILTERED,
         *METHOD_FILTERED,
         *(choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
-        choice("ordering", COLUMNS, "The column to order by; - for the greatest first.", "source"),
+        text(
+            "ordering",
+            "The column to order by, as in CSV; - for the greatest first.",
+            f"-{SIZE}.mean_mb_s",
+            default="source",
+            pattern=ORDERING,
+        ),
         text("search", "Every word is in an attribute of one end.", "RAL", maxLength=LONGEST_TEXT),
         *map(short, SHORT),
         *map(condition, conditions.names([SIZE])),

@@ -9,17 +9,17 @@ from matrix.api.answers import FIELDS
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import text
 from matrix.api.openapi.queries import QUERY, Echo
-from matrix.api.openapi.shapes import Answer
+from matrix.api.openapi.shapes import Answer, CellState
 
 Numbers = list[list[float | None]]
 Counts = list[list[int]]
-State = Literal["measured", "failed", "stale", "untested", "down", "not_applicable"]
 
 
 class MatrixEcho(Echo):
     stat: str
     rows: str
     columns: str
+    max_age: str | None
 
 
 class Group(Answer):
@@ -42,7 +42,7 @@ class Cells(Answer):
     ok: Counts = []
     failed: Counts = []
     last: list[list[datetime | None]] = []
-    state: list[list[State]] = []
+    state: list[list[CellState]] = []
 
 
 class Matrix(Answer):
@@ -78,6 +78,7 @@ EXAMPLE = {
         "stat": "mean",
         "rows": "endpoint",
         "columns": "endpoint",
+        "max_age": None,
         "cloud": ["UK"],
     },
     "description": "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint",

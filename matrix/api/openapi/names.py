@@ -38,13 +38,16 @@ def multiplied(parameter: Json, sizes: Iterable[str]) -> list[Json]:
 
 
 def spelt_out(schema: Json, sizes: Iterable[str]) -> Json:
-    """Return a schema with a value for each class where one of its values has `{size}`."""
-    if "enum" not in schema:
+    """Return a schema with an example for each class where one of its examples has `{size}`.
+
+    Classes are no enum: a client that is made of the schema would not know those of tomorrow.
+    """
+    examples = schema.get("examples", [])
+    if not any(SIZE in example for example in examples):
         return schema
-    values = [
-        value.replace(SIZE, size)
-        for value in schema["enum"]
-        for size in (sizes if SIZE in value else [""])
-    ]
-    known = {name: of for name, of in schema.items() if name != "default" or of in values}
-    return known | {"enum": values}
+    known = [example.replace(SIZE, size) for example in examples for size in sizes]
+    is_a_name = examples == [SIZE]
+    kept = {
+        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in known
+    }
+    return kept | {"examples": known or [""]}

@@ -121,7 +121,7 @@ PROBES = described(
         text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
         text("destination", "The name of an endpoint.", "RAL_DATADISK"),
         text("site", "The name of a site at either end.", "Glasgow"),
-        choice("size", [SIZE], "Only tests of this size class."),
+        text("size", "Only tests of the size class of this name.", SIZE),
         choice("state", Probe.State.values, "All, if it is left out."),
         *paging(),
     ],

@@ -55,7 +55,7 @@ def words_of(name: str) -> str:
     return f"links {preposition} this {one.attribute}"
 
 
-SIZE_CLASS = choice("size", [SIZE], "The size class of the files.", DEFAULT_SIZE)
+SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)
 WINDOW = (
     choice("window", PRESETS, "Of how long, up to now; not with from and to.", MatrixQuery.window),
     text(
@@ -66,7 +66,12 @@ WINDOW = (
 STAT = choice("stat", STATS, "What the cells say.", MatrixQuery.stat)
 ROWS = choice("rows", GROUPINGS, "What makes a row, of the sources.", MatrixQuery.rows)
 COLUMNS = choice("columns", GROUPINGS, "What makes a column.", MatrixQuery.columns)
+MAX_AGE = text(
+    "max_age",
+    "How old the last success of a cell may be, in seconds or as 6h: others have no value.",
+    "6h",
+)
 LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))
 METHOD_FILTERED = tuple(map(filter_of, PROFILE_FILTERS))
 # All of a MatrixQuery.
-QUERY = (SIZE_CLASS, *WINDOW, STAT, ROWS, COLUMNS, *LINKS_FILTERED, *METHOD_FILTERED)
+QUERY = (SIZE_CLASS, *WINDOW, STAT, ROWS, COLUMNS, MAX_AGE, *LINKS_FILTERED, *METHOD_FILTERED)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
+
+from matrix.cells import STATES
 
 Direction = Literal["request", "response"]
 Json = dict[str, Any]
@@ -53,6 +55,10 @@ class Answer(BaseModel, extra="forbid"):
 
 class Body(BaseModel, extra="forbid"):
     """Base of what calls take. A field with a default may be left out."""
+
+
+# The state of a cell or a link; the words are those of the pages.
+CellState = Annotated[str, Field(json_schema_extra={"enum": list(STATES)})]
 
 
 class Error(Answer):

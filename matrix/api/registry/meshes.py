@@ -50,8 +50,21 @@ Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
 Names = Annotated[list[Annotated[str, name_of("endpoint")]], Field(min_length=1)]
 
 
+def without_constant(schema: Json) -> None:
+    """Describe "all" or names as a list or a text.
+
+    Of a constant beside a list some generators make clients that refuse every list.
+    """
+    constant, names = schema.pop("anyOf")
+    schema["anyOf"] = [names, {"type": constant["type"], "pattern": f"^{constant['const']}$"}]
+
+
 def ends(which: str) -> FieldInfo:
-    return field(f'"all", or a list of names of endpoints ({which})', strict=None)
+    words = f'"all", or a list of names of endpoints ({which})'
+    return field(words, strict=None, json_schema_extra=without_constant)
+
+
+Ends = Annotated[Literal["all"] | list[str], Field(json_schema_extra=without_constant)]
 
 
 class NewMesh(Body):
@@ -97,8 +110,8 @@ class MeshRecord(Answer):
     streams: int
     tcp_buffer_bytes: int | None
     priority: int
-    sources: Literal["all"] | list[str]
-    destinations: Literal["all"] | list[str]
+    sources: Ends
+    destinations: Ends
     every: dict[str, int]
     quiet_hours: str | None
 
