@@ -4,7 +4,7 @@ ENV PYTHONUNBUFFERED=1 SONAR_HOME=/var/lib/sonar
 RUN useradd --create-home --home-dir /var/lib/sonar sonar
 WORKDIR /opt/sonar
 COPY requirements.txt ./
-RUN pip install --no-cache-dir -r requirements.txt
+RUN pip install --no-cache-dir --require-hashes -r requirements.txt
 COPY manage.py ./
 COPY sonar sonar
 COPY matrix matrix
