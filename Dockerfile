@@ -1,10 +1,12 @@
 # One image for every role: docker-compose.yml says which command each container runs.
-FROM python:3.11-slim-bookworm
+# docs/dependencies.md says why by tag, and how to pin it.
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE}
 ENV PYTHONUNBUFFERED=1 SONAR_HOME=/var/lib/sonar
 RUN useradd --create-home --home-dir /var/lib/sonar sonar
 WORKDIR /opt/sonar
 COPY requirements.txt ./
-RUN pip install --no-cache-dir -r requirements.txt
+RUN pip install --no-cache-dir --require-hashes -r requirements.txt
 COPY manage.py ./
 COPY sonar sonar
 COPY matrix matrix

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test .test-logic .test-outside bench fuzz screenshots lint format clean help
+.PHONY: run test .test-logic .test-outside bench fuzz screenshots lint format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,16 @@ lint: $(VENV)/.test ## Check style and types only
 format: $(VENV)/.test ## Mend what style checks can mend
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
+# Keeps each version that still fits; UPGRADE=1 takes the newest of what the libraries bring along.
+# One lock for each Python and machine: markers say what is for which. No registry's name goes in.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version=3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --annotation-style=line \
+	--custom-compile-command="make lock" $(if $(UPGRADE),--upgrade)
+
+lock: $(VENV)/.test ## Write the requirements files with hashes, from .requirements*.in (UPGRADE=1)
+	$(LOCK) .requirements.in --output-file=requirements.txt
+	$(LOCK) .requirements-dev.in --output-file=requirements-dev.txt
+
 clean: ## Remove the virtual environment and caches; SONAR_HOME stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -62,10 +72,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: requirements.txt | $(VENV)/bin/python
 	@echo "Setting up Python packages in $(VENV) (once, about a minute) ..."
-	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
 
 $(VENV)/.test: requirements.txt requirements-dev.txt | $(VENV)/bin/python
 	@echo "Setting up Python packages for the tests in $(VENV) (once, about a minute) ..."
-	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@

@@ -50,10 +50,9 @@ def test_every_route_says_who_may_use_it():
     assert first_cells("docs/routes.md") - {"/static/"} == routes(get_resolver())
 
 
-def pinned(path: str) -> set[str]:
-    """Names of the libraries that Sonar asks for itself (above the line of what they bring)."""
-    own = read(path).partition("# What those bring along")[0]
-    return set(re.findall(r"^([A-Za-z][\w.-]*)(?:\[\S+\])?==", own, re.MULTILINE))
+def chosen(path: str) -> set[str]:
+    """Names of the libraries that Sonar asks for itself."""
+    return set(re.findall(r"^([A-Za-z][\w.-]*)(?:\[\S+\])?==", read(path), re.MULTILINE))
 
 
 def explained() -> set[str]:
@@ -66,14 +65,7 @@ def explained() -> set[str]:
 
 
 def test_every_library_has_its_reason_and_no_other_is_named():
-    assert explained() == pinned("requirements.txt") | pinned("requirements-dev.txt")
-
-
-def test_every_requirement_is_pinned():
-    for path in ("requirements.txt", "requirements-dev.txt"):
-        lines = [line.split("#")[0].strip() for line in read(path).splitlines()]
-        loose = [line for line in lines if line and not line.startswith("-r") and "==" not in line]
-        assert loose == []
+    assert explained() == chosen(".requirements.in") | chosen(".requirements-dev.in")
 
 
 @pytest.mark.parametrize(

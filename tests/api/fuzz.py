@@ -63,6 +63,15 @@ def route_of(path: str) -> str:
     return (resolve(unquote(path)).url_name or "nothing").removeprefix("api-")
 
 
+def progress(runs: list[Run], sent: int, wanted: int, seconds: float) -> str:
+    """Say how far the runs as an account are, in a line."""
+    found = sum(not one.clean for one in runs)
+    return (
+        f"{runs[-1].account}: {sent:,} of {max(wanted, sent):,} requests, seed {runs[-1].seed}, "
+        f"{seconds:.0f} s, {found} runs that found something"
+    )
+
+
 def summary(counts: Mapping[tuple[str, int], int], runs: list[Run]) -> str:
     """Say how many requests there were, how each call answered, and what was found."""
     by_call: dict[str, list[str]] = {}
@@ -72,7 +81,7 @@ def summary(counts: Mapping[tuple[str, int], int], runs: list[Run]) -> str:
     found = [one for one in runs if not one.clean]
     return "\n".join(
         [
-            f"{sum(counts.values()):,} requests in {len(runs)} runs, seeds "
+            f"{runs[0].account}: {sum(counts.values()):,} requests in {len(runs)} runs, seeds "
             f"{runs[0].seed} to {runs[-1].seed}: {broken} answers of 5xx, "
             f"{len(found)} runs with violations of the schema or of a check",
             *(f"  {call}: {', '.join(statuses)}" for call, statuses in by_call.items()),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Iterator
+from copy import deepcopy
+from random import Random
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
+from zlib import crc32
 
 import schemathesis
-from schemathesis import Case, CheckContext, HookContext, Response
+from schemathesis import Case, CheckContext, HookContext, Response, SerializationContext
+
+from tests.api import edges
 
 # gunicorn answers a longer first line itself, before Sonar sees it.
 LONGEST_QUERY = 3500
@@ -66,9 +73,19 @@ def number_of(given: object) -> int:
     return sum(map(ord, str(given)))
 
 
+def chance_of(case: Case) -> Random:
+    """Return what decides about a case: the same whenever the same is made up."""
+    made_up = repr((case.method, case.path, case.query, case.path_parameters, case.body))
+    return Random(crc32(made_up.encode(errors="surrogatepass")))
+
+
 @schemathesis.hook
 def filter_query(context: HookContext, query: Values | None) -> bool:
-    return len(urlencode(query or {}, doseq=True)) < LONGEST_QUERY
+    return is_short(query or {})
+
+
+def is_short(query: Values) -> bool:
+    return len(urlencode(query, doseq=True)) < LONGEST_QUERY
 
 
 @schemathesis.hook
@@ -88,9 +105,22 @@ def has_empty(case: Case) -> bool:
 
 @schemathesis.hook
 def map_case(context: HookContext, case: Case) -> Case:
-    """Mend all of a case that is meant to be right, or nothing: one unknown name is a 400."""
-    if case.meta is None or not case.meta.generation.mode.is_positive or number_of(case) % 3 == 0:
+    """Mend all of a case that is meant to be right, or nothing: one unknown name is a 400.
+
+    Then go to the ends with one or two of its values, in a third of these cases.
+    """
+    if case.meta is None or not case.meta.generation.mode.is_positive:
         return case
+    chance = chance_of(case)
+    if chance.randrange(3):
+        mend(case)
+    if chance.randrange(3) == 0:
+        for _ in range(chance.randint(1, 2)):
+            go_to_an_end(case, chance)
+    return case
+
+
+def mend(case: Case) -> None:
     if case.query:
         case.query = mended_query(dict(case.query))
     if "name" in (case.path_parameters or {}):
@@ -98,13 +128,61 @@ def map_case(context: HookContext, case: Case) -> Case:
         case.path_parameters = {"name": mended(plural, case.path_parameters["name"])}
     if isinstance(case.body, dict):
         case.body = {name: mended(name, given) for name, given in case.body.items()}
-    return case
+
+
+def go_to_an_end(case: Case, chance: Random) -> None:
+    """Put a value at an end of its range, or a name in a strange form, in place of one of a case.
+
+    Where a body is sent it is most often there, and seldom in the path, which leads to a 404.
+    """
+    body = deepcopy(case.body)
+    places = list(leaves(body))
+    if places and chance.randrange(4):
+        container, key, name = chance.choice(places)
+        container[key] = edges.in_json(name, container[key], chance)
+        case.body = body
+    elif case.path_parameters and chance.randrange(6) == 0:
+        end_of_path(case, chance)
+    else:
+        end_of_query(case, chance)
+
+
+def end_of_path(case: Case, chance: Random) -> None:
+    name = chance.choice(sorted(case.path_parameters))
+    given = edges.written(name, chance)
+    # Dots are taken out of a path before it is sent, which leads to another call.
+    case.path_parameters = {**case.path_parameters, name: quote(given.replace(".", "_"), safe="")}
+
+
+def end_of_query(case: Case, chance: Random) -> None:
+    names = [one.name for one in case.operation.query]
+    if names:
+        name = chance.choice(sorted(names))
+        query = {**(case.query or {}), name: edges.written(name, chance)}
+        case.query = query if is_short(query) else case.query
+
+
+def leaves(body: object, name: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Yield each value of a body by what holds it, its key there, and the name of its field."""
+    if isinstance(body, dict | list):
+        for key, value in list(body.items() if isinstance(body, dict) else enumerate(body)):
+            named = str(key) if isinstance(body, dict) else name
+            yield (body, key, named)
+            yield from leaves(value, named)
 
 
 def mended_query(query: Values) -> Values:
     if query.keys() & {"from", "to"}:
         query = {name: query[name] for name in query if name != "window"} | {"from": "", "to": ""}
     return {name: mended(name, given) for name, given in query.items()}
+
+
+@schemathesis.serializer("application/json")
+def json_of(context: SerializationContext, value: object) -> bytes:
+    """Write a body as what is sent: with surrogates where something stands for them."""
+    if isinstance(value, bytes):  # Made up as what is no JSON.
+        return value
+    return edges.with_surrogates(json.dumps(value)).encode()
 
 
 @schemathesis.check

@@ -37,6 +37,7 @@ def make() -> Scene:
     sent.many(made.ral, made.glasgow, 300, NOW)
     sent.many(made.glasgow, made.ral, 30, NOW)
     administrator = account("administrator", Role.ADMINISTRATOR)
+    reader = account("reader", Role.READER)
     site_admin = User.objects.create_user("site-admin")
     roles.give(site_admin, Role.SITE_ADMIN, [made.ral.site])
     places = {
@@ -52,7 +53,7 @@ def make() -> Scene:
     return Scene(
         made,
         {f"/api/v1/{plural}/": place for plural, place in places.items()},
-        {str(user): token_of(user) for user in (administrator, site_admin)},
+        {str(user): token_of(user) for user in (reader, site_admin, administrator)},
     )
 
 
