@@ -443,6 +443,14 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker_without_a_toke
     assert "evil" not in transfer.error
 
 
+def test_a_worker_holds_no_connection_to_look_at_credentials(tokens, django_assert_num_queries):
+    glasgow, lancs, _ = three_endpoints()
+    bind(glasgow, "glasgow", lent="glasgow-read")
+    probe = probes.claim(queued(glasgow, lancs).id, timezone.now())
+    with django_assert_num_queries(0):
+        assert orders.order_for(probe).source.lent == "reads"
+
+
 def test_hosts_that_were_taken_away_past_the_forms_count_at_the_worker(tokens):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
@@ -509,13 +517,13 @@ def test_tests_towards_an_active_end_in_clear_wait_where_something_is_lent():
     assert waiting_links() == {("GLASGOW", "LANCS")}
 
 
-def test_the_claim_asks_once_about_credentials_and_joins_nothing(django_assert_num_queries):
+def test_the_claim_asks_twice_about_credentials_and_joins_nothing(django_assert_num_queries):
     from sonar.scheduler.lending import forbidden
 
     bind(three_endpoints()[0], "glasgow")
     meshes = [mesh(), mesh("pushes", mode="push")]
     scheduler.follow_registry(NOW)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         held = forbidden(meshes)
     assert "JOIN" not in str(Schedule.objects.filter(held).query)
     assert "JOIN" not in str(Schedule.objects.exclude(held).query)
