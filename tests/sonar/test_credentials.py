@@ -548,6 +548,18 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     assert len(ordering.order([wish(lancs, glasgow)], NOW)) == 1
 
 
+def test_by_rest_such_an_order_is_a_409_with_the_sentence(operator: Client):
+    glasgow = endpoint("GLASGOW", base_url="https://glasgow.example/data")
+    endpoint("LANCS", base_url="https://lancs.example/data")
+    bind(glasgow, "glasgow")
+    asked = {"source": "GLASGOW_DATADISK", "destination": "LANCS_DATADISK", "sizes": ["small"]}
+    answer = operator.post("/api/v1/probes/", asked, content_type="application/json")
+    assert answer.status_code == 409
+    assert answer.json()["errors"]["source"][0].startswith("GLASGOW_DATADISK lends no credential")
+    pushed = operator.post("/api/v1/probes/", asked | {"mode": "push"}, "application/json")
+    assert pushed.status_code == 202, pushed.text
+
+
 def test_an_order_of_an_end_whose_credential_is_not_bound_is_refused():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
