@@ -96,7 +96,8 @@ def overdue_since(now: datetime) -> datetime | None:
     """Return when the oldest test fell due for which the planner has given no reason to wait.
 
     One SQL query on the front of the index of what is due. A cap, or another test of the link, is
-    no reason while nothing runs; downtimes, quiet hours, budgets and open circuits are.
+    no reason while nothing runs; downtimes, quiet hours, budgets, open circuits and credentials
+    are.
     """
     reasons = ["", SkipReason.CAP.value, SkipReason.LINK.value]
     late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))

@@ -76,13 +76,13 @@ def host_of_url(base_url: str) -> Host | None:
 def names(hosts: list[str], base_url: str) -> bool:
     """Say whether a list of hosts names that of a base URL, and its port."""
     used = host_of_url(base_url)
-    if used is None:
-        return False
-    return any(
-        known.name == used.name and known.port in (None, used.port)
-        for known in map(host_of, hosts)
-        if known
-    )
+    return used is not None and not {used, Host(used.name, None)}.isdisjoint(_set_of(tuple(hosts)))
+
+
+@lru_cache(maxsize=1000)
+def _set_of(hosts: tuple[str, ...]) -> frozenset[Host]:
+    """Read a list of hosts once: a thousand endpoints may share one credential of as many."""
+    return frozenset(filter(None, map(host_of, hosts)))
 
 
 def is_in_clear(base_url: str) -> bool:

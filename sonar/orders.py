@@ -24,16 +24,17 @@ def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants; raises MoverError where no token may go, or is."""
     if why := credentials.hindrance(probe.source, probe.destination, probe.mode):
         raise refused(why)
-    source = end_at(Where.SOURCE, probe.source, source_path(probe))
-    destination = end_at(Where.DESTINATION, probe.destination, incoming_path(probe))
-    if credentials.PASSIVE_AND_ACTIVE[probe.mode][0] == "source":
-        source = replace(source, lent=token_of(probe.source, credentials.lends(probe.source)))
-    else:
-        lent = token_of(probe.destination, credentials.lends(probe.destination))
-        destination = replace(destination, lent=lent)
+    ends = {
+        "source": end_at(Where.SOURCE, probe.source, source_path(probe)),
+        "destination": end_at(Where.DESTINATION, probe.destination, incoming_path(probe)),
+    }
+    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
+    lender: Endpoint = getattr(probe, passive)
+    lent = token_of(lender, credentials.lends(lender))
+    ends[passive] = replace(ends[passive], lent=lent)
     return Order(
-        source=source,
-        destination=destination,
+        source=ends["source"],
+        destination=ends["destination"],
         bytes=probe.bytes,
         adler32=adler32(probe.bytes),
         streams=probe.streams,

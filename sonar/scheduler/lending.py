@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from sonar import credentials
-from sonar.models import Endpoint, Mesh
+from sonar.models import Credential, Endpoint, Mesh
 from sonar.scheduler.room import either_end
 
 IN_CLEAR = rf"^({'|'.join(credentials.IN_CLEAR)})://"
 
 
 def forbidden(meshes: Collection[Mesh]) -> Q:
-    """Match the schedules of these meshes that sonar.credentials holds back. One SQL query.
+    """Match the schedules of these meshes that sonar.credentials holds back. Two SQL queries.
 
-    By ids, without a join: see READ_AS_QUEUE.
+    By ids, without a join: see READ_AS_QUEUE. It costs 0.1 ms for each endpoint that has one.
     """
-    concerned = Endpoint.objects.order_by().select_related("credential", "credential_lent")
-    ends = concerned.filter(
-        Q(credential__isnull=False)
-        | Q(credential_lent__isnull=False)
-        | Q(base_url__regex=IN_CLEAR, retired_at=None)
-    )
+    known = Credential.objects.in_bulk()
+    if not known:
+        return either_end([])
     wrong, refusing, lending, in_clear = [], [], [], []
-    for end in ends:
+    for end in _concerned():
+        end.credential = known.get(end.credential_id)
+        end.credential_lent = known.get(end.credential_lent_id)
         if credentials.problem(end):
             wrong.append(end.id)
         if credentials.refuses_to_lend(end):
@@ -41,3 +40,10 @@ def forbidden(meshes: Collection[Mesh]) -> Q:
         of_mode = [mesh.id for mesh in meshes if mesh.mode == mode]
         matched |= Q(mesh__in=of_mode) & given_away
     return matched
+
+
+def _concerned() -> QuerySet[Endpoint]:
+    """Return the endpoints that use a credential, and those that are given one in clear."""
+    one_of_its_own = Q(credential__isnull=False) | Q(credential_lent__isnull=False)
+    in_use = Endpoint.objects.filter(retired_at=None).order_by()
+    return in_use.filter(one_of_its_own | Q(base_url__regex=IN_CLEAR))

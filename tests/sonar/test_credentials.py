@@ -365,14 +365,13 @@ def test_a_registry_file_that_binds_nothing_is_refused_at_its_line():
 def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at_all():
     registry_file.load(FILE)
     moved = FILE.replace("glasgow.example", "new.example")
-    said = wrong(moved.replace("https://new", "https://glasgow"))
-    assert "credential (line 9): The credential of GLASGOW_DATADISK is not" in said or (
-        "credentials[0].hosts (line 3): The credential glasgow would not be for the hosts" in said
-    )
     alone = moved.partition("endpoints:")[0]
-    said = wrong(alone)
-    assert "credentials[0].hosts (line 3): The credential glasgow would not be for the" in said
-    assert "GLASGOW_DATADISK" in said
+    for half in (alone, moved.replace("https://new", "https://glasgow")):
+        assert wrong(half).splitlines()[0] == (
+            "credentials[0].hosts (line 3): The credential glasgow would not be for the hosts of "
+            "endpoints that use it, GLASGOW_DATADISK: name these hosts too, or give the endpoints "
+            "another credential first."
+        )
     assert Credential.objects.get(name="glasgow").hosts == ["glasgow.example:1094"]
     registry_file.load(moved)
     assert Endpoint.objects.get().base_url == "https://new.example:1094/data"
@@ -443,6 +442,14 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker_without_a_toke
     assert "evil" not in transfer.error
 
 
+def test_a_worker_holds_no_connection_to_look_at_credentials(tokens, django_assert_num_queries):
+    glasgow, lancs, _ = three_endpoints()
+    bind(glasgow, "glasgow", lent="glasgow-read")
+    probe = probes.claim(queued(glasgow, lancs).id, timezone.now())
+    with django_assert_num_queries(0):
+        assert orders.order_for(probe).source.lent == "reads"
+
+
 def test_hosts_that_were_taken_away_past_the_forms_count_at_the_worker(tokens):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
@@ -509,13 +516,13 @@ def test_tests_towards_an_active_end_in_clear_wait_where_something_is_lent():
     assert waiting_links() == {("GLASGOW", "LANCS")}
 
 
-def test_the_claim_asks_once_about_credentials_and_joins_nothing(django_assert_num_queries):
+def test_the_claim_asks_twice_about_credentials_and_joins_nothing(django_assert_num_queries):
     from sonar.scheduler.lending import forbidden
 
     bind(three_endpoints()[0], "glasgow")
     meshes = [mesh(), mesh("pushes", mode="push")]
     scheduler.follow_registry(NOW)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         held = forbidden(meshes)
     assert "JOIN" not in str(Schedule.objects.filter(held).query)
     assert "JOIN" not in str(Schedule.objects.exclude(held).query)
@@ -540,6 +547,18 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     assert len(ordering.order([wish(lancs, glasgow)], NOW)) == 1
 
 
+def test_by_rest_such_an_order_is_a_409_with_the_sentence(operator: Client):
+    glasgow = endpoint("GLASGOW", base_url="https://glasgow.example/data")
+    endpoint("LANCS", base_url="https://lancs.example/data")
+    bind(glasgow, "glasgow")
+    asked = {"source": "GLASGOW_DATADISK", "destination": "LANCS_DATADISK", "sizes": ["small"]}
+    answer = operator.post("/api/v1/probes/", asked, content_type="application/json")
+    assert answer.status_code == 409
+    assert answer.json()["errors"]["source"][0].startswith("GLASGOW_DATADISK lends no credential")
+    pushed = operator.post("/api/v1/probes/", asked | {"mode": "push"}, "application/json")
+    assert pushed.status_code == 202, pushed.text
+
+
 def test_an_order_of_an_end_whose_credential_is_not_bound_is_refused():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
@@ -561,9 +580,21 @@ def test_an_ordered_test_that_waits_goes_on_waiting_while_it_would_give_somethin
     probe = Probe.objects.get()
     assert probe.state == "waiting"
     assert probe.waits_because.startswith("GLASGOW_DATADISK lends no credential")
-    # It waits for no room, and so keeps none from others.
-    ordering.order([wish(ral, lancs)], NOW)
-    assert Probe.objects.get(source=ral).state == "queued"
+
+
+def test_what_waits_for_leave_keeps_no_place_from_others():
+    glasgow, lancs, ral = three_endpoints()
+    bind(glasgow, "glasgow", lend=True)
+    Endpoint.objects.filter(pk=glasgow.pk).update(outbound_cap=1)
+    Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
+    ordering.order([wish(glasgow, ral, "push")], NOW)
+    (held,) = ordering.order([wish(glasgow, lancs)], NOW)
+    assert held.state == "waiting"
+    Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
+    mesh()
+    scheduler.claim_due(NOW)
+    assert Probe.objects.get(pk=held.pk).waits_because.startswith("GLASGOW_DATADISK lends no")
+    assert Probe.objects.filter(source=ral, destination=lancs, state="queued").exists()
 
 
 def test_the_longest_sentence_fits_where_tests_wait():
