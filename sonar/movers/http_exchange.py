@@ -237,8 +237,8 @@ def redirected(request: Request, url: str, location: str, known_hosts: frozenset
     """
     try:
         before, after = parse_url(url), parse_url(urljoin(url, location))
-    except ValueError as error:  # not a URL at all, to either of the two
-        raise not_followed(request, "redirects to what is no URL") from error
+    except ValueError:  # not a URL at all, to either of the two, whose words repeat it
+        raise not_followed(request, "redirects to what is no URL") from None
     if after.scheme not in PORTS or not after.host:
         raise not_followed(request, "redirects to what is no URL of http or https")
     if before.scheme == "https" and after.scheme != "https":
