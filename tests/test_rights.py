@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -238,3 +240,68 @@ def test_a_session_writes_only_with_its_csrf_token(made: Scene) -> None:
         client = Client(enforce_csrf_checks=True)
         client.cookies[settings.SESSION_COOKIE_NAME] = made.administrator.session
         assert made.send(row, made.administrator, client).status_code == 403, row
+
+
+# What may be wrong with a body, or beside it, and how it is answered to who may write.
+JSON = {"content_type": "application/json"}
+FAULTS: dict[str, tuple[dict[str, Any], set[int]]] = {
+    "nothing": ({"data": b"", **JSON}, {400}),
+    "no JSON": ({"data": b"{", **JSON}, {400}),
+    "of another kind": ({"data": b'"x"', **JSON}, {400}),
+    "unknown fields": ({"data": b'{"nothing": 1}', **JSON}, {400}),
+    "of no kind": ({"data": b"x", "content_type": "text/plain"}, {415}),
+    "a form": ({"data": b"name=x", "content_type": "application/x-www-form-urlencoded"}, {415}),
+    "too large": ({"data": b"[" * 8_000_001, **JSON}, {413}),
+    "in chunks": ({"data": b"", "headers": {"transfer-encoding": "chunked"}, **JSON}, {411}),
+    "a parameter": ({"data": b"{}", "query_params": {"nothing": "1"}, **JSON}, {400}),
+}
+CALLS_THAT_WRITE = [row for row in ROWS if row.scope in ("operate", "ingest")]
+
+
+@pytest.mark.parametrize("row", CALLS_THAT_WRITE, ids=str)
+def test_a_missing_right_comes_before_whatever_is_wrong(row: Row, made: Scene) -> None:
+    """The order: 401, 403, then 413, 415 or 400. For which site it is, the body says.
+
+    A 411 is about how the body comes, whatever it is: it may go before what the role allows.
+    """
+    wrong = {}
+    for caller, (what, (fault, answers)) in product(made.callers, FAULTS.items()):
+        if row.method == "DELETE" and what not in ("a parameter", "in chunks"):
+            continue
+        client = Client()
+        if caller.session:
+            client.cookies[settings.SESSION_COOKIE_NAME] = caller.session
+        response = send(client, row, made, caller, fault)
+        expected = expected_of_a_faulty(row, caller, answers)
+        if what == "in chunks" and expected == {403}:
+            expected = {403, 411}
+        if response.status_code not in expected:
+            wrong[f"{what} by {caller}"] = (response.status_code, expected)
+    assert wrong == {}
+
+
+def send(
+    client: Client, row: Row, made: Scene, caller: Caller, fault: dict[str, Any]
+) -> HttpResponse:
+    headers = {"authorization": f"Token {caller.token}"} if caller.token else {}
+    sent = fault | {"headers": headers | fault.get("headers", {})}
+    return getattr(client, row.method.lower())(made.path(row), **sent)
+
+
+def expected_of_a_faulty(row: Row, caller: Caller, answers: set[int]) -> set[int]:
+    right = caller.expected(row, public=True)
+    writes = not caller.scope or caller.scope == row.scope
+    of_some_site = row.method == "POST" and row.cells["site admin"] == "own"
+    if right == MAY_NOT and writes and of_some_site and caller.role == "site admin":
+        return answers
+    return {ALLOWED: answers, NO_ACCOUNT: {401}, MAY_NOT: {403}}[right]
+
+
+def test_a_form_without_a_right_is_refused_before_it_is_looked_at(made: Scene) -> None:
+    forms = [row for row in ROWS if row.method == "POST" and row.cells["reader"] == "no"]
+    pages = [row for row in forms if row.scope == "-" and row.route != ADMIN]
+    assert len(pages) == 3
+    reader = next(one for one in made.callers if one.role == "reader" and one.session)
+    for row, who, status in [(row, *it) for row in pages for it in ((reader, 403), (NOBODY, 302))]:
+        response = who.client(row).post(made.path(row), {"nothing": "x" * 1_000})
+        assert (str(row), response.status_code) == (str(row), status)

@@ -13,7 +13,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix import attempts, under_way, wishes
-from matrix.api.access import allow, sees
+from matrix.api.access import allow, allow_somewhere, sees
 from matrix.api.asked import check_names, one_of, text
 from matrix.api.errors import Conflict, NotNow
 from matrix.api.formats import LIST, asked_format
@@ -64,6 +64,7 @@ class ProbesView(ApiView):
         and `streams` are left out mostly. The results are of no mesh. Ask for each test by its
         `url` until `ended` is true.
         """
+        allow_somewhere(request, wishes.ORDER)
         wished = wishes.read(cast("dict[str, Any]", request.data))
         allow(request, wishes.ORDER, wishes.sites_of(wished))
         probes = ordered(wished)
@@ -90,11 +91,12 @@ class ProbeView(ApiView):
 
         One that a mesh has ordered comes again after its interval.
         """
-        refuse_parameters(request)
+        allow_somewhere(request, wishes.ORDER)
         test = wishes.ordered_test(id)
         if test is None:
             raise NotFound(why_not(id))
         allow(request, wishes.ORDER, wishes.sites_of([test]))
+        refuse_parameters(request)
         try:
             ordering.cancel(id, timezone.now())
         except ordering.NotCancelledError as error:

@@ -32,8 +32,8 @@ class ApiView(APIView):
     permission_classes = [MayOperate]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        need_length(request)
         super().initial(request, *args, **kwargs)
+        need_length(request)
 
     def finalize_response(
         self,

@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 import uuid
+from base64 import b64encode
 from datetime import timedelta
 from typing import Any
 
@@ -248,6 +249,53 @@ def test_a_token_under_another_word_is_a_401_when_reading_too(client, small_worl
     headers = {"authorization": ingest["authorization"].replace("Token", word)}
     for response in (post(client, [row()], headers), client.get(MATRIX, headers=headers)):
         assert refused(response, 401)["detail"] == "Send a token as “Authorization: Token ...”."
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}",
+        " {}",
+        "{} ",
+        "{}, {}",
+        "Bearer",
+        "Bearer x",
+        "bearer {}, Token {}",
+        "Basic x, Token {}",
+        "Token {},Token {}",
+        "Token {} {}",
+        "Token={}",
+        "Token:{}",
+        "Tok\xe9n {}",
+        "\xff{}",
+        "Token",
+        "token ",
+    ],
+)
+def test_a_token_in_another_form_is_a_401_and_never_nobody(
+    client, small_world, ingest, form: str
+) -> None:
+    """A script would read as nobody, and never notice."""
+    text = ingest["authorization"].split()[1]
+    headers = {"authorization": form.replace("{}", text)}
+    for response in (post(client, [row()], headers), client.get(MATRIX, headers=headers)):
+        assert "“Authorization: Token ...”" in refused(response, 401)["detail"]
+        assert text not in response.content.decode()
+
+
+@pytest.mark.parametrize("pair", ["{}:", "user:{}", "{}"])
+def test_a_token_as_a_password_is_a_401_that_says_how_to_send_it(
+    client, small_world, ingest, pair: str
+) -> None:
+    text = ingest["authorization"].split()[1]
+    packed = b64encode(pair.replace("{}", text).encode()).decode()
+    answer = client.get(MATRIX, headers={"authorization": f"Basic {packed}"})
+    assert "“Authorization: Token ...”" in refused(answer, 401)["detail"]
+
+
+@pytest.mark.parametrize("sent", ["", "Basic", "Basic \xff", "Basic a", "Negotiate YII=", "x"])
+def test_what_no_token_is_in_is_for_a_proxy(client, small_world, sent: str) -> None:
+    assert client.get(MATRIX, headers={"authorization": sent}).status_code == 200
 
 
 def test_the_word_of_a_proxy_is_none_of_ours(client, small_world) -> None:

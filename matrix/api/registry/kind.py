@@ -89,7 +89,10 @@ class Kind(ABC, Generic[Row]):
         self.allow(request, "change", row)
 
     def allow(self, request: Request, verb: str, row: Row) -> None:
-        allow(request, f"sonar.{verb}_{self.model._meta.model_name}", self.sites(row))
+        allow(request, self.permission(verb), self.sites(row))
+
+    def permission(self, verb: str) -> str:
+        return f"sonar.{verb}_{self.model._meta.model_name}"
 
     def refuse_removal(self, row: Row) -> None:
         """Raise Conflict if something needs the row."""

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from rest_framework.request import Request
 
-from matrix.api.access import reader_of
+from matrix.api.access import allow_somewhere, reader_of
 from matrix.api.asked import check_names, wrong
 from matrix.api.formats import asked_format
 from matrix.api.registry import listing, writing
@@ -30,6 +30,7 @@ class ListView(ApiView):
 
     def made(self, request: Request) -> HttpResponse:
         kind = self.kind
+        allow_somewhere(request, kind.permission("add"))
         refuse_parameters(request)
         values = values_of(kind.new, request)
         row = writing.in_turn(lambda: writing.make(kind, values, request))
@@ -52,12 +53,14 @@ class RowView(ApiView):
 
     def changed(self, request: Request, key: object) -> HttpResponse:
         kind = self.kind
+        writing.allow(kind, "change", key, request)
         refuse_parameters(request)
         values = values_of(kind.change, request)
         row = writing.in_turn(lambda: writing.change(kind, key, values, request))
         return recorded(kind, row.pk, request, values)
 
     def removed(self, request: Request, key: object) -> HttpResponse:
+        writing.allow(self.kind, "delete", key, request)
         refuse_parameters(request)
         writing.in_turn(lambda: writing.remove(self.kind, key, request))
         return HttpResponse(status=204)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, OperationalError, transaction
@@ -12,6 +12,7 @@ from django.http import Http404
 from psycopg.errors import DeadlockDetected
 from rest_framework.request import Request
 
+from matrix.api.access import allow_somewhere
 from matrix.api.errors import Conflict
 from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values
@@ -42,6 +43,15 @@ def in_turn(write: Callable[[], Result]) -> Result:
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
     raise Conflict({"registry": [REFUSED]})
+
+
+def allow(kind: Kind[Any], verb: str, key: object, request: Request) -> None:
+    """Raise the error for who may not write this row, before the body is read. One SQL query.
+
+    What is written decides once more, by the row as it is then and as it becomes.
+    """
+    allow_somewhere(request, kind.permission(verb))
+    kind.allow(request, verb, known(kind, kind.rows(), key, request.user))
 
 
 def make(kind: Kind[Row], values: Values, request: Request) -> Row:
