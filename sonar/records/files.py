@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, cast
@@ -23,6 +26,10 @@ from sonar.records.record import (
 
 GZIP_MAGIC = b"\x1f\x8b"
 LINES = 5000  # in a batch
+# In characters. The longest result has half as many: an error of nothing but quotes, each twice.
+LONGEST_LINE = 50_000
+# A batch of long lines has fewer of them.
+BATCH_CHARACTERS = 5_000_000
 
 Progress = Callable[[int], None]
 Line = tuple[int, list[str]]
@@ -30,6 +37,18 @@ Line = tuple[int, list[str]]
 
 class BrokenFileError(Exception):
     """A file that cannot be read, or not beyond some line; its sentence says why."""
+
+
+class TooLongError(Exception):
+    """A line that is longer than any result, or does not end at all."""
+
+
+@dataclass(slots=True)
+class Read:
+    """How many characters were read of a line of results, which may span several, and a batch."""
+
+    of_line: int = 0
+    of_batch: int = 0
 
 
 def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
@@ -40,14 +59,17 @@ def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
     """
     with _broken_in_words(path), path.open("rb") as file:
         text = io.TextIOWrapper(_unpacked(file), encoding="utf-8-sig", newline="")
-        reader, broken = csv.reader(text, strict=True), None
+        read = Read()
+        reader, broken = csv.reader(_bounded(text, read), strict=True), None
         began = 1
         while not broken:
             ends: list[Line] = []
             try:
                 with _broken_in_words(path):
                     # What came before an error is in the list: extend takes one by one.
-                    ends.extend((reader.line_num, cells) for cells in islice(reader, LINES))
+                    ends.extend((reader.line_num, cells) for cells in _some(reader, read))
+            except TooLongError:
+                broken = BrokenFileError(_too_long(ends[-1][0] + 1 if ends else began))
             except csv.Error as error:
                 broken = BrokenFileError(_quoting(ends[-1][0] + 1 if ends else began, error))
             except BrokenFileError as error:
@@ -62,6 +84,33 @@ def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
             progress(file.tell())
             yield lines
         raise broken
+
+
+def _bounded(text: IO[str], read: Read) -> Iterator[str]:
+    """Give lines of text as they are, and none of which too much would have to be held."""
+    for line in iter(partial(text.readline, LONGEST_LINE + 1), ""):
+        read.of_line += len(line)
+        if read.of_line > LONGEST_LINE:
+            raise TooLongError
+        yield line
+
+
+def _some(reader: Iterator[list[str]], read: Read) -> Iterator[list[str]]:
+    """Give the cells of the lines of a batch, one by one."""
+    read.of_batch = 0
+    for cells in islice(reader, LINES):
+        yield cells
+        read.of_batch += read.of_line
+        read.of_line = 0
+        if read.of_batch > BATCH_CHARACTERS:
+            return
+
+
+def _too_long(began: int) -> str:
+    return (
+        f"line {began}: it has more than {LONGEST_LINE:,} characters, which no result has; "
+        'a cell that begins with " goes on to the next "'
+    )
 
 
 def _unpacked(file: io.BufferedReader) -> IO[bytes]:
@@ -88,11 +137,10 @@ def _broken_in_words(path: Path) -> Iterator[None]:
 def _undecodable(path: Path) -> str:
     """Find the line by reading once more: the decoder works in blocks and knows none."""
     with path.open("rb") as file:
-        for number, line in enumerate(_unpacked(file), 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                return f"line {number}: byte {line[error.start]:#04x} is not UTF-8 text"
+        text = io.TextIOWrapper(_unpacked(file), "utf-8", errors="surrogateescape", newline="")
+        for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE + 1), ""), 1):
+            if escaped := re.search("[\udc80-\udcff]", line):
+                return f"line {number}: byte {ord(escaped[0]) - 0xDC00:#04x} is not UTF-8 text"
     return "it is not UTF-8 text"
 
 

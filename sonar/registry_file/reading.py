@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import IO
 
 import yaml
 from pydantic import ValidationError
 
+from sonar.registry_file import yaml_file
 from sonar.registry_file.sections import RegistryFile
+from sonar.registry_file.yaml_file import YamlError
 
+# Twice what the 65535 endpoints that there can be take, with all their fields.
+MOST_CHARACTERS = 50_000_000
 Place = tuple[str | int, ...]
 
 
@@ -23,13 +28,9 @@ class RegistryError(Exception):
 class Lines:
     """Where in the file each value stands."""
 
-    def __init__(self, text: str) -> None:
-        try:
-            self._root = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            raise RegistryError([f"line {line}: not YAML: {error.problem}"]) from error
-        self.repeated = list(_repeated_keys(self._root)) if self._root else []
+    def __init__(self, root: yaml.Node | None) -> None:
+        self._root = root
+        self.repeated = list(_repeated_keys(root)) if root else []
 
     def name(self, place: Place) -> str:
         """Write a place as `endpoints[2].base_url (line 14)`; the nearest line that exists."""
@@ -65,12 +66,23 @@ def _repeated_keys(node: yaml.Node) -> Iterator[str]:
             yield from _repeated_keys(value)
 
 
+def read(file: IO[str]) -> str:
+    """Return the text of a file, or of one that is too long a little more than it may have."""
+    return file.read(MOST_CHARACTERS + 1)
+
+
 def parse(text: str) -> tuple[RegistryFile, Lines]:
     """Read a registry file; raise RegistryError naming every place that has a wrong shape."""
-    lines = Lines(text)
-    if lines.repeated:
-        raise RegistryError(lines.repeated)
-    document = yaml.safe_load(text)
+    if len(text) > MOST_CHARACTERS:
+        raise RegistryError([f"the file has more than {MOST_CHARACTERS:,} characters"])
+    try:
+        root = yaml_file.compose(text)
+        lines = Lines(root)
+        if lines.repeated:
+            raise RegistryError(lines.repeated)
+        document = yaml_file.construct(root) if root else None
+    except YamlError as error:
+        raise RegistryError([str(error)]) from error
     if document is None:
         raise RegistryError(["the file is empty: it needs sites, endpoints or meshes"])
     try:

@@ -13,7 +13,7 @@ from sonar.registry_file.meshes import interval, known_mover, quiet_times
 class Section(BaseModel):
     """A mapping of the file; a key that is not known is an error, not a typo lost."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class SizeClassSection(Section):

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         name: str = options["file"]
         try:
-            text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+            text = read(name)
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{name} cannot be read: {error}") from error
         try:
@@ -36,3 +36,10 @@ class Command(BaseCommand):
         self.stdout.write(registry_file.describe(changes))
         if changes.bounds_moved and (notice := reclassing.notice(reclassing.outside())):
             self.stdout.write(notice)
+
+
+def read(name: str) -> str:
+    if name == "-":
+        return registry_file.read(sys.stdin)
+    with Path(name).open(encoding="utf-8") as file:
+        return registry_file.read(file)
