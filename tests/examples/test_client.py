@@ -293,7 +293,7 @@ def test_a_push_whose_answer_is_lost_is_repeated_and_stores_nothing_twice(
 
 def test_csv_of_the_api_can_be_pushed(sonar: Sonar) -> None:
     """It says more of a result than a result has: its rate, say."""
-    lines = b"".join(sonar.stream("transfers/", "csv", state="failed")).decode().splitlines()
+    lines = b"".join(sonar.raw("transfers/", "csv", state="failed")).decode().splitlines()
     assert "rate_mb_s" in lines[0]
     results = list(sonar_client.read_results(lines))
     assert len(results) == 3
