@@ -15,7 +15,7 @@ from sonar_client import Sonar, SonarError, connected, which_sonar
 
 
 def candidates(sonar: Sonar, wanted: argparse.Namespace) -> pd.DataFrame:
-    """Return all sources that were measured, by name: rate, counts, last result, and if young."""
+    """Return all sources that succeeded, by name: rate, counts, last success, and if young."""
     asked = {"destination_endpoint": wanted.destination, "size": wanted.size}
     asked["window"] = wanted.window
     links = sonar.links(**asked).set_index("source")
@@ -25,10 +25,11 @@ def candidates(sonar: Sonar, wanted: argparse.Namespace) -> pd.DataFrame:
     found = pd.DataFrame(
         {
             f"{wanted.by}_mb_s": rates[wanted.destination],
-            **{name: links[f"{wanted.size}.{name}"] for name in ("ok", "failed", "last")},
+            **{name: links[f"{wanted.size}.{name}"] for name in ("ok", "failed", "last_ok")},
         }
     )
-    found["young"] = found["last"] >= now - pd.Timedelta(hours=wanted.max_age)
+    # A test that failed just now says nothing for a source that last succeeded long ago.
+    found["young"] = found["last_ok"] >= now - pd.Timedelta(hours=wanted.max_age)
     return found[found["ok"] > 0].rename_axis("source")
 
 
@@ -44,7 +45,7 @@ def why_none(found: pd.DataFrame, wanted: argparse.Namespace) -> str:
     fastest = f", the fastest of them {young.iloc[:, 0].max():.3g} MB/s" if len(young) else ""
     return (
         f"No source for {wanted.destination}: {len(found)} were measured in {wanted.window}, "
-        f"{len(young)} of them in the last {wanted.max_age:g} h{fastest}."
+        f"{len(young)} of them with success in the last {wanted.max_age:g} h{fastest}."
     )
 
 
@@ -55,7 +56,9 @@ def command_line() -> argparse.ArgumentParser:
     known.add_argument("--size", default="large", help="size class (large)")
     known.add_argument("--window", default="24h", help="results that count (24h)")
     known.add_argument("--by", choices=["mean", "median", "p05"], default="median", help="(median)")
-    known.add_argument("--max-age", type=float, default=3, metavar="HOURS", help="(3)")
+    known.add_argument(
+        "--max-age", type=float, default=3, metavar="HOURS", help="of the last success (3)"
+    )
     known.add_argument("--min-mb-s", type=float, default=0, metavar="RATE", help="(0)")
     known.add_argument("--min-success", type=float, default=0.5, metavar="SHARE", help="(0.5)")
     return known

@@ -22,12 +22,10 @@ FILTERS = ("cloud", "source_cloud", "destination_cloud", "site", "source_site", 
 
 
 def links(sonar: Sonar, wanted: argparse.Namespace) -> pd.DataFrame:
-    """Return the links that should be measured, with the state that the matrix gives them."""
+    """Return the links that should be measured, with the state that the matrix shows."""
     asked = {"size": wanted.size, "window": wanted.window}
     asked |= {name: one for name in FILTERS if (one := getattr(wanted, name))}
     table = sonar.links(**asked).rename(columns=lambda name: name.removeprefix(f"{wanted.size}."))
-    states = sonar.matrix("state", **asked).stack().rename("state")
-    table = table.join(states, on=["source", "destination"])
     return table[~table["state"].isin(EXCUSED)]
 
 

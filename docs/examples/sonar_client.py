@@ -44,7 +44,9 @@ KEPT_SECONDS = 30 * 86_400
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
 # What columns of CSV hold, by the last part of their names.
 TEXTS = ("name", "source", "destination", "site", "cloud", "country", "label", "state")
-TIMES = ("last", "start", "started_at")
+TIMES = ("last", "last_ok", "last_failed", "start", "started_at")
+# What CSV of `transfers/` says besides a result, which is not sent with one.
+BESIDES = ("size", "rate_mb_s", "moved_bytes", "verified")
 NUMBERS = {
     "seconds": float,
     "bytes": int,
@@ -389,7 +391,7 @@ def read_results(lines: Iterable[str]) -> Iterator[Record]:
         yield from map(json.loads, filter(str.strip, whole))
         return
     for row in csv.DictReader(whole, restkey="beyond the header"):
-        yield {name: of_cell(name, text) for name, text in row.items() if text}
+        yield {name: of_cell(name, row[name]) for name in row if row[name] and name not in BESIDES}
 
 
 def of_cell(name: str, text: str) -> object:
@@ -409,7 +411,7 @@ WINDOW = "size window from to mover mode streams ip_version origin mesh beside "
 READING = {
     "matrix": (
         "The matrix, sources by destinations.",
-        f"fields stat rows columns {WINDOW}{FILTERS}",
+        f"fields stat rows columns max_age {WINDOW}{FILTERS}",
         "",
     ),
     "links": (

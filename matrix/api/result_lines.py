@@ -19,7 +19,7 @@ from matrix.snapshot import snapshot
 from sonar import binary
 from sonar.company import Company
 from sonar.models import Transfer
-from sonar.records.record import FIELDS
+from sonar.records.record import FIELDS, TOLD_BESIDES
 
 COLUMNS = (
     *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
@@ -31,7 +31,7 @@ FIRST = (
     *("id", "source", "destination", "started_at", "seconds", "bytes", "state", "error"),
     *("error_where", "mover", "streams", "ip_version", "origin"),
 )
-CSV_FIELDS = (*FIRST, *(name for name in FIELDS if name not in FIRST))
+CSV_FIELDS = (*FIRST, *(name for name in FIELDS if name not in FIRST), *TOLD_BESIDES)
 # The fields of results.record, in its order. The names are looked up row by row, in a few rows
 # that PostgreSQL remembers: rows leave in the order of the index on the time, the first at
 # once, and nothing is sorted. OFFSET 0 keeps it from joining the tables instead.
@@ -54,8 +54,10 @@ RECORDS = """
             moved_bytes, verified) AS record
     ORDER BY chosen.started_at DESC, chosen.id DESC
 """
+# PostgreSQL would write t and f.
+AS_TEXT = {"verified": "::text"}
 WHAT = {
-    "csv": ", ".join(f"record.{name}" for name in CSV_FIELDS),
+    "csv": ", ".join(f"record.{name}{AS_TEXT.get(name, '')}" for name in CSV_FIELDS),
     "ndjson": "row_to_json(record)",
 }
 # JSON has no character below a space in it, so these leave it as it is: no quotes are doubled.

@@ -18,6 +18,7 @@ from typing import IO, cast
 from sonar.records.record import (
     FIELDS,
     REQUIRED,
+    TOLD_BESIDES,
     Record,
     WrongRecordError,
     from_text,
@@ -155,7 +156,7 @@ def columns(header: Line | None) -> list[str]:
     if header is None:
         raise BrokenFileError("it is empty: its first line names the columns")
     number, names = header
-    unknown = [name for name in names if name not in FIELDS]
+    unknown = [name for name in names if name not in (*FIELDS, *TOLD_BESIDES)]
     missing = [name for name in REQUIRED if name not in names]
     if unknown:
         raise BrokenFileError(f"line {number}: {unknown_fields(unknown)}")

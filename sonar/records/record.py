@@ -79,6 +79,9 @@ class Record(BaseModel):
 
 
 FIELDS = tuple(Record.model_fields)
+# What CSV of the API says of a result besides: it follows from the record, or is what Sonar itself
+# saw. An import leaves these columns aside.
+TOLD_BESIDES = ("size", "rate_mb_s", "moved_bytes", "verified")
 REQUIRED = tuple(name for name, field in Record.model_fields.items() if field.is_required())
 ALLOWED = {
     "id": "a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
@@ -105,7 +108,7 @@ ALLOWED = {
 
 def from_text(cells: Mapping[str, str]) -> Record:
     """Read a record from the cells of a CSV line; raise WrongRecordError."""
-    given = {name: text for name, text in cells.items() if text}
+    given = {name: text for name, text in cells.items() if text and name not in TOLD_BESIDES}
     try:
         return Record.model_validate_strings(given)
     except ValidationError as error:

@@ -17,7 +17,7 @@ def test_the_fastest_young_sources_are_csv(run: Run) -> None:
     done = run(SCRIPT, "RAL_DATADISK")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "source,median_mb_s,ok,failed,last\n"
+        "source,median_mb_s,ok,failed,last_ok\n"
         "Glasgow_DATADISK,50,3,0,2026-11-20T11:40:30Z\n"
         "DESY_DATADISK,2.5,3,0,2026-11-20T11:40:30Z\n"
     )
@@ -50,6 +50,17 @@ def test_a_source_that_mostly_fails_is_none(act: Say, known_world: World) -> Non
     assert "Glasgow" in act(best_sources, "RAL_DATADISK", "--min-success", "0.1").stdout
 
 
+def test_a_dead_source_is_not_young_because_a_test_of_it_failed_just_now(
+    act: Say, known_world: World
+) -> None:
+    for hours in (20, 21):
+        transfer(known_world.scratch, known_world.ral, 90.0, ago=timedelta(hours=hours))
+    transfer(known_world.scratch, known_world.ral, None, ago=timedelta(minutes=1))
+    words = ["RAL_DATADISK", "--max-age", "3"]
+    assert "SCRATCHDISK" not in act(best_sources, *words).stdout
+    assert "SCRATCHDISK" in act(best_sources, *words[:2], "21").stdout
+
+
 def test_a_retired_source_is_none(act: Say, known_world: World) -> None:
     known_world.glasgow.retired_at = NOW
     known_world.glasgow.save()
@@ -61,8 +72,8 @@ def test_none_is_an_answer_with_the_reason(act: Say) -> None:
     done = act(best_sources, "RAL_DATADISK", "--min-mb-s", "100")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "No source for RAL_DATADISK: 3 were measured in 24h, 2 of them in the last 3 h, "
-        "the fastest of them 50 MB/s.\n"
+        "No source for RAL_DATADISK: 3 were measured in 24h, "
+        "2 of them with success in the last 3 h, the fastest of them 50 MB/s.\n"
     )
     assert "0 were measured" in act(best_sources, "DESY_SCRATCHDISK").stderr
 

@@ -291,6 +291,15 @@ def test_a_push_whose_answer_is_lost_is_repeated_and_stores_nothing_twice(
     assert Transfer.objects.filter(profile__mover="fts").count() == 2
 
 
+def test_csv_of_the_api_can_be_pushed(sonar: Sonar) -> None:
+    """It says more of a result than a result has: its rate, say."""
+    lines = b"".join(sonar.raw("transfers/", "csv", state="failed")).decode().splitlines()
+    assert "rate_mb_s" in lines[0]
+    results = list(sonar_client.read_results(lines))
+    assert len(results) == 3
+    assert sonar.push(results) == (0, 3)
+
+
 def test_a_table_can_be_pushed(sonar: Sonar) -> None:
     frame = pd.DataFrame([result(), result(state="failed", error="late", error_where="source")])
     frame["started_at"] = pd.to_datetime(frame["started_at"])

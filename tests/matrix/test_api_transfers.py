@@ -254,6 +254,10 @@ def test_csv_has_everything_that_matches_as_records(client: Client, small_world:
             assert line[name] == str("" if one[name] is None else one[name]).removesuffix(
                 ".0" if name == "seconds" else "\0"
             ), name
+        assert (line["size"], line["mode"]) == (one["size"], one["mode"] or "")
+        for name in ("rate_mb_s", "moved_bytes"):
+            assert (float(line[name]) if line[name] else None) == one[name], name
+        assert line["verified"] == ("" if one["verified"] is None else str(one["verified"]).lower())
 
 
 def test_what_goes_out_as_csv_comes_in_again(
@@ -269,6 +273,7 @@ def test_what_goes_out_as_csv_comes_in_again(
     body = b"".join(client.get(f"{URL}?format=csv").streaming_content)
     file = tmp_path / "results.csv"
     file.write_bytes(body)
+    assert b",large," in body
     Transfer.objects.all().delete()
     call_command("import_results", str(file))
     assert list(Transfer.objects.order_by("id").values(*fields)) == before

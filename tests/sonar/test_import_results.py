@@ -329,3 +329,18 @@ def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, mo
         one.join()
     assert sorted(stored) == [(0, 100), (100, 0)]
     assert Transfer.objects.count() == 101
+
+
+@pytest.mark.parametrize("started", ["2026-11-20T03:00:00Z", "2026-11-20T04:00:00+01:00"])
+def test_what_csv_of_the_api_tells_besides_is_left_aside(
+    grid: None, tmp_path: Path, started: str
+) -> None:
+    """Read by the column, and one by one where a time is written otherwise."""
+    rows = [
+        line(number, started_at=started) + f",{size},{rate},,t"
+        for number, (size, rate) in enumerate([("small", "1.6"), ("giant", "fast")], 1)
+    ]
+    header = f"{HEADER},size,rate_mb_s,moved_bytes,verified"
+    call_command("import_results", str(write(tmp_path / "a.csv", rows, header)))
+    found = Transfer.objects.values_list("size_class__name", "bytes", "verified", "moved_bytes")
+    assert list(found) == [("small", 20_000_000, None, None)] * 2

@@ -157,9 +157,11 @@ WHOLE = RESULT | {
 CSV = (
     "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
     "ip_version,origin,mode,streams_used,"
-    "beside_source,beside_source_max,beside_destination,beside_destination_max\n"
+    "beside_source,beside_source_max,beside_destination,beside_destination_max,"
+    "size,rate_mb_s,moved_bytes,verified\n"
     "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
-    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1,1.4,3,0,0\n"
+    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1,1.4,3,0,0,"
+    "large,4.700352526,2000000000,true\n"
 )
 TRANSFERS = described(
     "Single results, newest first",
