@@ -36,8 +36,19 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks
 
-fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests (FUZZ_SEED=1)
-	FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -s tests/api/test_fuzz.py
+# Two accounts at a time, each with a database of its own; a line of each as it goes on, its report
+# at its end.
+FUZZ := FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -q -s
+ACCOUNTS := anonymous reader site-admin administrator
+
+fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests as each account (FUZZ_SEED=1)
+	@$(MAKE) --no-print-directory -k -j2 $(addprefix .fuzz-,$(ACCOUNTS)) .fuzz-pages
+
+.fuzz-pages:
+	@$(FUZZ) tests/test_odd_requests.py
+
+.fuzz-%:
+	@$(FUZZ) tests/api/test_fuzz.py -k $*
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
 	$(BIN)/python -m tests.screenshots

@@ -59,8 +59,9 @@ class BadQueryError(ValueError):
 
 
 def unknown(given: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
+    wanted = f"use {either(sorted(allowed))}" if allowed else "this address takes none"
     return {
-        name: [f"There is no parameter “{name}”: use {either(sorted(allowed))}."]
+        name: [f"There is no parameter “{name}”: {wanted}."]
         for name in given
         if name not in allowed
     }

@@ -1,4 +1,4 @@
-"""What is installed is what was chosen: every file by its hash, every image by a digest or a reason."""
+"""What is installed is what was chosen: files by their hashes, images by a digest or a reason."""
 
 from __future__ import annotations
 

@@ -37,13 +37,33 @@ INTEGERS = (
 FLOATS = (-0.0, 0.1, 5e-324, 2.2e-308, 1e-9, 1e16, 1e30, 1.7976931348623157e308, -1e308)
 NUMBERS = (*INTEGERS, *FLOATS)
 # As a URL may have them; the last three are digits, but not ours.
-WRITTEN = ("NaN", "Infinity", "-inf", "1e999", "1e-999", "0x10", "1_000", "1,5", "+1", " 1", "00001")
+WRITTEN = (
+    "NaN",
+    "Infinity",
+    "-inf",
+    "1e999",
+    "1e-999",
+    "0x10",
+    "1_000",
+    "1,5",
+    "+1",
+    " 1",
+    "00001",
+)
 DIGITS = ("٣", "１２", "²")
 DURATIONS = (
     *("0s", "1s", "-1s", "9999999s", "9999999d", "10000000d", "1000000000d", "1e9d", "1.5h"),
     *("٣h", "P1D", "1 000d", "0", "999999999", "86400000000000", "10000000000000000000000s"),
 )
-SIZES = ("0", "0B", "1e308GB", "9223372036854775807", "9223372036854775808B", "10000000000TB", "-1kB")
+SIZES = (
+    "0",
+    "0B",
+    "1e308GB",
+    "9223372036854775807",
+    "9223372036854775808B",
+    "10000000000TB",
+    "-1kB",
+)
 # Composed and not, of compatibility, of several letters, of several marks, and Hangul.
 WORD = "\u00c5ngstr\u00f6m \u212b \ufb01 \u017f \u01c4 \u2460 \uac00 \u1e9b\u0323 \u0130 \u00df"
 NORMAL_FORMS = tuple(unicodedata.normalize(form, WORD) for form in ("NFC", "NFD", "NFKC", "NFKD"))
@@ -65,7 +85,9 @@ SURROGATES = ("\ud800", "\udfff", "RAL\udc00", "\ud83d", "\udcbe\ud83d")
 # What schemathesis checks against the schema must be UTF-8: letters that nobody has stand for them.
 STAND_IN = 0xE000
 STAND_INS = tuple(
-    "".join(chr(ord(one) - 0xD800 + STAND_IN) if "\ud800" <= one <= "\udfff" else one for one in text)
+    "".join(
+        chr(ord(one) - 0xD800 + STAND_IN) if "\ud800" <= one <= "\udfff" else one for one in text
+    )
     for text in SURROGATES
 )
 NOT_UTF_8 = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"RAL\x80", b"\xf5\x80\x80\x80")

@@ -55,6 +55,14 @@ def samples(client: Client, **headers: str) -> dict[tuple[str, str], float]:
     }
 
 
+def test_a_parameter_is_refused_with_a_sentence(client: Client) -> None:
+    """There is none to use instead, which once was a crash for anybody."""
+    response = client.get(URL, {"nonsense": "1"})
+    assert response.status_code == 400
+    told = response.json()["errors"]["nonsense"]
+    assert told == ["There is no parameter “nonsense”: this address takes none."]
+
+
 def sign(name: str, kind: str, *queues: str) -> None:
     SignOfLife.objects.create(
         name=name, kind=kind, seen_at=NOW, every_seconds=10, queues=list(queues)
