@@ -276,9 +276,9 @@ class Servers:
         if cut := CUT.search(view.text):
             letters = letters_of(cut[1])
             at = bisect_left(self._in_order, letters)
-            if len(letters) >= HEAD and self._in_order[at : at + 1]:
-                if self._in_order[at].startswith(letters):
-                    yield Span(*cut.span(1), SERVER)
+            next_one = "".join(self._in_order[at : at + 1])
+            if len(letters) >= HEAD and next_one.startswith(letters):
+                yield Span(*cut.span(1), SERVER)
 
     def _port_numbers(self, view: View) -> Iterator[Span]:
         for match in PORT_WORD.finditer(view.text):
