@@ -55,7 +55,7 @@ FOR_OPERATORS = {
     ("sonar_transfer", "remote_connections"),
 }
 WORKER = ["worker", "--pool=threads", "--loglevel=DEBUG", "--without-gossip"]
-PUSHED = ("everything", "refusal", "failure", "markers")
+PUSHED = ("everything", "failure")
 SIZE = 200_000
 # Ends of lines, rows of JSON, tags of pages.
 PIECES = re.compile(r"\n|(?<=\}),|(?=<)")
@@ -296,10 +296,10 @@ def in_answers(world: World) -> list[str]:
 def addresses(names: dict[str, str]) -> Iterator[str]:
     """Give the addresses of all routes, of what has run, of the admin, and searches."""
     for row in ROWS:
-        if row.method == "GET":
+        if row.method == "GET" and row.route not in OF_ONE_FORMAT:  # which say nothing of results
             path = row.sample.path.format_map(names | {"key": "none"})
             yield path
-            if row.route.startswith("/api/v1/") and row.route not in OF_ONE_FORMAT:
+            if row.route.startswith("/api/v1/"):
                 yield from (f"{path}{'&' if '?' in path else '?'}{one}" for one in FORMATS if one)
     told = Transfer.objects.select_related("destination")
     one_of_each = {one.destination.name.split(".")[0]: one for one in told}
@@ -321,7 +321,7 @@ def of_admin() -> Iterator[str]:
         kind = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         yield reverse(f"{kind}_changelist")
         yield reverse(f"{kind}_add")
-        for key in model._default_manager.values_list("pk", flat=True)[:3]:
+        for key in model._default_manager.values_list("pk", flat=True)[:1]:
             yield reverse(f"{kind}_change", args=[key])
             yield reverse(f"{kind}_history", args=[key])
 
