@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -46,6 +47,9 @@ NUMBER = re.compile(
     r"(?!\s*(?:of\b|bytes?\b|[kmgt]?i?b\b|[mun]?s\b|sec|min|hour|files?\b|times\b|%))"
 )
 
+CUT = re.compile(r"([\w+/=-][\w.+/=-]*?)\s?\.\.\.$")
+SPACED_NUMBER = re.compile(r"(?<![\w.])(\d(?:\s\d){3,4})(?!\s?\w)")
+
 
 class Place(NamedTuple):
     """Where an endpoint is on its server; its path as texts have it, without the last slash."""
@@ -56,10 +60,15 @@ class Place(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How a host may be written, and which it is; a code of it is written as nothing."""
+    """How a host may be written, and which it is; a code of it is written as nothing.
+
+    ``spaced`` stands for what may be divided by spaces and is found otherwise by its looks: an
+    address of numbers, a base path.
+    """
 
     text: str
     host: str
+    spaced: str = ""
 
 
 class Servers:
@@ -81,6 +90,10 @@ class Servers:
         self._forms: dict[str, list[Form]] = defaultdict(list)
         for spelt in self._spelt:
             self._write(spelt)
+        for path in self._bases:
+            if len(letters := letters_of(path)) >= HEAD:
+                self._forms[letters].append(Form(path[1:], "", BASE))
+        self._in_order = sorted(self._forms)
         heads: dict[str, set[int]] = defaultdict(set)
         for form in self._forms:
             heads[form[:HEAD]].add(len(form))
@@ -108,8 +121,9 @@ class Servers:
             if not _address(form):
                 self._words[form] = host
             letters = letters_of(form)
-            if len(letters) >= HEAD and not isinstance(_address(host), IPv4Address):
-                self._forms[letters].append(Form(form, host))
+            if len(letters) >= HEAD:
+                spaced = ADDRESS if isinstance(_address(host), IPv4Address) else ""
+                self._forms[letters].append(Form(form, host, spaced))
             for written in {form, spelt, spelt.upper()}:
                 for code in codes(written):
                     if len(code) >= CODED:
@@ -126,6 +140,7 @@ class Servers:
             *self._literals(view, first),
             *self._base_paths(view, first),
             *self._port_numbers(view),
+            *self._cut(view),
         ]
         return view.replaced(spans) if spans else text
 
@@ -150,6 +165,10 @@ class Servers:
         forms = self._forms.get(view.letters[at : at + length], ())
         start, end = view.places[at], view.places[min(at + length, len(view.places)) - 1] + 1
         for form in forms:
+            if form.spaced:
+                if span := _spaced(view.text, start, end, form):
+                    return span
+                continue
             if view.text[start:end] == form.text and not form.text.isalnum():
                 return self._word(view, start, end, form, first)
             if not form.text:
@@ -252,11 +271,20 @@ class Servers:
                     yield Span(match.start(), match.start() + len(path), name)
                     break
 
+    def _cut(self, view: View) -> Iterator[Span]:
+        """Yield the beginning of a host with which a text that was too long ends."""
+        if cut := CUT.search(view.text):
+            letters = letters_of(cut[1])
+            at = bisect_left(self._in_order, letters)
+            next_one = "".join(self._in_order[at : at + 1])
+            if len(letters) >= HEAD and next_one.startswith(letters):
+                yield Span(*cut.span(1), SERVER)
+
     def _port_numbers(self, view: View) -> Iterator[Span]:
         for match in PORT_WORD.finditer(view.text):
             yield Span(*match.span(1), PORT)
-        for match in NUMBER.finditer(view.text):
-            if int(match[1]) in self._ports:
+        for match in (*NUMBER.finditer(view.text), *SPACED_NUMBER.finditer(view.text)):
+            if int("".join(match[1].split())) in self._ports:
                 yield Span(*match.span(1), PORT)
 
 
@@ -347,6 +375,14 @@ def _stretched(text: str, start: int, end: int, letter: re.Pattern[str]) -> Span
     while end < len(text) and letter.match(text[end]):
         end += 1
     return Span(start, end, SERVER)
+
+
+def _spaced(text: str, start: int, end: int, form: Form) -> Span | None:
+    """Return what is divided by spaces and by nothing else."""
+    divided = text[start:end] != form.text and "".join(text[start:end].split()) == form.text
+    if divided and _stands_alone(text, start, end):
+        return Span(start, end, form.spaced)
+    return None
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -450,6 +450,10 @@ LOGGING = {
         }
     },
     # Each second while Redis refuses what it writes, which is not needed.
-    "loggers": {"kombu.transport.redis": {"filters": ["now_and_then"]}},
+    # Headers of storage servers that it cannot read it would quote, tokens that they repeat too.
+    "loggers": {
+        "kombu.transport.redis": {"filters": ["now_and_then"]},
+        "urllib3": {"level": "ERROR"},
+    },
     "root": {"handlers": ["stderr"], "level": "INFO"},
 }

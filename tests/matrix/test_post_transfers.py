@@ -95,6 +95,13 @@ def test_results_are_stored_and_counted(client: Client, small_world: World, inge
     assert Transfer.objects.get(id=uuid.UUID(int=2)).error_where == "source"
 
 
+def test_an_error_is_kept_without_where_endpoints_are(client, small_world, ingest) -> None:
+    error = "told of ral-datadisk.example.org:1094: Could not connect"
+    failed = {"state": "failed", "error": error, "error_where": "source", "seconds": 0}
+    assert post(client, [row(**failed)], ingest).status_code == 201
+    assert Transfer.objects.get().error == "told of RAL_DATADISK: Could not connect"
+
+
 def test_what_was_sent_shows_in_the_matrix_at_once(client, small_world, ingest) -> None:
     post(client, [row(seconds=500)], ingest)
     shown = client.get(MATRIX, {"from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z"})

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-from django.db import connection
+from base64 import b64encode
+from pathlib import Path
 
-from sonar import error_texts
-from sonar.models import Endpoint, Site
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from sonar import error_texts, leftovers, probes, results, scheduler
+from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
+from sonar.movers.base import MoverError, Where
+from sonar.movers.measure import Outcome
+from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -55,4 +62,46 @@ def test_the_registry_is_read_once_and_no_error_costs_nothing(django_assert_num_
         error_texts.for_all("no route to old.example")
     with django_assert_num_queries(0):
         assert error_texts.for_all("") == ""
-    assert connection.queries is not None
+
+
+TOKEN = "kQ7vT2mZx9LpR4wBn8Hs3Yd6Fj1GcVa5Ue0"
+
+
+@pytest.fixture
+def credential(settings: Settings, tmp_path: Path) -> str:
+    settings.SONAR_CREDENTIALS_DIR = tmp_path
+    (tmp_path / "somebody").write_text(f"{TOKEN}\n")
+    (tmp_path / "a-directory").mkdir()
+    return TOKEN
+
+
+def test_the_token_of_an_endpoint_that_is_no_end_of_the_test_is_hidden(credential: str):
+    """Its copies gave it to this server, once."""
+    assert error_texts.for_all(f"400 for {credential}") == "400 for ***"
+    assert error_texts.without_tokens(b64encode(credential.encode()).decode()) == "***"
+
+
+def test_connections_that_a_server_tells_are_kept_without_tokens(credential: str, probe: Probe):
+    told = (f"tcp:[::1]:1094 {credential}", f"tcp:{'1' * 5000}")
+    error = MoverError(Where.SOURCE, f"GET https://lancs.example/x: {credential}")
+    assert results.end_probe(probe, Outcome(None, error, None, 1.0, remote_connections=told))
+    kept = Transfer.objects.get()
+    assert kept.remote_connections == ["tcp:[::1]:1094 ***", f"tcp:{'1' * 196}"]
+    assert kept.error.endswith(": ***")
+
+
+def test_leftovers_are_kept_without_tokens(credential: str, probe: Probe):
+    places = leftovers.places_of(probe)
+    leftovers.keep(places, "fake", f"DELETE: 500 {credential[:20]} ...", timezone.now())
+    assert set(Leftover.objects.values_list("error", flat=True)) == {"DELETE: 500 *** ..."}
+
+
+@pytest.fixture
+def probe() -> Probe:
+    glasgow, lancs, _ = three_endpoints()
+    small = SizeClass.objects.get(name="small")
+    order = scheduler.Wish(glasgow, lancs, small, "fake")
+    scheduler.order_all([order], NOW)
+    taken = probes.claim(Probe.objects.get().id, NOW)
+    assert taken
+    return taken

@@ -94,6 +94,17 @@ def test_a_file_is_stored_and_its_summary_is_one_line(tmp_path, grid):
     assert (one.profile.mover, one.profile.origin) == ("gfal2", "external")
 
 
+@pytest.mark.parametrize("also", [[], [line(2, bytes=" 7 ")]], ids=["by the column", "by the row"])
+def test_errors_from_elsewhere_are_kept_without_where_endpoints_are(tmp_path, grid, also):
+    """Whoever imported them saw them; all may read what is kept."""
+    Endpoint.objects.filter(name="RAL_DATADISK").update(base_url="davs://se.ral.example:1094/disk")
+    error = "told of se.ral.example:1094: Could not connect to 10.1.2.3"
+    failed = line(1, state="failed", error=error, error_where="destination")
+    run(write(tmp_path / "some.csv", [failed, *also]))
+    kept = Transfer.objects.get(id=uuid.UUID(int=1))
+    assert kept.error == "told of RAL_DATADISK: Could not connect to [address]"
+
+
 def test_importing_it_again_stores_nothing_twice(tmp_path, grid):
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 4)])
     run(path)

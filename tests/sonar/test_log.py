@@ -49,3 +49,8 @@ def test_what_is_worse_than_a_warning_always_comes_as_it_is():
         worse = record("%s fails", logging.ERROR, failed=True)
         assert rarely.filter(worse)
         assert UtcFormatter("%(message)s").format(worse) == "x fails\nValueError: it is full"
+
+
+def test_headers_of_storage_servers_are_not_quoted():
+    """urllib3 warns of those that it cannot read, with all that stands there."""
+    assert not logging.getLogger("urllib3.connection").isEnabledFor(logging.WARNING)

@@ -94,6 +94,10 @@ FIRST = ("GLASGOW_DATADISK", "RAL_DATADISK")
             "34567: refused, 34567 bytes at 34567 MB/s of /sonar/source/34567",
             "[port]: refused, 34567 bytes at 34567 MB/s of /sonar/source/34567",
         ),
+        ("1 2 7 . 0 . 0 . 1 : 3 4 5 6 7, 127.0. 0.1", "[address] : [port], [address]"),
+        ("no such file: /pn fs/ral/x", "no such file: /[base]"),
+        ("it is webdav.ral.exa...", "it is [server]..."),
+        ("it is webdata...", "it is webdata..."),
         ("", ""),
     ],
 )

@@ -13,7 +13,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,10 @@ FOR_OPERATORS = {
     ("sonar_transfer", "remote_connections"),
 }
 WORKER = ["worker", "--pool=threads", "--loglevel=DEBUG", "--without-gossip"]
-PUSHED = ("everything", "refusal", "failure", "markers")
+PUSHED = ("everything", "failure")
 SIZE = 200_000
+# Ends of lines, rows of JSON, tags of pages.
+PIECES = re.compile(r"\n|(?<=\}),|(?=<)")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Planted:
 
     tokens: dict[str, list[str]]
     ports: list[int]
+    known: dict[str, tuple[set[str], set[str]]] = field(default_factory=dict)
 
     def tokens_in(self, text: str) -> set[str]:
         """Return whose token, or half a token, a text has in whatever writing."""
@@ -79,6 +82,11 @@ class Planted:
         found |= {STRANGER for form in forms if form in seen.letters}
         said = {int(one) for one in re.findall(r":\s?(\d{4,5})(?!\d)", seen.text)}
         return found | {f"port {one}" for one in said.intersection(self.ports)}
+
+    def found_in(self, piece: str) -> tuple[set[str], set[str]]:
+        if piece not in self.known:
+            self.known[piece] = self.tokens_in(piece), self.places_in(piece)
+        return self.known[piece]
 
 
 @dataclass(frozen=True)
@@ -203,12 +211,12 @@ def value_of(client: redis.Redis, key: bytes) -> object:
 def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_path: Path) -> None:
     """One test, as what is searched takes its time to come about."""
     assert_that_they_told(world.planted)
-    found = [f"a log has the token {one}" for one in world.planted.tokens_in(world.processes.logs)]
+    found = in_text("a log", world.processes.logs, world.planted, places=False)
     found += in_text("Redis", world.queue, world.planted)
     found += in_rows(world.planted)
     found += in_exports(world.planted, tmp_path)
     found += in_answers(world)
-    assert sorted(set(found)) == []
+    assert "\n".join(sorted(set(found))) == ""
 
 
 def assert_that_they_told(planted: Planted) -> None:
@@ -222,8 +230,13 @@ def assert_that_they_told(planted: Planted) -> None:
 
 
 def in_text(where: str, text: str, planted: Planted, *, places: bool = True) -> list[str]:
-    found = [f"{where}: the token {name}" for name in planted.tokens_in(text)]
-    return found + [f"{where}: {one}" for one in planted.places_in(text) if places]
+    """Search piece by piece: most pieces of an answer stand in many others."""
+    found = []
+    for piece in dict.fromkeys(PIECES.split(text)):
+        tokens, seen = planted.found_in(piece)
+        found += [f"{where}: the token {name}" for name in tokens]
+        found += [f"{where}: {one}" for one in seen if places]
+    return found
 
 
 def in_rows(planted: Planted) -> list[str]:
@@ -269,7 +282,8 @@ def in_answers(world: World) -> list[str]:
     found = []
     paths = list(addresses(world.names))
     for who, client, sees_places in readers():
-        for path in paths:
+        every = who in {"nobody", "operator"}  # for the others one format of each says the same
+        for path in paths if every else [path for path in paths if "format=" not in path]:
             answer = client.get(path)
             assert answer.status_code < 500 or path.startswith("/readyz"), (who, path)
             text = content_of(answer).decode("utf-8", "replace")
@@ -282,13 +296,13 @@ def in_answers(world: World) -> list[str]:
 def addresses(names: dict[str, str]) -> Iterator[str]:
     """Give the addresses of all routes, of what has run, of the admin, and searches."""
     for row in ROWS:
-        if row.method == "GET":
+        if row.method == "GET" and row.route not in OF_ONE_FORMAT:  # which say nothing of results
             path = row.sample.path.format_map(names | {"key": "none"})
             yield path
-            if row.route.startswith("/api/v1/") and row.route not in OF_ONE_FORMAT:
+            if row.route.startswith("/api/v1/"):
                 yield from (f"{path}{'&' if '?' in path else '?'}{one}" for one in FORMATS if one)
-    one_of_each = {one.error.split(":")[0]: one for one in Transfer.objects.all()}
-    one_of_each |= {f"{one.verified} {one.state}": one for one in Transfer.objects.all()}
+    told = Transfer.objects.select_related("destination")
+    one_of_each = {one.destination.name.split(".")[0]: one for one in told}
     for one in one_of_each.values():
         yield from (f"/transfers/{one.id}/", f"/api/v1/transfers/{one.id}/")
     for place in ("failure.plain", "everything.base64", "digest.plain", "cleaning.plain"):
@@ -297,7 +311,6 @@ def addresses(names: dict[str, str]) -> Iterator[str]:
         yield f"/api/v1/series/?source={DECENT}&destination={place}"
     yield from ("/sites/Planted/", "/api/v1/sites/Planted/", "/api/v1/endpoints/?page_size=500")
     yield "/api/v1/transfers/?state=failed&state=done&state=lost&page_size=1000"
-    yield f"/search/?q={STRANGER}"
     yield f"/api/v1/transfers/{uuid.uuid4()}/"
     yield from of_admin()
 
@@ -308,7 +321,7 @@ def of_admin() -> Iterator[str]:
         kind = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         yield reverse(f"{kind}_changelist")
         yield reverse(f"{kind}_add")
-        for key in model._default_manager.values_list("pk", flat=True)[:3]:
+        for key in model._default_manager.values_list("pk", flat=True)[:1]:
             yield reverse(f"{kind}_change", args=[key])
             yield reverse(f"{kind}_history", args=[key])
 
