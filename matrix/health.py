@@ -26,6 +26,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from matrix.status import PLAN, QUEUES, Life
+from sonar import encodings
 from sonar.models import SignOfLife
 
 LONGEST_SECONDS = 2
@@ -82,6 +83,8 @@ def look_at_database(now: datetime) -> tuple[Part, Life | None]:
     """Ask whether it answers and is up to date; return who has given signs of life, too."""
     try:
         with psycopg.connect(**quickly()) as session:
+            if sentence := encodings.problem(session):
+                return Part(False, sentence), None
             missing = migrations() - set(session.execute(APPLIED).fetchall())
             if missing:
                 return Part(False, f"{len(missing)} {NOT_APPLIED}"), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.core.checks import Tags, register
 from django.db.models.signals import post_migrate
 
 
@@ -11,6 +12,8 @@ class SonarConfig(AppConfig):
     verbose_name = "Sonar"
 
     def ready(self) -> None:
-        from sonar import roles
+        from sonar import encodings, roles
+
+        register(encodings.check, Tags.database)
 
         post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.roles")

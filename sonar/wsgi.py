@@ -1,4 +1,4 @@
-"""The WSGI application: `gunicorn sonar.wsgi`."""
+"""The WSGI application; sonar/gunicorn_conf.py says how gunicorn serves it."""
 
 from __future__ import annotations
 

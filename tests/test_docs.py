@@ -104,3 +104,13 @@ def test_every_test_that_the_page_of_security_names_exists():
     assert named
     for path, test in named:
         assert f"def {test}(" in read(path) if test else (PROJECT / path).is_file(), (path, test)
+
+
+def test_every_sentence_on_what_is_given_away_learned_and_done_has_its_test():
+    page = read("docs/security.md")
+    for heading in ("a site gives away by taking part", "a reader can learn", "an operator can do"):
+        section = page.partition(f"\n## What {heading}\n")[2].partition("\n## ")[0]
+        rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+        assert len(rows) >= 5
+        without = [row for row in rows if "`tests/" not in row.strip("| ").rpartition(" | ")[2]]
+        assert without == []

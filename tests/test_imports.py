@@ -20,6 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.log",
             "sonar.disguises",
             "sonar.web_worker",
+            "sonar.encodings",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction"}),

@@ -12,8 +12,8 @@ from matrix.api.openapi.shapes import Shape
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# Any call may refuse a parameter or a token, or be asked for too much.
-ALWAYS = (400, 401, 403, 429, 503)
+# Any call may refuse a parameter or a token, be too long to be read, or be asked for too much.
+ALWAYS = (400, 401, 403, 414, 429, 431, 503)
 WITH_BODY = (411, 413, 415)
 
 
@@ -61,8 +61,9 @@ def described(
     ``parameters``: query parameters, see matrix.api.openapi.parameters; `format` comes by itself
     with ``formats`` (of a method that reads), and what is in the path too.
     ``body``: likewise a model (of shapes.Body) or a dict, with ``body_example``.
-    ``status``: of success. ``errors``: further statuses; 400, 401, 403, 429, 503, and 411, 413 and
-    415 of a body, are there by themselves. ``scope``: read for `get`, else operate, unless given.
+    ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and
+    411, 413 and 415 of a body, are there by themselves. ``scope``: read for `get`, else operate,
+    unless given.
     ``csv_example``: the first lines of the answer in CSV.
     """
 

@@ -40,6 +40,14 @@ REFUSALS: dict[int, tuple[str, dict[str, Any]]] = {
         "The body is too large.",
         {"detail": "The body is larger than 100,000 bytes.", "errors": {}},
     ),
+    414: (
+        "The address, with its query, is too long to be read.",
+        {
+            "detail": "The first line of the request is longer than 4,094 bytes: ask for less at "
+            "once.",
+            "errors": {},
+        },
+    ),
     415: (
         "The body is not sent as JSON.",
         {
@@ -51,6 +59,13 @@ REFUSALS: dict[int, tuple[str, dict[str, Any]]] = {
     429: (
         "Too many requests: go on after the seconds in Retry-After.",
         {"detail": "Request was throttled. Expected available in 12 seconds.", "errors": {}},
+    ),
+    431: (
+        "A header is too long to be read, or there are too many.",
+        {
+            "detail": "A header is longer than 8,190 bytes, or there are more than 100.",
+            "errors": {},
+        },
     ),
     503: (
         "This takes too long, or something else has to end first: see Retry-After.",

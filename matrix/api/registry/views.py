@@ -33,7 +33,7 @@ class ListView(ApiView):
         allow_somewhere(request, kind.permission("add"))
         refuse_parameters(request)
         values = values_of(kind.new, request)
-        row = writing.in_turn(lambda: writing.make(kind, values, request))
+        row = writing.in_turn(request, lambda: writing.make(kind, values, request))
         response = recorded(kind, row.pk, request, values, status=201)
         key = getattr(row, kind.key)
         response["Location"] = request.build_absolute_uri(reverse(self.one, args=[key]))
@@ -56,13 +56,13 @@ class RowView(ApiView):
         writing.allow(kind, "change", key, request)
         refuse_parameters(request)
         values = values_of(kind.change, request)
-        row = writing.in_turn(lambda: writing.change(kind, key, values, request))
+        row = writing.in_turn(request, lambda: writing.change(kind, key, values, request))
         return recorded(kind, row.pk, request, values)
 
     def removed(self, request: Request, key: object) -> HttpResponse:
         writing.allow(self.kind, "delete", key, request)
         refuse_parameters(request)
-        writing.in_turn(lambda: writing.remove(self.kind, key, request))
+        writing.in_turn(request, lambda: writing.remove(self.kind, key, request))
         return HttpResponse(status=204)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,10 +23,12 @@ from sonar.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
 Result = TypeVar("Result")
+log = logging.getLogger(__name__)
+
 REFUSED = "What is registered by now does not allow this: look at it, and send this again."
 
 
-def in_turn(write: Callable[[], Result]) -> Result:
+def in_turn(request: Request, write: Callable[[], Result]) -> Result:
     """Write in one transaction, after those that are writing the registry now.
 
     Every change of the registry raises its version, so its row makes them queue. Whoever writes
@@ -37,12 +40,27 @@ def in_turn(write: Callable[[], Result]) -> Result:
             with transaction.atomic():
                 Version.objects.select_for_update().filter(name="registry").first()
                 return write()
-        except (IntegrityError, ProtectedError):
-            continue
+        except (IntegrityError, ProtectedError) as error:
+            log.warning("%s stood against %s.", rule(error), call(request))
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
     raise Conflict({"registry": [REFUSED]})
+
+
+def rule(error: IntegrityError | ProtectedError) -> str:
+    """Name what the database holds against a write; its own words have values in them."""
+    if isinstance(error, ProtectedError):
+        return "Rows that refer to it"
+    diagnosis = getattr(error.__cause__, "diag", None)
+    name = diagnosis and (diagnosis.constraint_name or diagnosis.table_name)
+    return f"The database's rule {name or type(error.__cause__).__name__}"
+
+
+def call(request: Request) -> str:
+    """Return which call it is, by its route: a path may name what somebody sent."""
+    match = request.resolver_match
+    return f"{request.method} /{match.route}" if match else str(request.method)
 
 
 def allow(kind: Kind[Any], verb: str, key: object, request: Request) -> None:

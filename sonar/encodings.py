@@ -1,0 +1,36 @@
+"""The database must keep text as UTF-8: another encoding is told in a sentence before it matters.
+
+A database of SQL_ASCII knows no characters, only bytes, and gives them back as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from django.core.checks import Error
+from django.db import connections
+
+NEEDED = "UTF8"
+SENTENCE = (
+    "The database keeps text as {}, and Sonar needs UTF8: make another one (CREATE DATABASE sonar "
+    "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
+)
+
+
+def problem(session: psycopg.Connection[Any]) -> str | None:
+    """Say what is wrong with the encoding of a database; the server told it at the start."""
+    encoding = session.info.parameter_status("server_encoding")
+    return None if encoding == NEEDED else SENTENCE.format(encoding)
+
+
+def check(databases: Sequence[str] | None = None, **_: object) -> list[Error]:
+    """Let `migrate`, and `check` with a database, end with it."""
+    found = [problem_of(alias) for alias in databases or ()]
+    return [Error(sentence, id="sonar.E001") for sentence in found if sentence]
+
+
+def problem_of(alias: str) -> str | None:
+    connections[alias].ensure_connection()
+    return problem(connections[alias].connection)
