@@ -14,6 +14,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import F, Q
 
+from sonar import addresses
+
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
 BASE_URL_SENTENCE = (
@@ -23,6 +25,8 @@ BASE_URL_SENTENCE = (
 HOST_SENTENCE = "A base URL has a host and, if any, a port from 1 to 65535."
 # Names stand in URLs, file names and log lines.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+# The code of an error for what another row has already, in another notation.
+TAKEN = "taken"
 NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
 
 
@@ -103,6 +107,9 @@ class Site(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        refuse_case_twin(self)
+
 
 class Endpoint(models.Model):
     """One storage area of a site. Retired, never deleted: history keeps it."""
@@ -175,6 +182,31 @@ class Endpoint(models.Model):
         """
         if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
             raise ValidationError({"base_url": HOST_SENTENCE})
+        refuse_case_twin(self)
+        others = Endpoint.objects.exclude(pk=self.pk)
+        if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
+            if sentence := addresses.problem(self.base_url):
+                raise ValidationError({"base_url": sentence})
+            places = others.values_list("name", "base_url")
+            if sentence := addresses.overlap(self.base_url, places):
+                raise ValidationError({"base_url": ValidationError(sentence, code=TAKEN)})
+
+
+def is_new(row: models.Model, field: str) -> bool:
+    """Say whether keeping a row would change this field; what was kept before a rule may stay."""
+    kept = type(row)._default_manager.filter(pk=row.pk).values_list(field, flat=True).first()
+    return bool(kept != getattr(row, field))
+
+
+def refuse_case_twin(row: models.Model) -> None:
+    """Raise ValidationError for a name that only its case tells from another."""
+    if not is_new(row, "name"):
+        return
+    name = getattr(row, "name")  # noqa: B009 - of whichever model
+    alike = type(row)._default_manager.filter(name__iexact=name).exclude(name=name)
+    if other := alike.exclude(pk=row.pk).first():
+        sentence = f"Only its case tells the name {name} from that of the {row._meta.verbose_name} "
+        raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
 
 
 def has_host(url: str) -> bool:
@@ -263,3 +295,6 @@ class SizeClass(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        refuse_case_twin(self)
