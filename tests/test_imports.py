@@ -12,7 +12,16 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 # A module may import from its own layer and from those before it.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"sonar.units", "sonar.sizes", "sonar.windows", "sonar.log", "sonar.addresses"}),
+    frozenset(
+        {
+            "sonar.units",
+            "sonar.sizes",
+            "sonar.windows",
+            "sonar.log",
+            "sonar.addresses",
+            "sonar.csv_text",
+        }
+    ),
     frozenset({"sonar.movers"}),
     frozenset({"sonar.models", "sonar.binary"}),
     frozenset(
