@@ -21,6 +21,8 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.disguises",
             "sonar.web_worker",
             "sonar.encodings",
+            "sonar.addresses",
+            "sonar.csv_text",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction"}),

@@ -18,6 +18,7 @@ from matrix.grid import Grid
 from matrix.places import Group
 from matrix.query import MatrixQuery
 from matrix.statistics import Flags, Floats
+from sonar import csv_text
 from sonar.windows import format_time
 
 FIELDS = ("value", "std", "ok", "failed", "last", "state")
@@ -119,4 +120,4 @@ def unix_time(seconds: Floats) -> NDArray[np.datetime64]:
 
 
 def names(groups: Sequence[Group]) -> NDArray[np.object_]:
-    return np.array([group.name for group in groups], dtype=object)
+    return np.array([csv_text.quoted(group.name) for group in groups], dtype=object)

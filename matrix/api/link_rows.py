@@ -17,6 +17,7 @@ from matrix.api.streams import Pieces
 from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
 from matrix.places import Place
 from matrix.statistics import Floats, Integers
+from sonar import csv_text
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.
 BLOCK = 10_000
@@ -92,7 +93,7 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for end, at in zip(ENDS, (table.source, table.destination), strict=True):
         names = [end if name == "name" else f"{end}.{name}" for name in ATTRIBUTES]
-        found |= {name: table.column(name) for name in names}
+        found |= {name: texts(table.column(name)) for name in names}
         for name in FLAGS:
             words = [str(getattr(place, name)).lower() for place in table.places]
             found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
@@ -102,6 +103,12 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
             column = f"{size}.{name}"
             found[column] = csv_column(name, table.column(column))
     return found
+
+
+def texts(values: NDArray[Any]) -> NDArray[Any]:
+    """Quote what an end is called or has written about it; a tier is a number."""
+    written = {one: csv_text.quoted(one) for one in set(values.tolist()) if isinstance(one, str)}
+    return np.array([written.get(one, one) for one in values.tolist()], dtype=object)
 
 
 def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:

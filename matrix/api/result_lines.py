@@ -16,7 +16,7 @@ from psycopg.abc import Buffer
 
 from matrix.api.streams import Pieces, by_piece
 from matrix.snapshot import snapshot
-from sonar import binary
+from sonar import binary, csv_text
 from sonar.company import Company
 from sonar.models import Transfer
 from sonar.records.record import FIELDS, TOLD_BESIDES
@@ -57,7 +57,13 @@ RECORDS = """
 # PostgreSQL would write t and f.
 AS_TEXT = {"verified": "::text"}
 WHAT = {
-    "csv": ", ".join(f"record.{name}{AS_TEXT.get(name, '')}" for name in CSV_FIELDS),
+    # Of all of them, only errors are what others wrote.
+    "csv": ", ".join(
+        csv_text.sql(f"record.{name}")
+        if name == "error"
+        else f"record.{name}{AS_TEXT.get(name, '')}"
+        for name in CSV_FIELDS
+    ),
     "ndjson": "row_to_json(record)",
 }
 # JSON has no character below a space in it, so these leave it as it is: no quotes are doubled.

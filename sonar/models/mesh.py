@@ -9,7 +9,14 @@ from django.db import models
 from django.db.models import F, Q
 
 from sonar import movers
-from sonar.models.registry import NAME, Endpoint, SizeClass, name_field, reference
+from sonar.models.registry import (
+    NAME,
+    Endpoint,
+    SizeClass,
+    name_field,
+    reference,
+    refuse_case_twin,
+)
 
 
 class Mode(models.TextChoices):
@@ -91,6 +98,9 @@ class Mesh(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        refuse_case_twin(self)
 
 
 class MeshInterval(models.Model):

@@ -15,7 +15,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import F, Q
 
-from sonar import credentials
+from sonar import addresses, credentials
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -26,6 +26,8 @@ BASE_URL_SENTENCE = (
 HOST_SENTENCE = "A base URL has a host and, if any, a port from 1 to 65535."
 # Names stand in URLs, file names and log lines.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+# The code of an error for what another row has already, in another notation.
+TAKEN = "taken"
 NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
 
 
@@ -105,6 +107,9 @@ class Site(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        refuse_case_twin(self)
 
 
 def validate_host(text: str) -> None:
@@ -233,8 +238,19 @@ class Endpoint(models.Model):
         """
         if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
             raise ValidationError({"base_url": HOST_SENTENCE})
+        refuse_case_twin(self)
+        if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
+            self._refuse_place()
         if self._is_bound_anew() and (problems := credentials.problems(self)):
             raise ValidationError(problems)
+
+    def _refuse_place(self) -> None:
+        """Raise ValidationError for a base URL that is no place of its own."""
+        if sentence := addresses.problem(self.base_url):
+            raise ValidationError({"base_url": sentence})
+        places = Endpoint.objects.exclude(pk=self.pk).values_list("name", "base_url")
+        if sentence := addresses.overlap(self.base_url, places):
+            raise ValidationError({"base_url": ValidationError(sentence, code=TAKEN)})
 
     def _is_bound_anew(self) -> bool:
         """Say whether keeping it would change where a credential goes. One SQL query at most.
@@ -251,6 +267,23 @@ class Endpoint(models.Model):
 
 # Columns of an endpoint that say who is sent what.
 WHERE_TOKENS_GO = ("base_url", "credential_id", "credential_lent_id", "lend_credential")
+
+
+def is_new(row: models.Model, field: str) -> bool:
+    """Say whether keeping a row would change this field; what was kept before a rule may stay."""
+    kept = type(row)._default_manager.filter(pk=row.pk).values_list(field, flat=True).first()
+    return bool(kept != getattr(row, field))
+
+
+def refuse_case_twin(row: models.Model) -> None:
+    """Raise ValidationError for a name that only its case tells from another."""
+    if not is_new(row, "name"):
+        return
+    name = getattr(row, "name")  # noqa: B009 - of whichever model
+    alike = type(row)._default_manager.filter(name__iexact=name).exclude(name=name)
+    if other := alike.exclude(pk=row.pk).first():
+        sentence = f"Only its case tells the name {name} from that of the {row._meta.verbose_name} "
+        raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
 
 
 def has_host(url: str) -> bool:
@@ -339,3 +372,6 @@ class SizeClass(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        refuse_case_twin(self)

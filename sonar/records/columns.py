@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sonar import csv_text
 from sonar.company import Company
 from sonar.records.admission import FASTEST, KIND, Kind, Known, kind_of
 from sonar.records.record import FIELDS, LONGEST, Record, WrongRecordError, from_text
@@ -274,7 +275,7 @@ def failures(states: Texts) -> list[bool]:
 def errors_of(failed: NDArray[np.bool_], errors: Texts, places: Texts) -> list[tuple[str, str]]:
     """Return why and where those failed that failed; no other may say so."""
     numbers_of_failed = np.flatnonzero(failed).tolist()
-    found = [(errors[number], places[number]) for number in numbers_of_failed]
+    found = [(csv_text.unquoted(errors[number]), places[number]) for number in numbers_of_failed]
     require(len(found) == sum(map(bool, errors)) == sum(map(bool, places)))
     for error, where in found:
         require(0 < len(error) <= 10_000 and "\0" not in error)

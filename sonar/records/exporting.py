@@ -8,7 +8,7 @@ from datetime import datetime
 
 from psycopg import sql
 
-from sonar import binary
+from sonar import binary, csv_text
 
 ROWS_PER_PIECE = 1000
 
@@ -19,7 +19,7 @@ COPY = """
 COPY (
     SELECT id, source.name AS source, destination.name AS destination,
         to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
-        seconds, bytes, state, nullif(error, '') AS error, nullif(error_where, '') AS error_where,
+        seconds, bytes, state, {error} AS error, nullif(error_where, '') AS error_where,
         mover, nullif(mode, '') AS mode, streams, streams_used, ip_version, origin,
         beside_source, beside_source_max, beside_destination, beside_destination_max
     FROM sonar_transfer,
@@ -67,7 +67,9 @@ def csv_pieces(choice: Choice) -> Iterator[tuple[bytes, int]]:
 
     Keeps no rows: ten million cost no more memory than ten thousand.
     """
-    statement = sql.SQL(COPY).format(conditions=choice.conditions())
+    statement = sql.SQL(COPY).format(
+        error=sql.SQL(csv_text.sql("error")), conditions=choice.conditions()
+    )
     piece: list[bytes] = []
     rows = -1  # the header is none
     with binary.copying(statement) as copy:

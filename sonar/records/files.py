@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 from sonar.records.record import (
     FIELDS,
@@ -46,10 +46,17 @@ class TooLongError(Exception):
 
 @dataclass(slots=True)
 class Read:
-    """How many characters were read of a line of results, which may span several, and a batch."""
+    """How many characters were read of the line of a result, which may span several of text."""
 
     of_line: int = 0
-    of_batch: int = 0
+
+
+class Reader(Protocol):
+    """What csv.reader returns."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]: ...
 
 
 def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
@@ -68,7 +75,7 @@ def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
             try:
                 with _broken_in_words(path):
                     # What came before an error is in the list: extend takes one by one.
-                    ends.extend((reader.line_num, cells) for cells in _some(reader, read))
+                    ends.extend(_some(reader, read))
             except TooLongError:
                 broken = BrokenFileError(_too_long(ends[-1][0] + 1 if ends else began))
             except csv.Error as error:
@@ -96,14 +103,14 @@ def _bounded(text: IO[str], read: Read) -> Iterator[str]:
         yield line
 
 
-def _some(reader: Iterator[list[str]], read: Read) -> Iterator[list[str]]:
-    """Give the cells of the lines of a batch, one by one."""
-    read.of_batch = 0
+def _some(reader: Reader, read: Read) -> Iterator[Line]:
+    """Give the cells of the lines of a batch, one by one, and the number of the last of each."""
+    characters = 0
     for cells in islice(reader, LINES):
-        yield cells
-        read.of_batch += read.of_line
+        yield reader.line_num, cells
+        characters += read.of_line
         read.of_line = 0
-        if read.of_batch > BATCH_CHARACTERS:
+        if characters > BATCH_CHARACTERS:
             return
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
+from sonar import csv_text
 from sonar.company import Company
 from sonar.windows import parse_time
 
@@ -109,6 +110,8 @@ ALLOWED = {
 def from_text(cells: Mapping[str, str]) -> Record:
     """Read a record from the cells of a CSV line; raise WrongRecordError."""
     given = {name: text for name, text in cells.items() if text and name not in TOLD_BESIDES}
+    if "error" in given:
+        given["error"] = csv_text.unquoted(given["error"])
     try:
         return Record.model_validate_strings(given)
     except ValidationError as error:

@@ -146,9 +146,23 @@ def _check_rebound(one: _Load) -> None:
             one.wrong(("credentials", index, "hosts"), sentence)
 
 
+def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> None:
+    """Move endpoints whose base URL changes out of the way of each other, and of any other.
+
+    So each is judged by the registry as it is in the end, whatever their order in the file.
+    """
+    for section in sections:
+        row = rows.get(section.name)
+        if row is not None and row.base_url != section.base_url:
+            scheme = compatibility.scheme_of(row.base_url)
+            aside = f"{scheme}://moving.invalid/{row.pk}"
+            Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
+
+
 def _load_endpoints(one: _Load, sections: list[EndpointSection]) -> None:
     related = ("site", *CREDENTIALS)
     rows = {row.name: row for row in Endpoint.objects.select_related(*related)}
+    _make_room(rows, sections)
     sites = {row.name: row for row in Site.objects.all()}
     known = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):

@@ -38,7 +38,7 @@ class Loader(yaml.SafeLoader):
         super().__init__(text)
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         line, before = event.start_mark.line + 1, self._values
         is_alias = isinstance(event, yaml.AliasEvent)
         self._values += 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Event
+from threading import Barrier, Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -226,3 +227,36 @@ def test_a_write_that_waited_meets_a_row_that_is_gone(
 
 def newest(model: type[Model]) -> int:
     return model._default_manager.order_by("pk").values_list("pk", flat=True).last()
+
+
+@pytest.mark.parametrize(
+    ("plural", "bodies", "field"),
+    [
+        (
+            "endpoints",
+            [
+                {"name": "ONE", "site": "RAL", "base_url": "https://race.example.org/1"},
+                {"name": "TWO", "site": "RAL", "base_url": "davs://RACE.example.org:443/1/2"},
+            ],
+            "base_url",
+        ),
+        ("sites", [{"name": "Lancaster"}, {"name": "LANCASTER"}], "name"),
+    ],
+)
+def test_of_two_that_would_lie_in_one_place_or_have_one_name_but_for_case_one_is_refused(
+    root: Client, plural: str, bodies: list[dict[str, Any]], field: str
+) -> None:
+    """No constraint of the database holds this: writes of the registry wait for each other."""
+    both = Barrier(2)
+
+    def send(body: dict[str, Any]) -> HttpResponse:
+        both.wait(20)
+        try:
+            return post(root, f"{plural}/", body)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = sorted(pool.map(send, bodies), key=lambda one: one.status_code)
+    assert [one.status_code for one in answers] == [201, 409]
+    assert list(answers[1].json()["errors"]) == [field]

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 
 from matrix.api.cell_text import dumps
 from matrix.api.formats import CONTENT_TYPES
+from sonar import csv_text
 
 Json = dict[str, Any]
 
@@ -39,8 +40,10 @@ def as_csv(rows: Sequence[Json], columns: Sequence[str], name: str) -> HttpRespo
 def flat(value: object) -> object:
     """Put lists into one field, and what stands by name too: `small=600 large=86400`."""
     if isinstance(value, dict):
-        return " ".join(f"{name}={one}" for name, one in value.items())
-    return " ".join(value) if isinstance(value, list) else value
+        value = " ".join(f"{name}={one}" for name, one in value.items())
+    elif isinstance(value, list):
+        value = " ".join(value)
+    return csv_text.quoted(value) if isinstance(value, str) else value
 
 
 def moment(value: datetime | None) -> str | None:

@@ -19,6 +19,7 @@ from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values
 from matrix.forms import BadQueryError
 from sonar.models import Version
+from sonar.models.registry import TAKEN
 from sonar.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
@@ -155,6 +156,8 @@ def refusal(kind: Kind[Row], error: ValidationError) -> Exception:
             field = field_of(kind, sentence) if name == "__all__" else name
             if one.code == "unique":
                 taken[field] = [f"{field} is taken: another {kind.word} has it."]
+            elif one.code == TAKEN:
+                taken[field] = [sentence]
             else:
                 broken.setdefault(field, []).append(sentence)
     return BadQueryError(broken) if broken else Conflict(taken)

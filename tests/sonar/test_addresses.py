@@ -1,0 +1,232 @@
+"""Where base URLs lead: no two to the same place, none to an address that is no host's."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar import addresses
+from sonar.addresses import DOTS_SENTENCE, HOST_SENTENCE, literal, overlap
+from sonar.models import Endpoint, Mesh, Site, SizeClass
+from sonar.roles import Role
+from tests.matrix.registry import caller, patch, post
+from tests.sonar.test_load_registry import GOOD, errors, load
+
+BASE = "https://storage.example.org:443/1"
+SAME = (
+    "https://storage.example.org/1",
+    "https://storage.example.org/1/",
+    "https://storage.example.org//1",
+    "https://storage.example.org/%31",
+    "https://STORAGE.Example.org/1",
+    "https://storage.example.org./1",
+    "davs://storage.example.org:443/1",
+    "https://storage.example.org/1/2",
+    "https://storage.example.org/1%2f2",
+    "https://storage.example.org",
+    "https://storage.example.org/",
+)
+OTHER = (
+    "https://storage.example.org/12",
+    "https://storage.example.org/2",
+    "https://storage.example.org/A",
+    "https://storage.example.org:8443/1",
+    "http://storage.example.org/1",
+    "root://storage.example.org/1",
+    "https://storage2.example.org/1",
+)
+DOTTED = ("/1/../1", "/./1", "/1/..", "/%2e%2E/1", "/1/.%2e/2", "/..%2f1")
+NOBODYS = (
+    *("169.254.169.254", "0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.255", "255.255.255.255"),
+    *("2852039166", "0xa9fea9fe", "0xA9.0xFE.0xa9.0xfe", "0251.0376.0251.0376", "169.254.43518"),
+    *("169.254.169.254.", "0", "0x0", "[::]", "[fe80::1]", "[febf::1]", "[ff02::1]"),
+    *("[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[2002:a9fe:a9fe::]"),
+    *("[::169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[0:0:0:0:0:ffff:0:0]"),
+)
+HOSTS = (
+    *("127.0.0.1", "[::1]", "10.0.0.1", "192.0.2.7", "[2001:db8::1]", "169.254.example.org"),
+    *("storage.example.org", "0x.example.org", "256.1.1.1", "1.2.3.4.5", "localhost"),
+)
+
+
+@pytest.mark.parametrize("url", SAME)
+def test_two_ways_to_write_one_place_overlap_in_both_directions(url: str) -> None:
+    assert "base URL of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)])
+    assert "base URL of A" in overlap(BASE, [("A", url)])
+
+
+def test_other_places_do_not_overlap() -> None:
+    for one, another in permutations((BASE, *OTHER), 2):
+        assert overlap(one, [("A", another)]) == ""
+
+
+@pytest.mark.parametrize("path", DOTTED)
+def test_a_path_with_dots_is_refused(path: str) -> None:
+    assert addresses.problem(f"https://storage.example.org{path}") == DOTS_SENTENCE
+
+
+@pytest.mark.parametrize("host", NOBODYS)
+def test_an_address_that_is_no_hosts_is_refused_however_it_is_written(host: str) -> None:
+    assert addresses.problem(f"https://{host}/1") == HOST_SENTENCE
+    assert addresses.problem(f"https://{host}:1094/1") == HOST_SENTENCE
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_names_and_addresses_of_hosts_are_fine(host: str) -> None:
+    assert addresses.problem(f"https://{host}:1094/a.b/.c/..d/...") == ""
+
+
+@given(st.ip_addresses(v=4))
+def test_every_notation_of_an_address_is_the_same_address(address) -> None:
+    parts = str(address).split(".")
+    notations = (
+        *(str(int(address)), hex(int(address)), f"0{int(address):o}", str(address)),
+        *(".".join(hex(int(part)) for part in parts), f"::ffff:{address}"),
+    )
+    assert {literal(one) for one in notations} == {address}
+
+
+# Registered: by the API, a file, the models
+
+
+@pytest.fixture
+def root(db: None) -> Client:
+    Site.objects.create(name="RAL")
+    Endpoint.objects.create(name="KEPT", site=Site.objects.get(name="RAL"), base_url=BASE)
+    return caller(Role.ADMINISTRATOR)
+
+
+def body(base_url: str, name: str = "NEW") -> dict[str, str]:
+    return {"name": name, "site": "RAL", "base_url": base_url}
+
+
+@pytest.mark.parametrize("url", SAME)
+def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(
+    root: Client, url: str
+) -> None:
+    response = post(root, "endpoints/", body(url))
+    assert response.status_code == 409
+    (sentence,) = response.json()["errors"]["base_url"]
+    assert "The base URL of KEPT is the same place" in sentence
+    assert "example" not in sentence
+    assert Endpoint.objects.count() == 1
+
+
+def test_the_api_takes_what_lies_beside_it(root: Client) -> None:
+    for number, url in enumerate(OTHER):
+        assert post(root, "endpoints/", body(url, f"N{number}")).status_code == 201
+
+
+@pytest.mark.parametrize("url", ["https://s.example.org/1/../2", "https://0xa9fea9fe/1"])
+def test_the_api_refuses_dots_and_addresses_that_are_no_hosts(root: Client, url: str) -> None:
+    response = post(root, "endpoints/", body(url))
+    assert response.status_code == 400
+    assert response.json()["errors"]["base_url"] in ([DOTS_SENTENCE], [HOST_SENTENCE])
+
+
+def test_a_retired_endpoint_keeps_its_place_as_its_files_may(root: Client) -> None:
+    assert patch(root, "endpoints/KEPT/", {"retired": True}).status_code == 200
+    assert post(root, "endpoints/", body(SAME[1])).status_code == 409
+
+
+def test_what_was_registered_before_may_be_edited_and_only_not_moved_so(root: Client) -> None:
+    """Neither rule asks for more than that nothing new breaks it."""
+    site = Site.objects.get(name="RAL")
+    for name, url in (("kept", f"{BASE}/../x"), ("LINK", "https://[fe80::1]/"), ("UP", SAME[9])):
+        Endpoint.objects.create(name=name, site=site, base_url=url)
+        response = patch(root, f"endpoints/{name}/", {"label": "DATADISK", "base_url": url})
+        assert response.status_code == 200
+        assert patch(root, f"endpoints/{name}/", {"base_url": SAME[2]}).status_code == 409
+
+
+@pytest.mark.parametrize("plural", ["sites", "endpoints", "meshes", "size-classes"])
+def test_a_name_that_only_its_case_tells_from_another_is_refused(root: Client, plural: str) -> None:
+    Mesh.objects.create(name="uk")
+    new = {
+        "sites": {"name": "ral"},
+        "endpoints": body(OTHER[0], "Kept"),
+        "meshes": {"name": "UK", "every": {"small": "1h"}},
+        "size-classes": {"name": "LARGE", "from_bytes": 10**10, "test_bytes": 2 * 10**10},
+    }[plural]
+    response = post(root, f"{plural}/", new)
+    assert response.status_code == 409
+    (sentence,) = response.json()["errors"]["name"]
+    assert sentence.startswith(f"Only its case tells the name {new['name']} from that of the ")
+
+
+def test_the_models_themselves_refuse_such_names_when_they_change(root: Client) -> None:
+    for row, name in (
+        (Site(name="ral"), "name"),
+        (SizeClass(name="Small", from_bytes=5, test_bytes=5), "name"),
+        (Mesh(name="x"), ""),
+    ):
+        if name:
+            with pytest.raises(ValidationError, match="Only its case tells"):
+                row.full_clean(validate_constraints=False)
+        else:
+            row.full_clean()
+    renamed = Site.objects.get(name="RAL")
+    renamed.name = "Ral"
+    renamed.full_clean()
+
+
+# Registry files
+
+
+def files(glasgow: str, ral: str, *, turned: bool = False) -> str:
+    text = GOOD.replace("glasgow.example:1094/data", f"glasgow.example:1094/{glasgow}")
+    text = text.replace("ral.example/data", f"glasgow.example:1094/{ral}")
+    if not turned:
+        return text
+    head, _, rest = text.partition("endpoints:\n")
+    ends, _, meshes = rest.partition("meshes:\n")
+    first, second = ends.split("  - name: RAL_DATADISK")
+    return f"{head}endpoints:\n  - name: RAL_DATADISK{second}{first}meshes:\n{meshes}"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_file_with_two_endpoints_in_one_place_is_refused_in_either_order(
+    tmp_path: Path, turned: bool
+) -> None:
+    for glasgow, ral in (("data", "data/"), ("data", "data/ral"), ("data/x", "data")):
+        said = errors(tmp_path, files(glasgow, ral, turned=turned))
+        assert "base_url" in said
+        assert "is the same place, or one of the two lies within the other" in said
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("turned", [False, True])
+def test_endpoints_of_a_file_may_change_places_or_move_where_another_leaves(
+    tmp_path: Path, turned: bool
+) -> None:
+    load(tmp_path, files("a", "b"))
+    for glasgow, ral in (("b", "a"), ("a/x", "c"), ("c/y", "a")):
+        load(tmp_path, files(glasgow, ral, turned=turned))
+        kept = dict(Endpoint.objects.values_list("name", "base_url"))
+        assert kept["GLASGOW_DATADISK"] == f"https://glasgow.example:1094/{glasgow}"
+        assert kept["RAL_DATADISK"] == f"davs://glasgow.example:1094/{ral}"
+    assert "changed" not in load(tmp_path, files("c/y", "a"))
+
+
+@pytest.mark.django_db
+def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path: Path) -> None:
+    load(tmp_path, files("a", "b"))
+    more = (
+        "endpoints:\n"
+        "- {name: THIRD, site: RAL, base_url: 'https://glasgow.example:1094/b/c'}\n"
+        "- {name: ral_datadisk, site: RAL, base_url: 'https://other.example/b'}\n"
+        "- {name: FOURTH, site: RAL, base_url: 'https://169.254.169.254/b'}\n"
+        "- {name: FIFTH, site: RAL, base_url: 'https://other.example/b/../c'}\n"
+    )
+    said = errors(tmp_path, more)
+    assert "endpoints[0].base_url (line 2): The base URL of RAL_DATADISK" in said
+    assert "endpoints[1].name (line 3): Only its case tells the name ral_datadisk" in said
+    assert f"endpoints[2].base_url (line 4): {HOST_SENTENCE}" in said
+    assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said
