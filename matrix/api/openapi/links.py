@@ -24,6 +24,10 @@ TOLD = {
     "min": "Only rows with at least this in the column.",
     "max": "Only rows with at most this in the column.",
 }
+AGES = {
+    "min": "Only links whose last success is at least this old.",
+    "max": "Only links whose last success is at most this old.",
+}
 
 
 class End(Answer):
@@ -86,13 +90,15 @@ def condition(name: str) -> OpenApiParameter:
         return choice(name, TIERS, TOLD[how])
     if how == "has":
         return text(name, TOLD[how], "RAL", maxLength=LONGEST_TEXT)
+    if ".age." in name:
+        return text(name, AGES[how], "6h")
     return bound(name, TOLD[how])
 
 
 def bound(name: str, description: str) -> OpenApiParameter:
-    """A number as it is written for its column: sizes and ages may have a unit."""
+    """A number as it is written for its column: sizes may have a unit."""
     column = name.removesuffix(".min").removesuffix(".max").rpartition(".")[2]
-    example = {"age": "6h", "size_mean_bytes": "200MB", "size_std_bytes": "1MB"}.get(column)
+    example = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB"}.get(column)
     if example:
         return text(name, description, example)
     return number(name, description, minimum=0)
@@ -103,7 +109,7 @@ def short(name: str) -> OpenApiParameter:
     column, _, how = SHORT[name].rpartition(".")
     if column != "age":
         return bound(name, TOLD[how])
-    return text(name, "Only links whose last success is at most this old.", "6h")
+    return text(name, AGES[how], "6h")
 
 
 EXAMPLE = {
