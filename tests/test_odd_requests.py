@@ -32,8 +32,8 @@ ROUTES = sorted(route for route, method in SAMPLES if method == "GET")
 ROLES = ("anonymous", Role.ADMINISTRATOR) if WHOLE else (Role.ADMINISTRATOR,)
 # A 503 of /readyz says that there is no worker in this test.
 CRASH = 500
-# Of lists and forms of Django's own, which do not refuse what they do not know.
-DJANGO_TAKES = {"/admin/": ["q", "p", "o", "tier__exact", "_facets"], "/login/": ["next"]}
+# Of forms of Django's own, which do not refuse what they do not know.
+DJANGO_TAKES = {"/login/": ["next"]}
 
 
 @pytest.fixture
