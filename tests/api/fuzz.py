@@ -63,28 +63,28 @@ def route_of(path: str) -> str:
     return (resolve(unquote(path)).url_name or "nothing").removeprefix("api-")
 
 
-def progress(runs: list[Run], sent: int, wanted: int, seconds: float) -> str:
-    """Say how far the runs as an account are, in a line."""
-    found = sum(not one.clean for one in runs)
-    return (
-        f"{runs[-1].account}: {sent:,} of {max(wanted, sent):,} requests, seed {runs[-1].seed}, "
-        f"{seconds:.0f} s, {found} runs that found something"
+def progress(last: Run, sent: int, wanted: int, seconds: float) -> str:
+    """Say how far the runs as an account are, in a line, and what the last one found."""
+    line = (
+        f"{last.account}: {sent:,} of {max(wanted, sent):,} requests, seed {last.seed}, "
+        f"{seconds:.0f} s"
     )
+    return line if last.clean else f"{line}; found:\n{last.report}"
 
 
 def summary(counts: Mapping[tuple[str, int], int], runs: list[Run]) -> str:
-    """Say how many requests there were, how each call answered, and what was found."""
+    """Say how many requests there were, how each call answered, and which runs found something."""
     by_call: dict[str, list[str]] = {}
     for (call, status), count in sorted(counts.items()):
         by_call.setdefault(call, []).append(f"{status}: {count}")
     broken = sum(count for (_, status), count in counts.items() if status >= 500)
-    found = [one for one in runs if not one.clean]
+    found = [str(one.seed) for one in runs if not one.clean]
     return "\n".join(
         [
             f"{runs[0].account}: {sum(counts.values()):,} requests in {len(runs)} runs, seeds "
             f"{runs[0].seed} to {runs[-1].seed}: {broken} answers of 5xx, "
-            f"{len(found)} runs with violations of the schema or of a check",
+            f"{len(found)} runs with violations of the schema or of a check"
+            + (f" (seeds {', '.join(found)})" if found else ""),
             *(f"  {call}: {', '.join(statuses)}" for call, statuses in by_call.items()),
-            *(f"\nas {one.account}, seed {one.seed}:\n{one.report}" for one in found),
         ]
     )
