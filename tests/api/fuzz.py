@@ -43,7 +43,7 @@ def run(url: str, account: str, token: str, seed: int, *options: str) -> Run:
         capture_output=True,
         text=True,
         cwd=HERE.parent.parent,
-        env={**os.environ, "FUZZ_AS": account},
+        env={**os.environ, "FUZZ_AS": account, "FUZZ_PASS": str(seed)},
     )
     return Run(account, seed, done.returncode == 0, done.stdout + done.stderr)
 

@@ -74,8 +74,9 @@ def number_of(given: object) -> int:
 
 
 def chance_of(case: Case) -> Random:
-    """Return what decides about a case: the same whenever the same is made up."""
-    made_up = repr((case.method, case.path, case.query, case.path_parameters, case.body))
+    """Return what decides about a case: the same whenever the same is made up of one seed."""
+    parts = (case.method, case.path, case.query, case.path_parameters, case.body)
+    made_up = os.environ["FUZZ_PASS"] + repr(parts)
     return Random(crc32(made_up.encode(errors="surrogatepass")))
 
 
@@ -107,14 +108,14 @@ def has_empty(case: Case) -> bool:
 def map_case(context: HookContext, case: Case) -> Case:
     """Mend all of a case that is meant to be right, or nothing: one unknown name is a 400.
 
-    Then go to the ends with one or two of its values, in a third of these cases.
+    Then go to the ends with one or two of its values, in half of these cases.
     """
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return case
     chance = chance_of(case)
     if chance.randrange(3):
         mend(case)
-    if chance.randrange(3) == 0:
+    if chance.randrange(2):
         for _ in range(chance.randint(1, 2)):
             go_to_an_end(case, chance)
     return case
