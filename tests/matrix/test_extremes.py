@@ -64,8 +64,11 @@ VALUES = {
 QUERY = ("from", "to", "tier", "source_tier", "ip_version", "streams", "size", "beside", "mesh")
 BOUNDS = tuple(
     f"{column}.{bound}"
-    for column in ("priority", "large.mean_mb_s", "large.size_mean_bytes", "large.ok", "large.age")
-    for bound in ("min", "max")
+    for column, bound in (
+        ("priority", "max"),
+        ("large.size_mean_bytes", "min"),
+        ("large.age", "max"),
+    )
 )
 TABLE = ("from", "max_age", "min_mb_s", "source.has", "source.tier.is", "search")
 # What takes times, numbers and texts, by address; none takes more than these kinds.
@@ -262,11 +265,10 @@ def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(
 
 
 def test_no_extreme_value_of_a_result_is_a_crash(everybody: Client) -> None:
-    names = [*RESULT, "error", "streams", "ip_version", "beside_source"]
-    for name, value in product(names, WRONG):
-        sent = json.dumps([RESULT | {name: value}])
+    for name in [*RESULT, "error", "streams", "ip_version", "beside_source"]:
+        sent = json.dumps([RESULT | {name: value} for value in WRONG])
         response = everybody.post(f"{API}/transfers/", sent, content_type="application/json")
-        assert answered(response) < 500, (name, value)
+        assert answered(response) < 500, name
 
 
 ODD_BODIES = (
@@ -287,6 +289,6 @@ def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody: Client, addres
 @pytest.mark.parametrize("address", FORMS)
 def test_no_extreme_value_of_a_form_is_a_crash(everybody: Client, address: str) -> None:
     for name in FORMS[address]:
-        for value in (*TIMES, *NUMBERS[-12:], "\0", "\uffff", "x" * 10_000):
+        for value in (*TIMES[-3:], *NUMBERS[-12:], "\0", "\uffff", "x" * 10_000):
             response = everybody.post(address, FORMS[address] | {name: value})
             assert answered(response) < 500, (name, value)

@@ -59,23 +59,19 @@ def read(path: Path) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("piece", "line"),
+    "piece",
     [
-        (b"0", 2),
-        ("ñ".encode(), 2),
-        (b'","\n', 2),
-        (b'"a\nb', 2),
-        (b"\xff", 2),
+        *(b"0", "ñ".encode(), b'"\n",', b'"a\nb', b"\xff"),
     ],
     ids=["line", "text", "cells over lines", "cell over lines", "no text"],
 )
 def test_what_has_no_end_is_refused_by_its_line_before_it_is_held(
-    tmp_path: Path, piece: bytes, line: int
+    tmp_path: Path, piece: bytes
 ) -> None:
     path = packed(tmp_path / "endless.csv.gz", (piece, ENDLESS_MB * MB // len(piece)))
     assert path.stat().st_size < 8 * MB
     said, held = read(path)
-    assert said.startswith(f"line {line}: ")
+    assert said.startswith("line 2: ")
     assert held < MOST_MB
 
 
