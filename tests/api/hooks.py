@@ -96,12 +96,13 @@ def filter_case(context: HookContext, case: Case) -> bool:
 
 
 def has_empty(case: Case) -> bool:
+    """Say whether a parameter is sent as `name=`, as nothing, an empty list and object all are."""
     given = [
         one
         for value in (case.query or {}).values()
-        for one in (value if isinstance(value, list) else [value])
+        for one in (value if isinstance(value, list) and value else [value])
     ]
-    return "" in given or [] in (case.query or {}).values()
+    return any(one in ("", [], {}) for one in given)
 
 
 @schemathesis.hook
