@@ -22,6 +22,7 @@ from matrix.grid import Grid
 from matrix.places import Group
 from matrix.query import MatrixQuery
 from matrix.statistics import averages
+from sonar import csv_text
 from sonar.windows import Window
 from tests.matrix.world import NOW
 
@@ -142,8 +143,9 @@ def test_csv_says_what_the_grid_says(found: Grid):
 
 def read_line(line: list[str]) -> list[Any]:
     source, destination, value, std, ok, failed, last, state = line
+    names = [csv_text.unquoted(name) for name in (source, destination)]
     rate = [float(text) if text else None for text in (value, std)]
-    return [source, destination, *rate, int(ok), int(failed), last or None, state]
+    return [*names, *rate, int(ok), int(failed), last or None, state]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5000), (200, 200), (5000, 3)])
