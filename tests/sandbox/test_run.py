@@ -83,7 +83,7 @@ class Run:
     def answers(self) -> bool:
         try:
             return requests.get(self.url, timeout=5).ok
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def matrix(self, size: str) -> dict[str, Any]:
