@@ -38,7 +38,7 @@ bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|lar
 
 # Two accounts at a time, each with a database of its own; a line of each as it goes on, its report
 # at its end.
-FUZZ := FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -q -s
+FUZZ := FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -q --show-capture=no
 ACCOUNTS := anonymous reader site-admin administrator
 
 fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests as each account (FUZZ_SEED=1)
@@ -48,7 +48,7 @@ fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests as each acco
 	@$(FUZZ) tests/test_odd_requests.py
 
 .fuzz-%:
-	@$(FUZZ) tests/api/test_fuzz.py -k $*
+	@$(FUZZ) -s tests/api/test_fuzz.py -k $*
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
 	$(BIN)/python -m tests.screenshots

@@ -8,18 +8,14 @@ from random import Random
 from typing import Any, Literal, get_args
 
 TIMES = (
-    "0001-01-01",
     "0001-01-01T00:00:00Z",
     "0001-01-01T00:00:00+14:00",
     "0001-01-01T00:00:00-14:00",
     "1969-12-31T23:59:59Z",
     "1970-01-01T00:00:00+14:00",
     "2026-02-30T00:00:00Z",
-    "2026-11-20T24:00:00Z",
     "2026-11-20T12:00:60Z",
     "2026-11-20T12:00:00+24:00",
-    "2026-W47-5T12",
-    "9999-12-31",
     "9999-12-31T23:59:59.999999Z",
     "9999-12-31T23:59:59+14:00",
     "9999-12-31T23:59:59-14:00",
@@ -27,6 +23,8 @@ TIMES = (
     "-9223372036854775808",
     "253402300800",
 )
+# ISO 8601 that may be read, but that is no `date-time` as a schema has it for bodies.
+LOOSE_TIMES = ("0001-01-01", "9999-12-31", "2026-11-20T24:00:00Z", "2026-W47-5T12")
 INTEGERS = (
     *(0, 1, -1),
     *(2**15 - 1, 2**15, -(2**15) - 1),
@@ -95,7 +93,7 @@ NOT_UTF_8 = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"RAL\x80", b"\xf5\x80\x80\x
 Kind = Literal["time", "number", "duration", "size", "text"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OF: dict[Kind, tuple[str, ...]] = {
-    "time": TIMES,
+    "time": (*TIMES, *LOOSE_TIMES),
     "number": (*map(str, NUMBERS), *WRITTEN, *DIGITS),
     "duration": DURATIONS,
     "size": SIZES,
@@ -129,7 +127,8 @@ def in_json(name: str, given: object, chance: Random) -> Any:
         return chance.choice((*NUMBERS, *STAND_INS, True, None, "", [], {}))
     if isinstance(given, int | float):
         return chance.choice(NUMBERS)
-    return chance.choice((*OF[kind_of(name)], *STAND_INS))
+    ends = [one for one in OF[kind_of(name)] if one not in LOOSE_TIMES]
+    return chance.choice((*ends, *STAND_INS))
 
 
 def with_surrogates(text: str) -> str:

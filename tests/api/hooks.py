@@ -96,13 +96,13 @@ def filter_case(context: HookContext, case: Case) -> bool:
 
 
 def has_empty(case: Case) -> bool:
-    """Say whether a parameter is sent as `name=`, as nothing, an empty list and object all are."""
+    """Say whether a parameter is sent as `name=`, as an empty object is too, or as blanks."""
     given = [
         one
         for value in (case.query or {}).values()
         for one in (value if isinstance(value, list) and value else [value])
     ]
-    return any(one in ("", [], {}) for one in given)
+    return any(not one.strip() if isinstance(one, str) else one in ([], {}) for one in given)
 
 
 @schemathesis.hook
