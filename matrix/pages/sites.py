@@ -115,7 +115,7 @@ def asked(params: QueryDict, also: Sequence[str] = ()) -> tuple[MatrixQuery, str
     sentences: dict[str, list[str]] = {}
     if len(search) > LONGEST_SEARCH or "\0" in search:
         sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
-    if ordering.removeprefix("-") not in ("", *KEYS):
+    if ordering and ordering.removeprefix("-") not in KEYS:
         allowed = either(list(KEYS))
         sentences["ordering"] = [
             f"ordering “{ordering}” is not known: use {allowed}, after - for descending."
