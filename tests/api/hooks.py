@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from copy import deepcopy
 from random import Random
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from zlib import crc32
 
 import schemathesis
 from schemathesis import Case, CheckContext, HookContext, Response, SerializationContext
+from schemathesis.core.failures import AcceptedNegativeData, Failure
 
 from tests.api import edges
 
@@ -90,19 +91,15 @@ def is_short(query: Values) -> bool:
 
 
 @schemathesis.hook
-def filter_case(context: HookContext, case: Case) -> bool:
-    """Leave out an empty parameter as what is wrong: it is as good as none."""
-    return case.meta is None or case.meta.generation.mode.is_positive or not has_empty(case)
+def filter_failure(context: HookContext, failure: Failure, case: Case, response: Response) -> bool:
+    """Drop that a parameter was not refused that is as good as none: it was sent empty or blank.
 
-
-def has_empty(case: Case) -> bool:
-    """Say whether a parameter is sent as `name=`, as an empty object is too, or as blanks."""
-    given = [
-        one
-        for value in (case.query or {}).values()
-        for one in (value if isinstance(value, list) and value else [value])
-    ]
-    return any(not one.strip() if isinstance(one, str) else one in ([], {}) for one in given)
+    What is sent tells, as empty lists and objects are made the same of: `name=`.
+    """
+    if not isinstance(failure, AcceptedNegativeData):
+        return True
+    sent = parse_qsl(urlsplit(response.request.url).query, keep_blank_values=True)
+    return all(text.strip() for _, text in sent)
 
 
 @schemathesis.hook
