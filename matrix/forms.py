@@ -59,7 +59,7 @@ class BadQueryError(ValueError):
 
 
 def unknown(given: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
-    wanted = f"use {either(sorted(allowed))}" if allowed else "this address takes none"
+    wanted = f"use {either(sorted(set(allowed)))}" if allowed else "this address takes none"
     return {
         name: [f"There is no parameter “{name}”: {wanted}."]
         for name in given

@@ -44,7 +44,7 @@ REASON_WORDS = {
     "budget": "an end has used up its test bytes of today",
     "link": "another test of their link has not ended: a link has one at a time",
     "circuit": "tests of an end keep failing, so that it is tested now and then only",
-    "credential": "a credential would go where it may not: an operator has to change an end",
+    "credential": "an end lends no credential, or has one for another host: manage.py credentials",
     NEXT_TICK: "due since the last tick of the planner",
 }
 

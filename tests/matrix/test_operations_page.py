@@ -262,7 +262,7 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
     page = text(client)
-    assert "a credential would go where it may not: an operator has to change an end" in page
+    assert "an end lends no credential, or has one for another host" in page
     assert "another test of their link has not ended: a link has one at a time" in page
     assert "tests of an end keep failing, so that it is tested now and then only" in page
 
