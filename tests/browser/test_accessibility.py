@@ -55,9 +55,17 @@ def by_day_and_night(page: Page) -> list[str]:
     page.wait_for_load_state("networkidle")
     by_day = violations(page)
     page.emulate_media(color_scheme="dark")
-    # Colours on their way from one to the other are neither.
+    return by_day + [f"in the dark: {one}" for one in once_settled(page)]
+
+
+def once_settled(page: Page) -> list[str]:
+    """Return what stays: colours on their way from one scheme to the other are neither."""
     page.evaluate(TWO_FRAMES)
-    return by_day + [f"in the dark: {one}" for one in violations(page)]
+    if not violations(page):
+        return []
+    page.wait_for_function("document.getAnimations().every((one) => one.playState != 'running')")
+    page.evaluate(TWO_FRAMES)
+    return violations(page)
 
 
 @everybody
