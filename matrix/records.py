@@ -21,6 +21,7 @@ from matrix.query import MatrixQuery
 from matrix.statistics import Flags, Floats
 from sonar import binary
 from sonar.models import Endpoint, Mesh, Schedule
+from sonar.models.version import RAISED
 
 T = TypeVar("T")
 
@@ -29,9 +30,7 @@ MESH_FIELDS = {"mover": "mover", "mode": "mode", "streams": "streams", "mesh": "
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
-# A counter alone would repeat itself after a rollback or a restored backup; together with
-# the transaction that raised it last (xmin) it does not.
-VERSION = "coalesce((SELECT value || '.' || xmin FROM sonar_version WHERE name = '{}'), '0')"
+VERSION = f"coalesce(({RAISED}), '0')"
 # In the order of the fields of Versions; runs.fingerprint asks for them with its own.
 VERSIONS = f"{VERSION.format('registry')}, {VERSION.format('schedule')}"
 # Newest hour first, until one has a result: a mark may stand for one that was deleted.

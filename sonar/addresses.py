@@ -23,6 +23,8 @@ PROTOCOLS = {
     "gsiftp": ("gsiftp", 2811),
     "ftp": ("ftp", 21),
 }
+# What a URL without a port stands for.
+PORTS = {scheme: port for scheme, (_, port) in PROTOCOLS.items()}
 # How inet_aton, and so every client, reads an IPv4 address: in one to four parts, each decimal,
 # octal or hexadecimal.
 IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)

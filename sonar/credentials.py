@@ -15,6 +15,8 @@ from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, NamedTuple
 
+from sonar.addresses import PORTS
+
 if TYPE_CHECKING:
     from sonar.models import Credential, Endpoint
 
@@ -30,9 +32,6 @@ HOST_SENTENCE = (
     "no scheme, no path and no wildcard."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
-# What a base URL without a port stands for.
-_PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
-_PORTS |= {"gsiftp": 2811, "ftp": 21}
 IN_CLEAR = ("http", "dav", "ftp")
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
@@ -70,7 +69,7 @@ def host_of_url(base_url: str) -> Host | None:
     authority = rest.partition("/")[0]
     # Letters beyond ASCII may become others, also in a library that sends to them.
     host = host_of(authority.lower()) if authority.isascii() else None
-    return host and Host(host.name, host.port or _PORTS.get(scheme))
+    return host and Host(host.name, host.port or PORTS.get(scheme))
 
 
 def names(hosts: list[str], base_url: str) -> bool:

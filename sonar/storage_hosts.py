@@ -12,14 +12,13 @@ from django.conf import settings
 from django.db import connection
 
 from sonar.models import Endpoint
+from sonar.models.version import RAISED
 from sonar.movers.peers import host_in
 from sonar.patience import DATABASE_AWAY, one_line
 
 log = logging.getLogger(__name__)
 
-# A counter alone would repeat itself after a rollback or a restored backup; together with
-# the transaction that raised it last (xmin) it does not.
-VERSION = "SELECT value || '.' || xmin FROM sonar_version WHERE name = 'registry'"
+VERSION = RAISED.format("registry")
 
 
 class RegistryHosts:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.db import models
 
+# What changes with each raise of a counter, named in the braces. The counter alone would repeat
+# itself after a rollback or a restored backup; with the transaction that raised it it does not.
+RAISED = "SELECT value || '.' || xmin FROM sonar_version WHERE name = '{}'"
+
 
 class Version(models.Model):
     """A counter, raised in the transaction of what it counts.
