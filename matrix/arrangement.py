@@ -11,11 +11,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.cells import STATES
 from matrix.display import Display
 from matrix.grid import Grid
-from matrix.places import Group
-from matrix.statistics import Flags, Floats, Integers
+from matrix.statistics.axes import Group
+from matrix.statistics.cells import STATES
+from matrix.statistics.reduce import Flags, Floats, Integers
 
 Kind = TypeVar("Kind", bound=np.generic)
 # Sorts behind every name and every tier.

@@ -13,8 +13,8 @@ from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUID
 from django.db.models.functions import Left
 
 from matrix.filters import LINK_FILTERS, Filter, alternatives
-from matrix.places import Place
 from matrix.profiles import made_so
+from matrix.statistics.axes import Place
 from sonar.models import Transfer
 from sonar.units import MB
 from sonar.windows import Window, parse_time

@@ -18,7 +18,7 @@ import numpy as np
 
 from matrix.forms import read_age, read_number
 from matrix.links import ENDS, LinkTable
-from matrix.statistics import Flags, Floats, Integers
+from matrix.statistics.reduce import Flags, Floats, Integers
 
 TEXTS = tuple(
     f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")

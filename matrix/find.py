@@ -9,9 +9,9 @@ from itertools import product
 
 from matrix import records
 from matrix.pages.addresses import link_url, site_url
-from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.records import Remembered
+from matrix.statistics.axes import Place
 from sonar.models import Site
 
 MOST = 20

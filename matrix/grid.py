@@ -9,15 +9,16 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix import records, runs, statistics
-from matrix.cells import STATES, Cells, Frame
+from matrix import records, runs
 from matrix.filters import LINK_FILTERS
 from matrix.forms import read_age
-from matrix.places import Group, Links
 from matrix.query import MatrixQuery
 from matrix.records import Versions
 from matrix.runs import Run
-from matrix.statistics import Averages, Flags
+from matrix.statistics import reduce
+from matrix.statistics.axes import Group, Links
+from matrix.statistics.cells import STATES, Cells, Frame
+from matrix.statistics.reduce import Averages, Flags
 from sonar.models import Downtime
 from sonar.windows import Window
 
@@ -117,7 +118,7 @@ def build(
         sources=frame.rows.groups,
         destinations=frame.columns.groups,
         cells=cells,
-        averages=statistics.averages(cells.value),
+        averages=reduce.averages(cells.value),
         idle=idle(links, allowed, frame.applicable),
         shortest_promise=float(frame.promise.min(initial=np.inf)),
         profiles=occurring(found, links, allowed if narrowed else None) if ways else frozenset(),
@@ -151,7 +152,7 @@ def fill(
     links = frame.links
     down = Downtime.endpoints_down(moment)
     return frame.cells(
-        statistics.reduce(found, frame.pooling, statistics.EXTRAS & {query.stat, *extras}),
+        reduce.reduce(found, frame.pooling, reduce.EXTRAS & {query.stat, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),

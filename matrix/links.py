@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix import records, runs
-from matrix.cells import Evidence, States
 from matrix.filters import LINK_FILTERS
 from matrix.grid import occurring
-from matrix.places import Links, Place
-from matrix.pooling import Numbering, Pooling
 from matrix.query import MatrixQuery
 from matrix.records import NO_PRIORITY, Plan, Remembered
 from matrix.runs import FAILED_BIT, Run
 from matrix.snapshot import snapshot
-from matrix.statistics import Flags, Floats, Integers, Reduced, ratio, reduce
+from matrix.statistics.axes import Links, Place
+from matrix.statistics.cells import Evidence, States
+from matrix.statistics.pooling import Numbering, Pooling
+from matrix.statistics.reduce import Flags, Floats, Integers, Reduced, ratio, reduce
 from sonar.models import Downtime, SizeClass
 from sonar.units import MB
 from sonar.windows import Window

@@ -24,7 +24,7 @@ from matrix.filters import either
 from matrix.forms import BadQueryError, OneOf
 from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable
 from matrix.query import MatrixQuery
-from matrix.statistics import Integers
+from matrix.statistics.reduce import Integers
 
 PER_PAGE = (25, 50, 100, 250, 1000)
 LONGEST_TEXT = 200

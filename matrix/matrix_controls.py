@@ -21,9 +21,9 @@ from matrix.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.filters import ATTRIBUTES, PROFILE_FILTERS
 from matrix.forms import GROUPINGS, STATS
 from matrix.grid import Grid
-from matrix.places import Place
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.records import Versions
+from matrix.statistics.axes import Place
 from matrix.ways import Ways
 from sonar.models import Mesh
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from matrix import records
 from matrix.arrangement import Arrangement
-from matrix.cells import STALE, STALE_AFTER_INTERVALS
 from matrix.display import Display
 from matrix.filters import either
 from matrix.grid import Grid
@@ -25,6 +24,7 @@ from matrix.notices import (
 )
 from matrix.openings import ordered_table
 from matrix.query import MatrixQuery
+from matrix.statistics.cells import STALE, STALE_AFTER_INTERVALS
 from matrix.ways import Ways
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count

@@ -11,7 +11,7 @@ from matrix.arrangement import Arrangement, Side
 from matrix.openings import Openings, parameters
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
-from matrix.statistics import Floats
+from matrix.statistics.reduce import Floats
 
 Json = dict[str, Any]
 

@@ -15,10 +15,10 @@ from django.db.models import F, Q
 from numpy.typing import NDArray
 
 from matrix.filters import ALONE, Filter, alternatives
-from matrix.places import Links, Place
 from matrix.profiles import condition
 from matrix.query import MatrixQuery
-from matrix.statistics import Flags, Floats
+from matrix.statistics.axes import Links, Place
+from matrix.statistics.reduce import Flags, Floats
 from sonar import binary
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.version import RAISED

@@ -15,11 +15,11 @@ from matrix import buckets, payloads
 from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
 from matrix.filters import Filter
 from matrix.payloads import Array, Key
-from matrix.pooling import Numbering
 from matrix.profiles import IDS, passing
 from matrix.records import VERSIONS
 from matrix.snapshot import snapshot
-from matrix.statistics import Flags
+from matrix.statistics.pooling import Numbering
+from matrix.statistics.reduce import Flags
 from sonar import segments
 from sonar.windows import Window
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from matrix.buckets import DAY_MS, HOUR_MS, Span, floor
 from matrix.filters import Filter
 from matrix.profiles import made_so
-from matrix.quantiles import quantiles
-from matrix.statistics import Flags, Floats, Integers, ratio
+from matrix.statistics.quantiles import quantiles
+from matrix.statistics.reduce import Flags, Floats, Integers, ratio
 from sonar import binary, segments
 from sonar.models import SizeClass, Transfer
 from sonar.units import MB

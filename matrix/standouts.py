@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix.cells import FAILED, MEASURED, STALE
 from matrix.grid import RATE_UNIT, Grid
-from matrix.places import Group
-from matrix.statistics import Flags, Floats, Integers
+from matrix.statistics.axes import Group
+from matrix.statistics.cells import FAILED, MEASURED, STALE
+from matrix.statistics.reduce import Flags, Floats, Integers
 from sonar.units import format_age, format_count, three_digits
 from sonar.windows import format_moment
 

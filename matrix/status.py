@@ -12,10 +12,10 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
 from matrix import grid
-from matrix.cells import STATES
 from matrix.query import MatrixQuery
 from matrix.recent import Recent
 from matrix.records import VERSIONS
+from matrix.statistics.cells import STATES
 from sonar import circuits, signs
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.arrangement import Arrangement, Side
-from matrix.cells import MEASURED, STATE_WORDS, STATES
 from matrix.plots.numbers import number
-from matrix.statistics import Integers
+from matrix.statistics.cells import MEASURED, STATE_WORDS, STATES
+from matrix.statistics.reduce import Integers
 from sonar.units import DASH
 
 # Larger tables are of no use to a reader and cost the browser seconds.

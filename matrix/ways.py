@@ -13,7 +13,7 @@ from matrix.profiles import BESIDE_TEXTS, PROFILE_FIELDS
 from sonar.models import Profile
 
 # What must not be pooled unknowingly. The mesh is not among them: two may measure alike. Nor is
-# what ran beside a test: where that has told, matrix.company says so with the numbers.
+# what ran beside a test: where that has told, matrix.statistics.slowdown says so with the numbers.
 APART = ("mover", "mode", "streams", "ip_version", "origin")
 
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps, rounded
-from matrix.cells import NOT_APPLICABLE, Cells
 from matrix.filters import by_parameter, either
 from matrix.forms import BadQueryError
 from matrix.grid import Grid
-from matrix.places import Group
 from matrix.query import MatrixQuery
-from matrix.statistics import Flags, Floats
+from matrix.statistics.axes import Group
+from matrix.statistics.cells import NOT_APPLICABLE, Cells
+from matrix.statistics.reduce import Flags, Floats
 from sonar import csv_text
 from sonar.windows import format_time
 

@@ -13,8 +13,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.cells import STATES, Cells
-from matrix.statistics import Floats
+from matrix.statistics.cells import STATES, Cells
+from matrix.statistics.reduce import Floats
 
 BLOCK = 4096  # cells
 # Numbers below 2**n are written in 1 / SCALES[n]: seven digits at most, and rates to the byte per

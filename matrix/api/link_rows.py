@@ -15,8 +15,8 @@ from matrix.api.answers import unix_time
 from matrix.api.cell_text import WORDS, dumps, rounded
 from matrix.api.streams import Pieces
 from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
-from matrix.places import Place
-from matrix.statistics import Floats, Integers
+from matrix.statistics.axes import Place
+from matrix.statistics.reduce import Floats, Integers
 from sonar import csv_text
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.

@@ -26,7 +26,7 @@ from matrix.forms import BadQueryError
 from matrix.links import LinkTable
 from matrix.listing import Listing
 from matrix.query import MatrixQuery
-from matrix.statistics import Integers
+from matrix.statistics.reduce import Integers
 from sonar.models import SizeClass
 from sonar.windows import format_time
 

@@ -23,10 +23,10 @@ from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.series import SERIES
 from matrix.api.view import ApiView, unless_known
 from matrix.filters import by_parameter
-from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.series import AUTO, BUCKETS, Series
-from matrix.statistics import Floats
+from matrix.statistics.axes import Place
+from matrix.statistics.reduce import Floats
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")

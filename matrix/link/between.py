@@ -15,10 +15,10 @@ from matrix.link import both_ways, directions, upcoming
 from matrix.link.both_ways import Results
 from matrix.link.directions import Direction, Moment
 from matrix.link.methods import Measured, Slowed, methods, profiles_of, slowed
-from matrix.places import Links, Place
 from matrix.query import MatrixQuery
 from matrix.series import Cut, Series
 from matrix.snapshot import snapshot
+from matrix.statistics.axes import Links, Place
 from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 

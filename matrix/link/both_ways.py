@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from matrix.buckets import Span
 from matrix.filters import Filter
-from matrix.places import Place
 from matrix.profiles import made_so
-from matrix.statistics import Flags, Integers
+from matrix.statistics.axes import Place
+from matrix.statistics.reduce import Flags, Integers
 from sonar import binary, segments
 from sonar.models import Transfer
 from sonar.windows import Window

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from matrix import statistics
-from matrix.cells import STATES, Frame
 from matrix.link.both_ways import Results
-from matrix.places import Links, Place
 from matrix.runs import Run
-from matrix.statistics import Floats, Reduced
+from matrix.statistics import reduce
+from matrix.statistics.axes import Links, Place
+from matrix.statistics.cells import STATES, Frame
+from matrix.statistics.reduce import Floats, Reduced
 from sonar.models import Downtime
 from sonar.units import MB, three_digits
 
@@ -101,7 +101,7 @@ def compare(
     found = [run_of(results)] if len(results) else []
     newest = links.numbering.newest(found)
     frame = Frame.around(links, newest, promise, ("endpoint", "endpoint"))
-    cells = numbers_of(frame, statistics.reduce(found, frame.pooling, PERCENTILES), moment)
+    cells = numbers_of(frame, reduce.reduce(found, frame.pooling, PERCENTILES), moment)
     return {
         (source.id, destination.id): Direction(
             source=source,

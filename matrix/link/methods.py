@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from matrix import company
-from matrix.company import Slowdown
 from matrix.filters import ALONE, IN_COMPANY, Filter
 from matrix.link.both_ways import Results
 from matrix.profiles import BESIDE_TEXTS
+from matrix.statistics import slowdown
+from matrix.statistics.slowdown import Slowdown
 from sonar.models import Profile
 from sonar.models.mesh import Mode
 from sonar.units import MB
@@ -150,7 +150,7 @@ def slowed(results: Results, sizes: Mapping[int, str], profiles: Iterable[Profil
         )
         for size, name in sizes.items():
             rates = rates_of(alone.of_class(size)), rates_of(others.of_class(size))
-            if slower := company.slowdown(*rates):
+            if slower := slowdown.slowdown(*rates):
                 found.append(Slowed(name, alike[0], slower))
     order = list(sizes.values())
     return sorted(found, key=lambda one: order.index(one.size))

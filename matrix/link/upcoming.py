@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from matrix.filters import Filter, alternatives
-from matrix.places import Links, Place
 from matrix.records import MESH_FIELDS, asks_for_tests
-from matrix.statistics import Floats
+from matrix.statistics.axes import Links, Place
+from matrix.statistics.reduce import Floats
 from sonar.models import Mesh, Probe, Schedule
 
 

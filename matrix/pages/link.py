@@ -12,7 +12,6 @@ from django.http import Http404, QueryDict
 
 from matrix import notes, records
 from matrix.attempts import Cursor
-from matrix.cells import STATE_WORDS
 from matrix.controls import Choice, bounds_of, window_choices
 from matrix.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.forms import DEFAULT_SIZE, BadQueryError
@@ -27,10 +26,11 @@ from matrix.pages.link_pictures import drawn
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.pages.transfer_facts import streams_words, way_words
-from matrix.places import Place
 from matrix.plots import inside as inside_plot
 from matrix.query import MatrixQuery
 from matrix.series import MOST, is_too_long
+from matrix.statistics.axes import Place
+from matrix.statistics.cells import STATE_WORDS
 from sonar import roles
 from sonar.models import SizeClass, Transfer
 from sonar.roles import Anyone

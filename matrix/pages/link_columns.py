@@ -11,12 +11,12 @@ from typing import NamedTuple
 import django_tables2 as tables
 from django_tables2.data import TableData
 
-from matrix.cells import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.links import LinkTable
 from matrix.pages.addresses import link_url
-from matrix.places import Place
 from matrix.query import MatrixQuery
-from matrix.statistics import Integers
+from matrix.statistics.axes import Place
+from matrix.statistics.cells import DOWN, MEASURED, STATE_WORDS, STATES
+from matrix.statistics.reduce import Integers
 from matrix.templatetags.figures import age_words
 from sonar.units import DASH, format_bytes, format_count, three_digits
 from sonar.windows import format_moment

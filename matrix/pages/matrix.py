@@ -11,7 +11,6 @@ from django.http import QueryDict
 
 from matrix import display, filter_form, grid, ways
 from matrix.arrangement import arrange
-from matrix.cells import STATE_WORDS
 from matrix.display import STATES_TO_SEE, Display
 from matrix.grid import Grid
 from matrix.matrix_controls import controls_for
@@ -24,6 +23,7 @@ from matrix.payload import payload
 from matrix.plots.palettes import palette_for
 from matrix.query import MatrixQuery
 from matrix.standouts import Finder
+from matrix.statistics.cells import STATE_WORDS
 from matrix.tables import summary_for, table_for
 from sonar.roles import Anyone
 

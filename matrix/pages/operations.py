@@ -17,8 +17,8 @@ from matrix.forms import BadQueryError
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.matrix import MatrixPage
 from matrix.pages.page import Page
-from matrix.places import Place
 from matrix.query import MatrixQuery
+from matrix.statistics.axes import Place
 from matrix.status import CLEAN, NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.troubles import troubles, unsealed
 from matrix.under_way import UnderWay

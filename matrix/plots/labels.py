@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from matrix.arrangement import Arrangement, Side
-from matrix.places import Group, Place
+from matrix.statistics.axes import Group, Place
 
 LONGEST_ROW, LONGEST_COLUMN = 26, 24
 

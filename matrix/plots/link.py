@@ -14,7 +14,7 @@ from matrix.link.both_ways import Results
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
 from matrix.series import BUCKETS, Series
-from matrix.statistics import Flags, Integers
+from matrix.statistics.reduce import Flags, Integers
 from sonar.units import MB
 from sonar.windows import Window
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from matrix.arrangement import Arrangement
-from matrix.cells import DOWN, FAILED, STALE, STATES, UNTESTED
 from matrix.plots.numbers import room_for_numbers
-from matrix.statistics import Flags
+from matrix.statistics.cells import DOWN, FAILED, STALE, STATES, UNTESTED
+from matrix.statistics.reduce import Flags
 
 Json = dict[str, Any]
 

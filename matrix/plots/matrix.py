@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.arrangement import Arrangement
-from matrix.cells import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
 from matrix.plots.labels import labels_for
 from matrix.plots.layout import layout
 from matrix.plots.marks import marks
 from matrix.plots.numbers import dashes, heatmap, written
 from matrix.plots.palettes import palette_for, white_reads
 from matrix.plots.scales import Scale, scale_for
-from matrix.statistics import Floats
+from matrix.statistics.cells import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
+from matrix.statistics.reduce import Floats
 
 Json = dict[str, Any]
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from matrix import records
 from matrix.filters import ATTRIBUTES, Filter, alternatives
 from matrix.grid import Grid
-from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.site.sites import of_sites
 from matrix.site.standings import ENDS, Side, Standing, standings
 from matrix.snapshot import snapshot
+from matrix.statistics.axes import Place
 from sonar.models import Site
 
 

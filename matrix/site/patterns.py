@@ -12,7 +12,7 @@ import numpy as np
 
 from matrix.site.sites import Report
 from matrix.site.standings import ENDS, Side
-from matrix.statistics import Flags
+from matrix.statistics.reduce import Flags
 from sonar.units import format_count
 
 # From so many partners on, most of them say something about the site.

@@ -9,16 +9,16 @@ from datetime import datetime
 import numpy as np
 
 from matrix import grid, records, runs
-from matrix.cells import FAILED, NOT_APPLICABLE, STATES
 from matrix.filters import Filter
 from matrix.grid import Grid
-from matrix.places import Place
 from matrix.query import MatrixQuery
 from matrix.records import Versions
 from matrix.runs import Run
 from matrix.site.standings import Side, Standing, standing_of
 from matrix.snapshot import snapshot
-from matrix.statistics import Flags
+from matrix.statistics.axes import Place
+from matrix.statistics.cells import FAILED, NOT_APPLICABLE, STATES
+from matrix.statistics.reduce import Flags
 from sonar.models import SizeClass
 from sonar.windows import Window
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.grid import Grid
-from matrix.places import Group
-from matrix.statistics import Floats, Integers, averages, ratio
+from matrix.statistics.axes import Group
+from matrix.statistics.reduce import Floats, Integers, averages, ratio
 from sonar.units import MB
 
 ENDS = ("source", "destination")

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix import grid as grids
-from matrix import runs, statistics
+from matrix import runs
 from matrix.api import answers
 from matrix.grid import Grid
-from matrix.pooling import Numbering, Pooling
 from matrix.query import MatrixQuery
-from matrix.statistics import Reduced
+from matrix.statistics import reduce
+from matrix.statistics.pooling import Numbering, Pooling
+from matrix.statistics.reduce import Reduced
 from sonar.models import Endpoint
 from sonar.windows import Window
 from tests.benchmarks.answer import Answer
@@ -36,7 +37,7 @@ def exact(size: str, window: Window) -> tuple[Reduced, NDArray[np.int64]]:
     found = runs.read(size, window, ())
     newest = links.newest(found)
     pooling = Pooling(links, place, place, newest > 0, newest.shape)
-    return statistics.reduce(found, pooling, EXTRAS), newest
+    return reduce.reduce(found, pooling, EXTRAS), newest
 
 
 def grid(size: str, window: Window, stat: str) -> Grid:

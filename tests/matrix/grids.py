@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import numpy as np
 
-from matrix.cells import STATES, Cells
 from matrix.grid import Grid
-from matrix.places import Group
 from matrix.query import MatrixQuery
-from matrix.statistics import averages
+from matrix.statistics.axes import Group
+from matrix.statistics.cells import STATES, Cells
+from matrix.statistics.reduce import averages
 from sonar.windows import Window
 from tests.matrix.world import NOW
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrix.cells import MEASURED, UNTESTED
 from matrix.links import LinkTable, OfClass
-from matrix.places import Place
+from matrix.statistics.axes import Place
+from matrix.statistics.cells import MEASURED, UNTESTED
 from sonar.windows import preset
 from tests.matrix.world import NOW
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from matrix.api import answers, cell_text
-from matrix.cells import STATES, Cells
 from matrix.grid import Grid
-from matrix.places import Group
 from matrix.query import MatrixQuery
-from matrix.statistics import averages
+from matrix.statistics.axes import Group
+from matrix.statistics.cells import STATES, Cells
+from matrix.statistics.reduce import averages
 from sonar import csv_text
 from sonar.windows import Window
 from tests.matrix.world import NOW

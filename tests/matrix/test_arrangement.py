@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from matrix.arrangement import Arrangement, arrange
-from matrix.cells import STATES
 from matrix.display import Display
 from matrix.query import MatrixQuery
+from matrix.statistics.cells import STATES
 from tests.matrix.grids import grid_of, group, square
 
 

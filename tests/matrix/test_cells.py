@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix import statistics
-from matrix.cells import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED, Cells, Frame
-from matrix.places import Axis, Links, Place
+from matrix.statistics import reduce
+from matrix.statistics.axes import Axis, Links, Place
+from matrix.statistics.cells import (
+    DOWN,
+    FAILED,
+    MEASURED,
+    NOT_APPLICABLE,
+    STALE,
+    UNTESTED,
+    Cells,
+    Frame,
+)
 from tests.matrix.samples import Sample, run_of
 
 # Not in the order of their names, and with gaps between the ids.
@@ -67,8 +76,8 @@ def laid_out(
     promise[list(promises)] = list(promises.values())
     runs = [run_of(samples)]
     frame = Frame.around(LINKS, LINKS.numbering.newest(runs), square(promise), groupings)
-    extras = [stat] if stat in statistics.EXTRAS else []
-    reduced = statistics.reduce(runs, frame.pooling, extras)
+    extras = [stat] if stat in reduce.EXTRAS else []
+    reduced = reduce.reduce(runs, frame.pooling, extras)
     return frame, frame.cells(reduced, square(down), stat, MOMENT)
 
 
@@ -149,7 +158,7 @@ def test_when_a_result_started_is_kept_to_the_millisecond() -> None:
     newest = np.zeros(SQUARE, dtype=np.int64)
     newest[0, 1] = 1_795_000_000_123
     frame = Frame.around(LINKS, newest, np.full(SQUARE, np.inf), ("endpoint", "endpoint"))
-    reduced = statistics.reduce([], frame.pooling)
+    reduced = reduce.reduce([], frame.pooling)
     cells = frame.cells(reduced, np.zeros(SQUARE, dtype=bool), "mean", 1.9e9)
     assert cells.last.tolist() == [[1_795_000_000.123]]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from matrix.company import Slowdown, slowdown
-from matrix.statistics import Floats
+from matrix.statistics.reduce import Floats
+from matrix.statistics.slowdown import Slowdown, slowdown
 
 ALONE = np.array([22.9, 23.8, 20.5])
 COMPANY = np.array([2.6, 2.7, 2.77, 2.85, 2.95])

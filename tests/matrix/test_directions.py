@@ -12,11 +12,11 @@ from django.db import connection
 from django.http import QueryDict
 
 from matrix import grid, records
-from matrix.cells import STATES
 from matrix.link import between
 from matrix.link.between import Between, Question
 from matrix.link.directions import Direction, in_words
 from matrix.query import MatrixQuery
+from matrix.statistics.cells import STATES
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world
 from tests.matrix.sent import MINUTE, PLAIN, many, send

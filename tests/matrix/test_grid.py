@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix import grid
-from matrix.cells import STATES
 from matrix.forms import BadQueryError
 from matrix.grid import Grid
 from matrix.query import MatrixQuery
+from matrix.statistics.cells import STATES
 from sonar import sealing
 from sonar.models import Downtime, Mesh, Schedule, Transfer
 from tests.matrix import world

@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix import grid, links
-from matrix.cells import NOT_APPLICABLE, STATES
 from matrix.links import LinkTable
 from matrix.query import MatrixQuery
+from matrix.statistics.cells import NOT_APPLICABLE, STATES
 from sonar import sealing
 from sonar.models import Downtime, Schedule, SizeClass, Transfer
 from tests.matrix import many_links, world

@@ -18,7 +18,6 @@ from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
 from matrix import grid
 from matrix.arrangement import Arrangement, arrange
-from matrix.cells import STATES
 from matrix.display import Display
 from matrix.forms import STATS
 from matrix.plots import matrix as plots
@@ -26,6 +25,7 @@ from matrix.plots import numbers, palettes
 from matrix.plots.labels import cut
 from matrix.plots.scales import scale_for
 from matrix.query import MatrixQuery
+from matrix.statistics.cells import STATES
 from sonar.models import Downtime
 from tests.matrix import world
 from tests.matrix.grids import grid_of, group, square

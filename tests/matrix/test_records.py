@@ -13,9 +13,9 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from matrix import records
-from matrix.places import Links, Place
 from matrix.query import MatrixQuery
 from matrix.records import Remembered
+from matrix.statistics.axes import Links, Place
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Site, Transfer
 from tests.matrix import world

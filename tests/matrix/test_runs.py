@@ -20,9 +20,9 @@ from pytest_django import Settings
 
 from matrix import payloads, runs
 from matrix.filters import Filter
-from matrix.pooling import Numbering
 from matrix.runs import Run
 from matrix.snapshot import snapshot
+from matrix.statistics.pooling import Numbering
 from sonar import sealing
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
 from sonar.windows import Window

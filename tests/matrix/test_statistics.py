@@ -10,10 +10,10 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix import pooling, statistics, threads
-from matrix.pooling import Numbering, Pooling
-from matrix.quantiles import quantiles
-from matrix.statistics import EXTRAS, QUANTILES, Reduced
+from matrix.statistics import pooling, reduce, threads
+from matrix.statistics.pooling import Numbering, Pooling
+from matrix.statistics.quantiles import quantiles
+from matrix.statistics.reduce import EXTRAS, QUANTILES, Reduced
 from tests.matrix.samples import Sample, run_of
 
 IDS = (1, 2, 7, 300, 65_535)
@@ -102,7 +102,7 @@ def test_each_statistic_of_each_cell_is_what_its_samples_give_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
             patch.setattr(pooling, name, limit)
-        found = statistics.reduce([run_of(some) for some in runs], by, EXTRAS)
+        found = reduce.reduce([run_of(some) for some in runs], by, EXTRAS)
     agrees(found, [one for some in runs for one in some], by)
 
 
@@ -113,7 +113,7 @@ def test_quantiles_are_exact_for_any_number_of_samples(number: int) -> None:
     samples = [Sample(1, 2, one) for one in rates] + [Sample(1, 2, None)] * (number // 3)
     samples += [Sample(2, 1, None)] * number
     runs = [run_of(samples[start::3]) for start in range(3)]
-    agrees(statistics.reduce(runs, each_link(), EXTRAS), samples, each_link())
+    agrees(reduce.reduce(runs, each_link(), EXTRAS), samples, each_link())
 
 
 def test_failed_samples_within_a_group_count_for_no_quantile() -> None:
@@ -131,19 +131,19 @@ def test_failed_samples_within_a_group_count_for_no_quantile() -> None:
 def test_an_endpoint_registered_just_now_is_none_of_the_others() -> None:
     samples = [Sample(source, 1 + source % 3, 1.0) for source in (0, 1, 2, 3, 4, 65_535)]
     by = Pooling(Numbering(np.array([1, 2])), np.arange(2), np.arange(2), ALL_OF_TWO, (2, 2))
-    assert statistics.reduce([run_of(samples)], by).ok.tolist() == [[0, 1], [0, 0]]
+    assert reduce.reduce([run_of(samples)], by).ok.tolist() == [[0, 1], [0, 0]]
     assert np.count_nonzero(by.numbering.newest([run_of(samples)])) == 1
 
 
 def test_equal_rates_have_no_spread_at_all() -> None:
-    found = statistics.reduce([run_of([Sample(1, 2, 7654321.1)] * 1000)], each_link())
+    found = reduce.reduce([run_of([Sample(1, 2, 7654321.1)] * 1000)], each_link())
     assert found.std[0, 1] == 0
     assert found.mean[0, 1] == np.float32(7654321.1)
 
 
 def test_a_small_spread_on_a_large_rate_keeps_its_digits() -> None:
     samples = [Sample(1, 2, rate) for rate in (1e9, 1e9 + 64, 1e9 + 128)]
-    assert statistics.reduce([run_of(samples)], each_link()).std[0, 1] == pytest.approx(64, 1e-12)
+    assert reduce.reduce([run_of(samples)], each_link()).std[0, 1] == pytest.approx(64, 1e-12)
 
 
 def test_samples_of_hidden_links_are_not_even_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,11 +157,11 @@ def test_samples_of_hidden_links_are_not_even_looked_at(monkeypatch: pytest.Monk
 
 def test_only_what_is_asked_for_is_computed_and_throughput_needs_sizes() -> None:
     run = run_of([Sample(1, 2, 1.0)])
-    assert statistics.reduce([run], each_link()).extras == {}
-    assert list(statistics.reduce([run], each_link(), ["p95"]).extras) == ["p95"]
+    assert reduce.reduce([run], each_link()).extras == {}
+    assert list(reduce.reduce([run], each_link(), ["p95"]).extras) == ["p95"]
     bare = type(run)(run.keys, run.links, run.lasts, None)
     with pytest.raises(ValueError, match="sizes"):
-        statistics.reduce([bare], each_link(), ["throughput"])
+        reduce.reduce([bare], each_link(), ["throughput"])
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 10**6])
@@ -183,24 +183,24 @@ def test_the_newest_result_of_a_link_is_that_of_the_last_run_that_has_it(
 
 
 def test_nothing_is_reduced_to_blank_cells() -> None:
-    found = statistics.reduce([], each_link(), EXTRAS)
+    found = reduce.reduce([], each_link(), EXTRAS)
     agrees(found, [], each_link())
     empty = Numbering(np.array([], dtype=np.int64))
     assert empty.newest([run_of([Sample(1, 2, 1.0)])]).shape == (0, 0)
     none = np.array([], dtype=np.int64)
     nowhere = Pooling(empty, none, none, np.zeros((0, 0), dtype=bool), (0, 0))
-    assert statistics.reduce([run_of([Sample(1, 2, 1.0)])], nowhere).mean.shape == (0, 0)
+    assert reduce.reduce([run_of([Sample(1, 2, 1.0)])], nowhere).mean.shape == (0, 0)
 
 
 def test_averages_leave_blank_cells_out_and_a_blank_row_has_none() -> None:
-    found = statistics.averages(np.array([[1.0, 3.0], [np.nan, 5.0], [np.nan, np.nan]]))
+    found = reduce.averages(np.array([[1.0, 3.0], [np.nan, 5.0], [np.nan, np.nan]]))
     np.testing.assert_equal(found.row, [2.0, 5.0, np.nan])
     np.testing.assert_equal(found.column, [1.0, 4.0])
     assert found.grand == 3.0
 
 
 def test_averages_of_an_empty_matrix_are_blank() -> None:
-    assert np.isnan(statistics.averages(np.empty((0, 0))).grand)
+    assert np.isnan(reduce.averages(np.empty((0, 0))).grand)
 
 
 def test_work_comes_back_in_order_and_its_errors_too() -> None:
@@ -225,7 +225,7 @@ def test_the_database_computes_the_same_statistics() -> None:
     generator = np.random.default_rng(20110201)
     rates = generator.lognormal(16, 1, 1000).tolist()
     samples = [Sample(*generator.choice(IDS, 2).tolist(), one) for one in rates]
-    found = statistics.reduce([run_of(samples[:600]), run_of(samples[600:])], each_link(), EXTRAS)
+    found = reduce.reduce([run_of(samples[:600]), run_of(samples[600:])], each_link(), EXTRAS)
     cells = [IDS.index(one.source) * PLACES + IDS.index(one.destination) for one in samples]
     with connection.cursor() as cursor:
         cursor.execute(SQL, [cells, rates])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.pooling import HIDDEN, Cells, Chunk, Pooling, cut
-from matrix.quantiles import Bits, of_sorted, put, quantiles
-from matrix.threads import each
+from matrix.statistics.pooling import HIDDEN, Cells, Chunk, Pooling, cut
+from matrix.statistics.quantiles import Bits, of_sorted, put, quantiles
+from matrix.statistics.threads import each
 
 if TYPE_CHECKING:
     from matrix.runs import Run

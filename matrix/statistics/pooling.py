@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.threads import each
+from matrix.statistics.threads import each
 
 if TYPE_CHECKING:
     from matrix.runs import Newest, Run

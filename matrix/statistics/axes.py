@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.filters import LINK_FILTERS, Filter, alternatives
-from matrix.pooling import Flags, Integers, Numbering
+from matrix.statistics.pooling import Flags, Integers, Numbering
 
 ATTRIBUTES = ("site", "cloud", "tier", "country", "label")
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix import statistics
-from matrix.places import Axis, Links
-from matrix.pooling import Pooling
-from matrix.statistics import Flags, Floats, Integers, Reduced
+from matrix.statistics import reduce
+from matrix.statistics.axes import Axis, Links
+from matrix.statistics.pooling import Pooling
+from matrix.statistics.reduce import Flags, Floats, Integers, Reduced
 from sonar.units import MB
 
 # A cell has one state; Cells.state holds its index in this tuple.
@@ -180,4 +180,4 @@ def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
     tests = reduced.ok + reduced.failed
     if stat == "count":
         return np.where(tests > 0, tests, np.nan)
-    return 100 * statistics.ratio(reduced.ok, tests)
+    return 100 * reduce.ratio(reduced.ok, tests)
