@@ -12,8 +12,8 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUIDField, Value
 from django.db.models.functions import Left
 
-from matrix.filters import LINK_FILTERS, Filter, alternatives
 from matrix.profiles import made_so
+from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.axes import Place
 from sonar.models import Transfer
 from sonar.units import MB

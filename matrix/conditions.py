@@ -16,8 +16,8 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.forms import read_age, read_number
 from matrix.links import ENDS, LinkTable
+from matrix.query.forms import read_age, read_number
 from matrix.statistics.reduce import Flags, Floats, Integers
 
 TEXTS = tuple(

@@ -12,11 +12,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
-from matrix.filters import either
-from matrix.forms import BadQueryError, OneOf
 from matrix.grid import unit_of
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.plots.scales import LINEAR
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError, OneOf
 from matrix.statistics.cells import STATES
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")

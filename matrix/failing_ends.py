@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from matrix.notices import Notice
-from matrix.pages.addresses import site_url
-from matrix.query import MatrixQuery
+from matrix.query.addresses import site_url
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Circuit
 from sonar.units import format_age, format_count
 from sonar.windows import format_moment

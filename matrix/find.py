@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from matrix import records
-from matrix.pages.addresses import link_url, site_url
-from matrix.query import MatrixQuery
+from matrix.query.addresses import link_url, site_url
+from matrix.query.matrix_query import MatrixQuery
 from matrix.records import Remembered
 from matrix.statistics.axes import Place
 from sonar.models import Site

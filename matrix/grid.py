@@ -10,9 +10,9 @@ from datetime import datetime
 import numpy as np
 
 from matrix import records, runs
-from matrix.filters import LINK_FILTERS
-from matrix.forms import read_age
-from matrix.query import MatrixQuery
+from matrix.query.filters import LINK_FILTERS
+from matrix.query.forms import read_age
+from matrix.query.matrix_query import MatrixQuery
 from matrix.records import Versions
 from matrix.runs import Run
 from matrix.statistics import reduce

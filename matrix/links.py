@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix import records, runs
-from matrix.filters import LINK_FILTERS
 from matrix.grid import occurring
-from matrix.query import MatrixQuery
+from matrix.query.filters import LINK_FILTERS
+from matrix.query.matrix_query import MatrixQuery
 from matrix.records import NO_PRIORITY, Plan, Remembered
 from matrix.runs import FAILED_BIT, Run
 from matrix.snapshot import snapshot

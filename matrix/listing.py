@@ -20,10 +20,10 @@ from django.http import QueryDict
 
 from matrix import conditions
 from matrix.conditions import Condition
-from matrix.filters import either
-from matrix.forms import BadQueryError, OneOf
 from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable
-from matrix.query import MatrixQuery
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError, OneOf
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.reduce import Integers
 
 PER_PAGE = (25, 50, 100, 250, 1000)

@@ -18,10 +18,10 @@ from matrix.controls import (
     window_choices,
 )
 from matrix.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
-from matrix.filters import ATTRIBUTES, PROFILE_FILTERS
-from matrix.forms import GROUPINGS, STATS
 from matrix.grid import Grid
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
+from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
+from matrix.query.forms import GROUPINGS, STATS
 from matrix.records import Versions
 from matrix.statistics.axes import Place
 from matrix.ways import Ways

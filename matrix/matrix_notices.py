@@ -11,7 +11,6 @@ import numpy as np
 from matrix import records
 from matrix.arrangement import Arrangement
 from matrix.display import Display
-from matrix.filters import either
 from matrix.grid import Grid
 from matrix.notices import (
     Notice,
@@ -23,7 +22,8 @@ from matrix.notices import (
     pooled,
 )
 from matrix.openings import ordered_table
-from matrix.query import MatrixQuery
+from matrix.query.filters import either
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STALE, STALE_AFTER_INTERVALS
 from matrix.ways import Ways
 from sonar.models import Endpoint

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
-from matrix.filters import FILTERS, Filter, either
-from matrix.query import MatrixQuery
+from matrix.query.filters import FILTERS, Filter, either
+from matrix.query.matrix_query import MatrixQuery
 from matrix.ways import APART, Ways
 from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason

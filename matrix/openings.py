@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from matrix.display import Display
 from matrix.grid import Grid
-from matrix.pages.addresses import about_link, link_url, table_url
-from matrix.query import MatrixQuery
+from matrix.query.addresses import about_link, link_url, table_url
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
 
 

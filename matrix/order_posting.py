@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from matrix import wishes
-from matrix.forms import BadQueryError
+from matrix.query.forms import BadQueryError
 from sonar import ordering, roles
 
 FIELDS = ("source", "destination")

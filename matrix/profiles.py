@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from matrix.filters import ALONE, IN_COMPANY, NOT_NOTED, Filter, alternatives
+from matrix.query.filters import ALONE, IN_COMPANY, NOT_NOTED, Filter, alternatives
 from matrix.statistics.reduce import Flags
 from sonar.models import Profile, Transfer
 

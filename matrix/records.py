@@ -14,9 +14,9 @@ from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
 
-from matrix.filters import ALONE, Filter, alternatives
 from matrix.profiles import condition
-from matrix.query import MatrixQuery
+from matrix.query.filters import ALONE, Filter, alternatives
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Links, Place
 from matrix.statistics.reduce import Flags, Floats
 from sonar import binary

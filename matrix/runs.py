@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from matrix import buckets, payloads
 from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
-from matrix.filters import Filter
 from matrix.payloads import Array, Key
 from matrix.profiles import IDS, passing
+from matrix.query.filters import Filter
 from matrix.records import VERSIONS
 from matrix.snapshot import snapshot
 from matrix.statistics.pooling import Numbering

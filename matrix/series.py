@@ -10,8 +10,8 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.buckets import DAY_MS, HOUR_MS, Span, floor
-from matrix.filters import Filter
 from matrix.profiles import made_so
+from matrix.query.filters import Filter
 from matrix.statistics.quantiles import quantiles
 from matrix.statistics.reduce import Flags, Floats, Integers, ratio
 from sonar import binary, segments

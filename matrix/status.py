@@ -12,7 +12,7 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
 from matrix import grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.recent import Recent
 from matrix.records import VERSIONS
 from matrix.statistics.cells import STATES

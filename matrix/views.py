@@ -19,9 +19,9 @@ from django.views.decorators.http import require_safe
 
 from matrix.api.access import may_read
 from matrix.find import find
-from matrix.forms import BadQueryError
 from matrix.pages.page import Page
 from matrix.pages.search import SearchPage
+from matrix.query.forms import BadQueryError
 from sonar import roles
 
 

@@ -10,8 +10,8 @@ from django.db.models import Model
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from matrix import attempts, under_way
-from matrix.filters import either
-from matrix.forms import BadQueryError
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import fitting, mover_choices
 from sonar.models.registry import NAME

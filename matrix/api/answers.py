@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps, rounded
-from matrix.filters import by_parameter, either
-from matrix.forms import BadQueryError
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.filters import by_parameter, either
+from matrix.query.forms import BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import NOT_APPLICABLE, Cells
 from matrix.statistics.reduce import Flags, Floats

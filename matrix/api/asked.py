@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from django.http import QueryDict
 
-from matrix.filters import PROFILE_FILTERS, either
-from matrix.forms import BadQueryError, unknown
+from matrix.query.filters import PROFILE_FILTERS, either
+from matrix.query.forms import BadQueryError, unknown
 
 WINDOW_AND_METHOD = ("size", "window", "from", "to", *PROFILE_FILTERS)
 

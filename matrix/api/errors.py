@@ -32,7 +32,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from matrix.api.throttles import TooOften, count
-from matrix.forms import BadQueryError
+from matrix.query.forms import BadQueryError
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from matrix.filters import either
-from matrix.forms import BadQueryError
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 
 TYPES = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
 CONTENT_TYPES = TYPES | {"csv": "text/csv; charset=utf-8"}

@@ -21,11 +21,11 @@ from matrix.api.openapi.links import LINKS
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
 from matrix.api.view import ApiView, unless_known
-from matrix.filters import by_parameter
-from matrix.forms import BadQueryError
 from matrix.links import LinkTable
 from matrix.listing import Listing
-from matrix.query import MatrixQuery
+from matrix.query.filters import by_parameter
+from matrix.query.forms import BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.reduce import Integers
 from sonar.models import SizeClass
 from sonar.windows import format_time

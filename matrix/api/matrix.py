@@ -12,7 +12,7 @@ from matrix.api import answers
 from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.matrix import MATRIX
 from matrix.api.view import ApiView, unless_known
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 
 
 class MatrixView(ApiView):

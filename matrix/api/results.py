@@ -19,8 +19,8 @@ from matrix.api.formats import LIST, TYPES, asked_format
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
 from matrix.attempts import Cursor, Wanted, rate_of
-from matrix.filters import LINK_FILTERS, by_parameter
-from matrix.query import MatrixQuery
+from matrix.query.filters import LINK_FILTERS, by_parameter
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass, Transfer
 from sonar.windows import Window, format_time
 

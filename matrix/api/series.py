@@ -22,8 +22,8 @@ from matrix.api.cell_text import dumps, rounded
 from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.series import SERIES
 from matrix.api.view import ApiView, unless_known
-from matrix.filters import by_parameter
-from matrix.query import MatrixQuery
+from matrix.query.filters import by_parameter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.series import AUTO, BUCKETS, Series
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Floats

@@ -12,7 +12,7 @@ import numpy as np
 from matrix.api.cell_text import rounded
 from matrix.api.registry.sites import PLAIN
 from matrix.pages.site import errors_of
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site import planned
 from matrix.site.failures import Failures
 from matrix.site.patterns import findings

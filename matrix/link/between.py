@@ -10,12 +10,12 @@ from django.db.models import Q
 
 from matrix import attempts, series
 from matrix.attempts import Cursor, Failures, Listing, Wanted
-from matrix.filters import Filter
 from matrix.link import both_ways, directions, upcoming
 from matrix.link.both_ways import Results
 from matrix.link.directions import Direction, Moment
 from matrix.link.methods import Measured, Slowed, methods, profiles_of, slowed
-from matrix.query import MatrixQuery
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.series import Cut, Series
 from matrix.snapshot import snapshot
 from matrix.statistics.axes import Links, Place

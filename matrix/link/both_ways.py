@@ -11,8 +11,8 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.buckets import Span
-from matrix.filters import Filter
 from matrix.profiles import made_so
+from matrix.query.filters import Filter
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Flags, Integers
 from sonar import binary, segments

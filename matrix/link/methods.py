@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from matrix.filters import ALONE, IN_COMPANY, Filter
 from matrix.link.both_ways import Results
 from matrix.profiles import BESIDE_TEXTS
+from matrix.query.filters import ALONE, IN_COMPANY, Filter
 from matrix.statistics import slowdown
 from matrix.statistics.slowdown import Slowdown
 from sonar.models import Profile

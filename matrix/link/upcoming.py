@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from matrix.filters import Filter, alternatives
+from matrix.query.filters import Filter, alternatives
 from matrix.records import MESH_FIELDS, asks_for_tests
 from matrix.statistics.axes import Links, Place
 from matrix.statistics.reduce import Floats

@@ -13,13 +13,10 @@ from django.http import Http404, QueryDict
 from matrix import notes, records
 from matrix.attempts import Cursor
 from matrix.controls import Choice, bounds_of, window_choices
-from matrix.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
-from matrix.forms import DEFAULT_SIZE, BadQueryError
 from matrix.link import between
 from matrix.link.between import Between, Question
 from matrix.link.directions import Direction
 from matrix.notices import with_filter
-from matrix.pages.addresses import about_link, link_url, matrix_url, site_url
 from matrix.pages.attempt import Attempt, every_words, progress_words, until_words
 from matrix.pages.link_notice import notice_for, planned_for
 from matrix.pages.link_pictures import drawn
@@ -27,7 +24,10 @@ from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.pages.transfer_facts import streams_words, way_words
 from matrix.plots import inside as inside_plot
-from matrix.query import MatrixQuery
+from matrix.query.addresses import about_link, link_url, matrix_url, site_url
+from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
+from matrix.query.forms import DEFAULT_SIZE, BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.series import MOST, is_too_long
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import STATE_WORDS

@@ -12,8 +12,8 @@ import django_tables2 as tables
 from django_tables2.data import TableData
 
 from matrix.links import LinkTable
-from matrix.pages.addresses import link_url
-from matrix.query import MatrixQuery
+from matrix.query.addresses import link_url
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.statistics.reduce import Integers

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from matrix.link.between import Between
 from matrix.pages.attempt import until_words
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar import windows
 from sonar.models import Schedule
 from sonar.units import format_age, format_count

@@ -9,19 +9,20 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix import display, filter_form, grid, ways
+from matrix import display, grid, ways
 from matrix.arrangement import arrange
 from matrix.display import STATES_TO_SEE, Display
 from matrix.grid import Grid
 from matrix.matrix_controls import controls_for
 from matrix.matrix_notices import View, notices_for
 from matrix.openings import Openings, ordered_table, worst_first
-from matrix.pages.addresses import table_url
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.payload import payload
 from matrix.plots.palettes import palette_for
-from matrix.query import MatrixQuery
+from matrix.query import filter_form
+from matrix.query.addresses import table_url
+from matrix.query.matrix_query import MatrixQuery
 from matrix.standouts import Finder
 from matrix.statistics.cells import STATE_WORDS
 from matrix.tables import summary_for, table_for

@@ -13,11 +13,11 @@ from django.http import QueryDict
 from matrix import attempts, held_back, records, status, under_way
 from matrix.attempts import Wanted
 from matrix.display import Display
-from matrix.forms import BadQueryError
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.matrix import MatrixPage
 from matrix.pages.page import Page
-from matrix.query import MatrixQuery
+from matrix.query.forms import BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place
 from matrix.status import CLEAN, NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.troubles import troubles, unsealed

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar.roles import Anyone
 
 Params = dict[str, list[str]]

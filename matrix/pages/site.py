@@ -13,13 +13,13 @@ from django.http import Http404, QueryDict
 
 from matrix import failing_ends, notes
 from matrix.controls import Choice, bounds_of, size_choices, window_choices
-from matrix.filters import PROFILE_FILTERS, Filter
-from matrix.forms import BadQueryError, unknown
 from matrix.notices import Notice
-from matrix.pages.addresses import matrix_url, table_url
 from matrix.pages.page import QueryPage
 from matrix.pages.share import Share
-from matrix.query import MatrixQuery
+from matrix.query.addresses import matrix_url, table_url
+from matrix.query.filters import PROFILE_FILTERS, Filter
+from matrix.query.forms import BadQueryError, unknown
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site import planned, sites
 from matrix.site.ends import end_of
 from matrix.site.failures import grouped

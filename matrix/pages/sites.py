@@ -12,12 +12,12 @@ from django.http import QueryDict
 
 from matrix import grid
 from matrix.controls import Choice, bounds_of, kept, size_choices, window_choices
-from matrix.filters import LINK_FILTERS, PROFILE_FILTERS, either
-from matrix.forms import BadQueryError, unknown
-from matrix.pages.addresses import matrix_url, site_url
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
-from matrix.query import MatrixQuery
+from matrix.query.addresses import matrix_url, site_url
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, either
+from matrix.query.forms import BadQueryError, unknown
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site import overview
 from matrix.site.overview import KEYS
 from sonar.roles import Anyone

@@ -22,7 +22,7 @@ from matrix.pages.link_columns import Context, Filter, LinkColumn, LinkData, Lin
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.plots.labels import shared_ending
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count

@@ -12,10 +12,8 @@ from django.conf import settings
 from django.http import Http404, QueryDict
 
 from matrix import attempts, records
-from matrix.forms import BadQueryError
 from matrix.link import both_ways
 from matrix.link.directions import compared
-from matrix.pages.addresses import link_url, site_url
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.page import Page
 from matrix.pages.share import Share
@@ -26,7 +24,9 @@ from matrix.pages.transfer_facts import (
     why_no_picture,
 )
 from matrix.plots import inside
-from matrix.query import MatrixQuery
+from matrix.query.addresses import link_url, site_url
+from matrix.query.forms import BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.under_way import under_way
 from matrix.wishes import ORDER, sites_of
 from sonar import roles

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from matrix.pages.addresses import link_url
 from matrix.plots import site as picture
+from matrix.query.addresses import link_url
 from matrix.site.sites import Cell, Report
 from matrix.site.standings import ENDS, Standing
 from sonar.models import Site

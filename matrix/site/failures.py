@@ -12,8 +12,8 @@ import numpy as np
 from django.db import connection
 
 from matrix.attempts import COMPARED_CHARACTERS, DIFFERENCES
-from matrix.filters import Filter
 from matrix.profiles import passing
+from matrix.query.filters import Filter
 from sonar.windows import Window
 
 MOST_GROUPS = 10

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from matrix import records
-from matrix.filters import ATTRIBUTES, Filter, alternatives
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.filters import ATTRIBUTES, Filter, alternatives
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site.sites import of_sites
 from matrix.site.standings import ENDS, Side, Standing, standings
 from matrix.snapshot import snapshot

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from matrix.filters import PROFILE_FILTERS, Filter
-from matrix.pages.addresses import link_url, matrix_url
-from matrix.query import MatrixQuery
+from matrix.query.addresses import link_url, matrix_url
+from matrix.query.filters import PROFILE_FILTERS, Filter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site.sites import Cell, Report
 
 

@@ -9,9 +9,9 @@ from datetime import datetime
 import numpy as np
 
 from matrix import grid, records, runs
-from matrix.filters import Filter
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.records import Versions
 from matrix.runs import Run
 from matrix.site.standings import Side, Standing, standing_of

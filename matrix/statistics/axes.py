@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.filters import LINK_FILTERS, Filter, alternatives
+from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.pooling import Flags, Integers, Numbering
 
 ATTRIBUTES = ("site", "cloud", "tier", "country", "label")

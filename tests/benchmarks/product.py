@@ -11,7 +11,7 @@ from matrix import grid as grids
 from matrix import runs
 from matrix.api import answers
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from matrix import grid
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar import results, sealing
 from sonar.models import Transfer
 from sonar.windows import format_time

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from matrix.api import answers, cell_text
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import STATES, Cells
 from matrix.statistics.reduce import averages

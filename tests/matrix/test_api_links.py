@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from matrix import links
 from matrix.api import link_rows
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from tests.matrix import many_links, world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer

@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.api.openapi.sites import LISTED, REPORT, ListedSite, SiteReport
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site import sites
 from sonar.models import Site, Transfer
 from tests.matrix.world import HOUR, NOW, World, transfer

@@ -7,7 +7,7 @@ import pytest
 
 from matrix.arrangement import Arrangement, arrange
 from matrix.display import Display
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from tests.matrix.grids import grid_of, group, square
 

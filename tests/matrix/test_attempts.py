@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix import attempts, records
 from matrix.attempts import Cursor, Wanted
-from matrix.filters import Filter
+from matrix.query.filters import Filter
 from sonar.models import Transfer
 from sonar.windows import Window
 from tests.matrix import world

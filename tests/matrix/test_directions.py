@@ -15,7 +15,7 @@ from matrix import grid, records
 from matrix.link import between
 from matrix.link.between import Between, Question
 from matrix.link.directions import Direction, in_words
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world

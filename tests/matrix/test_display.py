@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.display import LARGEST, ORDERS, STATES_TO_SEE, Display, number_text
-from matrix.forms import STATS, BadQueryError
 from matrix.plots.palettes import PALETTES
+from matrix.query.forms import STATS, BadQueryError
 
 
 def asked(text: str, stat: str = "mean") -> Display:

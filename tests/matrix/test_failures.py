@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix.filters import Filter
+from matrix.query.filters import Filter
 from matrix.site.failures import Failures, grouped
 from sonar.models import Endpoint, Transfer
 from sonar.windows import preset

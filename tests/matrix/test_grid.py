@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix import grid
-from matrix.forms import BadQueryError
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.forms import BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from sonar import sealing
 from sonar.models import Downtime, Mesh, Schedule, Transfer

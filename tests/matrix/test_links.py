@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from matrix import grid, links
 from matrix.links import LinkTable
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import NOT_APPLICABLE, STATES
 from sonar import sealing
 from sonar.models import Downtime, Schedule, SizeClass, Transfer

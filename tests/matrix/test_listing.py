@@ -10,8 +10,8 @@ import pytest
 from django.http import QueryDict
 
 from matrix import listing
-from matrix.forms import PARAMETERS, BadQueryError
 from matrix.listing import Listing
+from matrix.query.forms import PARAMETERS, BadQueryError
 from sonar.windows import preset
 from tests.matrix import many_links
 from tests.matrix.world import NOW

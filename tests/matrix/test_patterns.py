@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site import sites
 from matrix.site.patterns import Finding, findings
 from sonar.models import Endpoint, Site

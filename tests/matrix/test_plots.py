@@ -19,12 +19,12 @@ from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 from matrix import grid
 from matrix.arrangement import Arrangement, arrange
 from matrix.display import Display
-from matrix.forms import STATS
 from matrix.plots import matrix as plots
 from matrix.plots import numbers, palettes
 from matrix.plots.labels import cut
 from matrix.plots.scales import scale_for
-from matrix.query import MatrixQuery
+from matrix.query.forms import STATS
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from sonar.models import Downtime
 from tests.matrix import world

@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from matrix import grid, links
 from matrix.links import LinkTable
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar import results, sealing
 from sonar.models import DirtyMark, Endpoint, Site, SizeClass
 from sonar.results import Result

@@ -9,9 +9,9 @@ from django.http import QueryDict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from matrix.filters import FILTERS, LINK_FILTERS
-from matrix.forms import GROUPINGS, STATS, BadQueryError
-from matrix.query import MatrixQuery
+from matrix.query.filters import FILTERS, LINK_FILTERS
+from matrix.query.forms import GROUPINGS, STATS, BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.windows import PRESETS
 from tests.matrix import world

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from matrix import records
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.records import Remembered
 from matrix.statistics.axes import Links, Place
 from sonar import sealing

@@ -19,7 +19,7 @@ from psycopg import IsolationLevel
 from pytest_django import Settings
 
 from matrix import payloads, runs
-from matrix.filters import Filter
+from matrix.query.filters import Filter
 from matrix.runs import Run
 from matrix.snapshot import snapshot
 from matrix.statistics.pooling import Numbering

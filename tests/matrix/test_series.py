@@ -14,7 +14,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from matrix import series
-from matrix.filters import Filter
+from matrix.query.filters import Filter
 from matrix.series import Series
 from sonar import sealing
 from sonar.models import SizeClass

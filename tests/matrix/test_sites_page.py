@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix import grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Site
 from tests.matrix import world

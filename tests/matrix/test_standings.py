@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from matrix import grid
-from matrix.filters import Filter
-from matrix.query import MatrixQuery
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.site import sites
 from matrix.site.sites import Report
 from matrix.site.standings import ENDS, capacity

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from matrix.grid import Grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from matrix.standouts import MOST, Finder, StandOut
 from sonar.windows import Window
 from tests.matrix.grids import grid_of, group, square

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix import links, table_notices
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
 from tests.matrix import many_links, world

@@ -49,7 +49,7 @@ django.setup()
 from datetime import timedelta
 from django.utils import timezone
 from matrix import grid
-from matrix.query import MatrixQuery
+from matrix.query.matrix_query import MatrixQuery
 now = timezone.now().replace(microsecond=0)
 for size in ("medium", "small"):
     query = MatrixQuery(size=size, window="", start=now - timedelta(hours=6), end=now)

@@ -15,8 +15,8 @@ from matrix.api.openapi.names import SIZE
 from matrix.api.openapi.parameters import choice, number, paging, text
 from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.openapi.shapes import Answer, CellState, Listed
-from matrix.forms import GROUPINGS, STATS
 from matrix.listing import LONGEST_TEXT, SHORT, TIERS, orderings
+from matrix.query.forms import GROUPINGS, STATS
 
 TOLD = {
     "has": "Only rows with this text in the column.",

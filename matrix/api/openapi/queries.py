@@ -9,9 +9,9 @@ from pydantic import BaseModel
 
 from matrix.api.openapi.names import SIZE
 from matrix.api.openapi.parameters import choice, several, text
-from matrix.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
-from matrix.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS, STATS
-from matrix.query import MatrixQuery
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
+from matrix.query.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS, STATS
+from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import PRESETS
 
 LONGEST_VALUE = 81  # of a filter, with its exclamation mark

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from matrix.api.asked import one_of, text, wrong
-from matrix.forms import Moment
+from matrix.query.forms import Moment
 from sonar.models.registry import NAME
 
 Row = TypeVar("Row", bound=Model)

@@ -28,7 +28,7 @@ from matrix.api.registry.values import (
     whole,
 )
 from matrix.api.registry.views import ListView, RowView
-from matrix.forms import BadQueryError
+from matrix.query.forms import BadQueryError
 from sonar import credentials, roles
 from sonar.compatibility import endpoint_problem, is_moved
 from sonar.models import Credential, Endpoint, Site

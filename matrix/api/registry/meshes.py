@@ -21,8 +21,8 @@ from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values, change_of
 from matrix.api.registry.values import field, flag, line, name_of, own_name, whole
 from matrix.api.registry.views import ListView, RowView
-from matrix.filters import either
-from matrix.forms import BadQueryError
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices

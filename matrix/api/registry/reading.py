@@ -14,8 +14,8 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
 from matrix.api.openapi.shapes import Body
-from matrix.filters import either
-from matrix.forms import BadQueryError
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 from sonar.records.record import cut
 
 # A URL that was given by mistake with a password in it must not come back in an answer or a log.

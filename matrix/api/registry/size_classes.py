@@ -17,7 +17,7 @@ from matrix.api.registry.order import BY_SIZE
 from matrix.api.registry.reading import Values, change_of
 from matrix.api.registry.values import MOST_BYTES, own_name, whole
 from matrix.api.registry.views import ListView, RowView
-from matrix.forms import BadQueryError
+from matrix.query.forms import BadQueryError
 from sonar import reclassing, sizes
 from sonar.models import SizeClass
 

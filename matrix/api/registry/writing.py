@@ -17,7 +17,7 @@ from matrix.api.access import allow_somewhere
 from matrix.api.errors import Conflict
 from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values
-from matrix.forms import BadQueryError
+from matrix.query.forms import BadQueryError
 from sonar.models import Version
 from sonar.models.registry import TAKEN
 from sonar.roles import Anyone

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from matrix.filters import PROFILE_FILTERS
-from matrix.query import MatrixQuery
+from matrix.query.filters import PROFILE_FILTERS
+from matrix.query.matrix_query import MatrixQuery
 
 
 def link_url(source: str, destination: str, query: MatrixQuery) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from matrix.filters import ATTRIBUTES, PROFILE_FILTERS, either
-from matrix.forms import BadQueryError
+from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS, either
+from matrix.query.forms import BadQueryError
 
 PARAMETERS = ("filter_end", "filter_on", "filter_not", "filter_value")
 ALLOWED = {

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.datastructures import MultiValueDict
 
-from matrix.filters import BESIDE_WORDS, FILTERS, Filter, either
+from matrix.query.filters import BESIDE_WORDS, FILTERS, Filter, either
 from sonar import windows
 from sonar.models import Endpoint, Mesh, Profile, Site, SizeClass
 from sonar.models.mesh import Mode

@@ -11,8 +11,15 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from matrix.filters import Filter, alternatives, by_parameter, words_of
-from matrix.forms import DEFAULT_SIZE, PARAMETERS, STAT_WORDS, BadQueryError, QueryForm, unknown
+from matrix.query.filters import Filter, alternatives, by_parameter, words_of
+from matrix.query.forms import (
+    DEFAULT_SIZE,
+    PARAMETERS,
+    STAT_WORDS,
+    BadQueryError,
+    QueryForm,
+    unknown,
+)
 from sonar import windows
 from sonar.windows import PRESET_WORDS, Window
 
