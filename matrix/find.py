@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from matrix import records
 from matrix.query.addresses import link_url, site_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.records import Remembered
 from matrix.statistics.axes import Place
+from matrix.store import registry
+from matrix.store.registry import Remembered
 from sonar.models import Site
 
 MOST = 20
@@ -53,8 +53,8 @@ def find(text: str) -> Findings:
     text = UNFINISHED.sub("", text[:LONGEST].strip())
     if not text:
         return Findings((), more=False)
-    versions = records.read_versions()
-    places = records.read_places(versions)
+    versions = registry.read_versions()
+    places = registry.read_places(versions)
     sites = _sites.get(versions.registry, lambda: tuple(Site.objects.all()))
     found = [*named(text, sites, places), *links(text, places)]
     return Findings(tuple(found[:MOST]), len(found) > MOST)

@@ -9,16 +9,16 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix import records, runs
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
-from matrix.records import Versions
-from matrix.runs import Run
 from matrix.statistics import reduce
 from matrix.statistics.axes import Group, Links
 from matrix.statistics.cells import STATES, Cells, Frame
 from matrix.statistics.reduce import Averages, Flags
+from matrix.store import registry, runs
+from matrix.store.registry import Versions
+from matrix.store.runs import Run
 from sonar.models import Downtime
 from sonar.windows import Window
 
@@ -95,7 +95,7 @@ def build(
     window = query.window_at(now)
     moment = min(now, window.end)
     versions = Versions(*known_version.split("-")[:2])
-    links = Links(records.read_places(versions))
+    links = Links(registry.read_places(versions))
     allowed = links.matching(query.filters)
     narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
     if found is None:
@@ -136,7 +136,7 @@ def lay_out(
     query: MatrixQuery, links: Links, found: Sequence[Run], allowed: Flags, versions: Versions
 ) -> Frame:
     """Make the rows and columns of the allowed links."""
-    promise = np.where(allowed, records.read_promises(query, links, versions), np.inf)
+    promise = np.where(allowed, registry.read_promises(query, links, versions), np.inf)
     newest = links.numbering.newest(found) * allowed.reshape(links.shape)
     return Frame.around(links, newest, promise.reshape(links.shape), (query.rows, query.columns))
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix import records, runs
 from matrix.grid import occurring
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.records import NO_PRIORITY, Plan, Remembered
-from matrix.runs import FAILED_BIT, Run
-from matrix.snapshot import snapshot
 from matrix.statistics.axes import Links, Place
 from matrix.statistics.cells import Evidence, States
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Flags, Floats, Integers, Reduced, ratio, reduce
+from matrix.store import registry, runs
+from matrix.store.registry import NO_PRIORITY, Plan, Remembered
+from matrix.store.runs import FAILED_BIT, Run
+from matrix.store.snapshot import snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.units import MB
 from sonar.windows import Window
@@ -208,8 +208,8 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
     window = query.window_at(now)
     moment = min(now, window.end)
     with snapshot():
-        versions = records.read_versions()
-        links = Links(records.read_places(versions))
+        versions = registry.read_versions()
+        links = Links(registry.read_places(versions))
         down = Downtime.endpoints_down(moment)
         up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
         allowed = links.matching(query.filters)
@@ -217,7 +217,7 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
         narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
         plans, classes, profiles = {}, {}, set[int]()
         for size in SizeClass.objects.values_list("name", flat=True):
-            plans[size] = plan = records.read_plan(query.replace(size=size), links, versions)
+            plans[size] = plan = registry.read_plan(query.replace(size=size), links, versions)
             found = runs.read(
                 size,
                 window,

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from matrix import records
 from matrix.controls import (
     Bounds,
     Choice,
@@ -22,9 +21,10 @@ from matrix.grid import Grid
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
 from matrix.query.forms import GROUPINGS, STATS
-from matrix.records import Versions
 from matrix.statistics.axes import Place
-from matrix.ways import Ways
+from matrix.store import registry
+from matrix.store.profiles import Ways
+from matrix.store.registry import Versions
 from sonar.models import Mesh
 
 if TYPE_CHECKING:  # the page imports this module
@@ -195,7 +195,7 @@ def add_filter(page: MatrixPage, grid: Grid, ways: Ways) -> AddFilter:
 
 def known_values(grid: Grid, ways: Ways) -> list[tuple[str, list[str]]]:
     """Return the values in use of what can be filtered by. One SQL query."""
-    places = records.read_places(Versions(*grid.version.split("-")[:2]))
+    places = registry.read_places(Versions(*grid.version.split("-")[:2]))
     meshes = list(Mesh.objects.values_list("name", flat=True))
     known = {name: values_of(places, name) for name in ATTRIBUTES}
     known |= {name: ways.values(name) for name in PROFILE_FILTERS} | {"mesh": meshes}

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix import records
 from matrix.arrangement import Arrangement
 from matrix.display import Display
 from matrix.grid import Grid
@@ -25,7 +24,8 @@ from matrix.openings import ordered_table
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STALE, STALE_AFTER_INTERVALS
-from matrix.ways import Ways
+from matrix.store import registry
+from matrix.store.profiles import Ways
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count
 from sonar.windows import format_moment
@@ -153,7 +153,7 @@ def no_results(view: View, work: Work, now: datetime) -> Notice:
 
 
 def last_result(grid: Grid, now: datetime) -> str:
-    last = records.read_last(grid.query.size)
+    last = registry.read_last(grid.query.size)
     if last is None:
         return f"There has never been a result with {grid.query.size} files."
     age = format_age(now - last)

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 
 from matrix.query.filters import FILTERS, Filter, either
 from matrix.query.matrix_query import MatrixQuery
-from matrix.ways import APART, Ways
+from matrix.store.profiles import APART, Ways
 from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason
 from sonar.units import format_age, format_count

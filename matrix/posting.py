@@ -14,7 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from matrix.api.access import may_read
-from matrix.notes import WRITE, NoteForm
+from matrix.store.notes import WRITE, NoteForm
 from sonar import roles
 from sonar.models import Site
 

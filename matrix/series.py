@@ -9,11 +9,11 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from matrix.buckets import DAY_MS, HOUR_MS, Span, floor
-from matrix.profiles import made_so
 from matrix.query.filters import Filter
 from matrix.statistics.quantiles import quantiles
 from matrix.statistics.reduce import Flags, Floats, Integers, ratio
+from matrix.store.profile_filters import made_so
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
 from sonar import binary, segments
 from sonar.models import SizeClass, Transfer
 from sonar.units import MB

@@ -13,9 +13,9 @@ from django.db.models.functions import Coalesce
 
 from matrix import grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.recent import Recent
-from matrix.records import VERSIONS
 from matrix.statistics.cells import STATES
+from matrix.store.cache import Recent
+from matrix.store.registry import VERSIONS
 from sonar import circuits, signs
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from matrix import records
 from matrix.links import LinkTable
 from matrix.notices import Notice, Work, no_endpoints, no_planner, no_workers, overdue_since
+from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count
 from sonar.windows import format_moment
@@ -66,7 +66,7 @@ def all_failed(tests: int) -> Notice:
 
 
 def no_results(sizes: list[str], now: datetime, longer: str) -> Notice:
-    lasts = [last for size in sizes if (last := records.read_last(size))]
+    lasts = [last for size in sizes if (last := registry.read_last(size))]
     sentence = "There has never been a result."
     if lasts:
         newest = max(lasts)

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db.models import Model
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from matrix import attempts, under_way
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
+from matrix.store import probes, transfers
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import fitting, mover_choices
 from sonar.models.registry import NAME
@@ -124,7 +124,7 @@ def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
 
 def ordered_test(sought: UUID) -> Probe | Transfer | None:
     """Find a test by its id, whether it has ended or not."""
-    return under_way.rows().filter(id=sought).first() or attempts.known(sought)
+    return probes.rows().filter(id=sought).first() or transfers.known(sought)
 
 
 def sites_of(tests: Iterable[Wish | Probe | Transfer]) -> set[int]:

@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix import attempts
 from matrix.api import result_lines
 from matrix.api.access import sees
 from matrix.api.asked import check_names
@@ -21,6 +20,7 @@ from matrix.api.openapi.transfers import TRANSFER
 from matrix.api.results import record
 from matrix.api.streams import stream
 from matrix.api.view import ApiView
+from matrix.store import transfers
 from sonar.models import Probe, Transfer
 
 
@@ -29,7 +29,7 @@ class TransferView(ApiView):
     def get(self, request: Request, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
         check_names(request.query_params, ["format"])
         form = asked_format(request)
-        found = attempts.known(id)
+        found = transfers.known(id)
         if found is None:
             raise NotFound(why_not(id))
         if form == "csv":

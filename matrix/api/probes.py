@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix import attempts, under_way, wishes
+from matrix import wishes
 from matrix.api.access import allow, allow_somewhere, sees
 from matrix.api.asked import check_names, one_of, text
 from matrix.api.errors import Conflict, NotNow
@@ -24,8 +24,9 @@ from matrix.api.registry.answers import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.asked import named
 from matrix.api.registry.views import refuse_parameters
 from matrix.api.view import ApiView
-from matrix.attempts import Cursor
-from matrix.under_way import UnderWay
+from matrix.store import probes, transfers
+from matrix.store.probes import UnderWay
+from matrix.store.transfers import Cursor
 from sonar import ordering
 from sonar.models import Endpoint, Probe, Site, SizeClass
 
@@ -41,12 +42,12 @@ class ProbesView(ApiView):
         check_names(params, PARAMETERS)
         wanted, rows, now = asked_format(request, LIST), chosen(params), timezone.now()
         if wanted == "json":
-            page = under_way.listing(rows, now, page_size(params), cursor(params))
-            probes = [record(one, request) for one in page.tests]
+            page = probes.listing(rows, now, page_size(params), cursor(params))
+            page_records = [record(one, request) for one in page.tests]
             next_page = following(request, str(page.next)) if page.next else None
-            return as_json({"probes": probes, "next": next_page})
+            return as_json({"probes": page_records, "next": next_page})
         check_paging(params, wanted)
-        tests = under_way.under_way(list(rows.order_by(*under_way.ORDER)), now)
+        tests = probes.under_way(list(rows.order_by(*probes.ORDER)), now)
         records = [record(one, request) for one in tests]
         return (
             as_csv(records, columns(request), "probes") if wanted == "csv" else as_ndjson(records)
@@ -67,8 +68,8 @@ class ProbesView(ApiView):
         allow_somewhere(request, wishes.ORDER)
         wished = wishes.read(cast("dict[str, Any]", request.data))
         allow(request, wishes.ORDER, wishes.sites_of(wished))
-        probes = ordered(wished)
-        tests = under_way.under_way(probes, timezone.now())
+        ordered_probes = ordered(wished)
+        tests = probes.under_way(ordered_probes, timezone.now())
         return as_json({"probes": [record(one, request) for one in tests]}, status=202)
 
 
@@ -79,9 +80,9 @@ class ProbeView(ApiView):
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         # First the probe: should it end in between, it is found as a transfer.
-        if probe := under_way.known(id, timezone.now()):
+        if probe := probes.known(id, timezone.now()):
             return as_json(record(probe, request) | {"ended": False})
-        if transfer := attempts.known(id):
+        if transfer := transfers.known(id):
             return as_json(shown(transfer, request) | {"ended": True})
         raise NotFound(why_not(id))
 
@@ -126,7 +127,7 @@ def chosen(params: QueryDict) -> QuerySet[Probe]:
         wanted &= Q(size_class=size)
     if state := one_of(params, "state", Probe.State.values):
         wanted &= Q(state=state)
-    return under_way.rows().filter(wanted)
+    return probes.rows().filter(wanted)
 
 
 def cursor(params: QueryDict) -> Cursor | None:

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from psycopg.abc import Buffer
 
 from matrix.api.streams import Pieces, by_piece
-from matrix.snapshot import snapshot
+from matrix.store.snapshot import snapshot
 from sonar import binary, csv_text
 from sonar.company import Company
 from sonar.models import Transfer

@@ -11,16 +11,16 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix import attempts, records
 from matrix.api import result_lines
 from matrix.api.asked import WINDOW_AND_METHOD, check_names, some_of, text, wrong
 from matrix.api.cell_text import dumps
 from matrix.api.formats import LIST, TYPES, asked_format
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
-from matrix.attempts import Cursor, Wanted, rate_of
 from matrix.query.filters import LINK_FILTERS, by_parameter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store import registry, transfers
+from matrix.store.transfers import Cursor, Wanted, rate_of
 from sonar.models import SizeClass, Transfer
 from sonar.windows import Window, format_time
 
@@ -80,18 +80,18 @@ def cursor(params: QueryDict) -> Cursor | None:
 def answer(request: Request) -> HttpResponseBase:
     """Answer GET transfers/: a page in JSON, or all that matches in CSV and NDJSON."""
     asked = Asked.read(request, timezone.now())
-    places = records.read_places(records.read_versions())
+    places = registry.read_places(registry.read_versions())
     rows = asked.wanted.rows(places)
     if asked.form != "json":
         most = not any(one.parameter in LINK_FILTERS for one in asked.query.filters)
         pieces = result_lines.pieces(rows, asked.form, most=most)
         return stream(request, pieces, asked.form, "sonar-transfers")
     names = {place.id: place.name for place in places}
-    return as_json(request, asked, attempts.listing(rows, asked.page_size, asked.after), names)
+    return as_json(request, asked, transfers.listing(rows, asked.page_size, asked.after), names)
 
 
 def as_json(
-    request: Request, asked: Asked, listing: attempts.Listing, names: dict[int, str]
+    request: Request, asked: Asked, listing: transfers.Listing, names: dict[int, str]
 ) -> HttpResponse:
     found = {
         "query": echo(asked, request.query_params),

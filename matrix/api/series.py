@@ -15,7 +15,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 from rest_framework.request import Request
 
-from matrix import records, runs, series
+from matrix import series
 from matrix.api.answers import unix_time
 from matrix.api.asked import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.cell_text import dumps, rounded
@@ -27,6 +27,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.series import AUTO, BUCKETS, Series
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Floats
+from matrix.store import registry, runs
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
@@ -70,7 +71,7 @@ class Asked:
 
 def ends(params: QueryDict) -> tuple[Place, Place]:
     """Return the endpoints that a call names; both must be given, and differ."""
-    known = {place.name: place for place in records.read_places(records.read_versions())}
+    known = {place.name: place for place in registry.read_places(registry.read_versions())}
     names = {end: text(params, end) for end in ("source", "destination")}
     for end, name in names.items():
         if not name:

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from matrix import attempts, series
-from matrix.attempts import Cursor, Failures, Listing, Wanted
+from matrix import series
 from matrix.link import both_ways, directions, upcoming
 from matrix.link.both_ways import Results
 from matrix.link.directions import Direction, Moment
@@ -17,8 +16,10 @@ from matrix.link.methods import Measured, Slowed, methods, profiles_of, slowed
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.series import Cut, Series
-from matrix.snapshot import snapshot
 from matrix.statistics.axes import Links, Place
+from matrix.store import transfers
+from matrix.store.snapshot import snapshot
+from matrix.store.transfers import Cursor, Failures, Listing, Wanted
 from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
@@ -111,8 +112,8 @@ def answer(question: Question, now: datetime) -> Between:
             schedules=planned,
             probes=upcoming.open_probes(question.ends),
             downtimes=downtimes,
-            listing=attempts.listing(rows, RESULTS_PER_PAGE, question.after),
-            failures=attempts.failures(rows),
+            listing=transfers.listing(rows, RESULTS_PER_PAGE, question.after),
+            failures=transfers.failures(rows),
             last=read_last(question),
         )
 

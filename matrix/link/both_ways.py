@@ -10,11 +10,11 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from matrix.buckets import Span
-from matrix.profiles import made_so
 from matrix.query.filters import Filter
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Flags, Integers
+from matrix.store.profile_filters import made_so
+from matrix.store.read_plan import Span
 from sonar import binary, segments
 from sonar.models import Transfer
 from sonar.windows import Window

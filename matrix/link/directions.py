@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from matrix.link.both_ways import Results
-from matrix.runs import Run
 from matrix.statistics import reduce
 from matrix.statistics.axes import Links, Place
 from matrix.statistics.cells import STATES, Frame
 from matrix.statistics.reduce import Floats, Reduced
+from matrix.store.runs import Run
 from sonar.models import Downtime
 from sonar.units import MB, three_digits
 

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 
 from matrix.link.both_ways import Results
-from matrix.profiles import BESIDE_TEXTS
 from matrix.query.filters import ALONE, IN_COMPANY, Filter
 from matrix.statistics import slowdown
 from matrix.statistics.slowdown import Slowdown
+from matrix.store.profile_filters import BESIDE_TEXTS
 from sonar.models import Profile
 from sonar.models.mesh import Mode
 from sonar.units import MB

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matrix.attempts import rate_of
 from matrix.pages.transfer_facts import way_words
 from matrix.plots.labels import cut
+from matrix.store.transfers import rate_of
 from sonar.models import Probe, Transfer
 from sonar.units import format_age, format_bytes, three_digits
 

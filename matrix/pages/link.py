@@ -10,8 +10,6 @@ from urllib.parse import quote
 
 from django.http import Http404, QueryDict
 
-from matrix import notes, records
-from matrix.attempts import Cursor
 from matrix.controls import Choice, bounds_of, window_choices
 from matrix.link import between
 from matrix.link.between import Between, Question
@@ -31,6 +29,8 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.series import MOST, is_too_long
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import STATE_WORDS
+from matrix.store import notes, registry
+from matrix.store.transfers import Cursor
 from sonar import roles
 from sonar.models import SizeClass, Transfer
 from sonar.roles import Anyone
@@ -170,7 +170,7 @@ class LinkPage(QueryPage):
 
 def ends_of(source: str, destination: str) -> tuple[Place, Place]:
     """Return two registered endpoints; raise Http404 that says which name is none."""
-    known = {place.name: place for place in records.read_places(records.read_versions())}
+    known = {place.name: place for place in registry.read_places(registry.read_versions())}
     unknown = [name for name in (source, destination) if name not in known]
     if unknown:
         names = " and ".join(f"“{name}”" for name in dict.fromkeys(unknown))

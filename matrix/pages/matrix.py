@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix import display, grid, ways
+from matrix import display, grid
 from matrix.arrangement import arrange
 from matrix.display import STATES_TO_SEE, Display
 from matrix.grid import Grid
@@ -25,6 +25,7 @@ from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.standouts import Finder
 from matrix.statistics.cells import STATE_WORDS
+from matrix.store import profiles
 from matrix.tables import summary_for, table_for
 from sonar.roles import Anyone
 
@@ -61,7 +62,7 @@ class MatrixPage(QueryPage):
         answered = grid.build(self.query, now, version, ways=True)
         arranged = arrange(answered, self.display)
         openings = Openings(answered, self.display)
-        known_ways = ways.read()
+        known_ways = profiles.read()
         return {
             "heading": self.query.describe(),
             "grid": answered,

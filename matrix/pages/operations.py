@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 from django.conf import settings
 from django.http import QueryDict
 
-from matrix import attempts, held_back, records, status, under_way
-from matrix.attempts import Wanted
+from matrix import status
 from matrix.display import Display
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.matrix import MatrixPage
@@ -20,8 +19,10 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place
 from matrix.status import CLEAN, NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
+from matrix.store import probes, registry, transfers, waiting
+from matrix.store.probes import UnderWay
+from matrix.store.transfers import Wanted
 from matrix.troubles import troubles, unsealed
-from matrix.under_way import UnderWay
 from matrix.wishes import ORDER, sites_of
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
@@ -89,7 +90,7 @@ class OperationsPage(Page):
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         found = status.read(now)
-        places = records.read_places(records.read_versions())
+        places = registry.read_places(registry.read_versions())
         return {
             "status": found,
             "simulated": any(place.simulated for place in places if not place.retired),
@@ -100,7 +101,7 @@ class OperationsPage(Page):
             "ordered": ordered(now, reader),
             "unsealed": unsealed(found.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
-            "waiting": waiting(found, places),
+            "waiting": waiting_reasons(found, places),
             "coverage": [(one, state_urls(one)) for one in found.coverage],
             "planned": any(one.links for one in found.coverage),
             "results": results(now, places),
@@ -122,24 +123,24 @@ def workers(life: Life) -> list[tuple[str, list[SignOfLife]]]:
 
 def running(now: datetime) -> list[Running]:
     """Return the tests that run, the longest first."""
-    rows = under_way.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
+    rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     tests = [UnderWay(probe, None, now) for probe in rows[:MOST_RUNNING]]
     return [Running(one, progress_words(one.probe), f"/transfers/{one.probe.id}/") for one in tests]
 
 
 def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:
     """Return the ordered tests that have not begun, oldest first, and if the reader may cancel."""
-    rows = under_way.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
-    rows = rows.order_by(*under_way.ORDER)[:MOST_ORDERED]
+    rows = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
+    rows = rows.order_by(*probes.ORDER)[:MOST_ORDERED]
     return [
         (one, roles.may(reader, ORDER, sites_of([one.probe])))
-        for one in under_way.under_way(list(rows), now)
+        for one in probes.under_way(list(rows), now)
     ]
 
 
-def waiting(found: Status, places: Sequence[Place]) -> list[dict[str, Any]]:
+def waiting_reasons(found: Status, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return the reasons for which tests wait, with the links that wait the longest."""
-    held = held_back.examples(found.moment)
+    held = waiting.examples(found.moment)
     names = {place.id: place.name for place in places}
     return [
         {
@@ -170,7 +171,7 @@ def results(now: datetime, places: Sequence[Place]) -> list[dict[str, Any]]:
     rows = Wanted(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(places)
     return [
         {"attempt": Attempt.of(one), "ends": (names[one.source_id], names[one.destination_id])}
-        for one in attempts.listing(rows, MOST_RESULTS).results
+        for one in transfers.listing(rows, MOST_RESULTS).results
     ]
 
 

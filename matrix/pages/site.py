@@ -11,7 +11,7 @@ from typing import Any, Self
 from django.db.models import Q
 from django.http import Http404, QueryDict
 
-from matrix import failing_ends, notes
+from matrix import failing_ends
 from matrix.controls import Choice, bounds_of, size_choices, window_choices
 from matrix.notices import Notice
 from matrix.pages.page import QueryPage
@@ -28,6 +28,7 @@ from matrix.site.patterns import findings
 from matrix.site.planned import IN, OUT, WAYS, Load, Plan
 from matrix.site.sites import Report
 from matrix.site.standings import ENDS, capacity
+from matrix.store import notes
 from sonar import roles
 from sonar.circuits import open_circuits
 from sonar.models import Downtime, Endpoint, Site

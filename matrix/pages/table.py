@@ -13,7 +13,7 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from matrix import links, listing, table_notices, ways
+from matrix import links, listing, table_notices
 from matrix.controls import Choice, bounds_of, kept, window_choices
 from matrix.links import LinkTable
 from matrix.listing import PER_PAGE, Listing
@@ -23,6 +23,7 @@ from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.plots.labels import shared_ending
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store import profiles
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
@@ -155,7 +156,7 @@ class TablePage(QueryPage):
             yield notice
 
     def pooled(self, table: LinkTable) -> Notice | None:
-        shown = ways.read().among(table.profiles)
+        shown = profiles.read().among(table.profiles)
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> Head:

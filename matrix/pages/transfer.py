@@ -11,7 +11,6 @@ import numpy as np
 from django.conf import settings
 from django.http import Http404, QueryDict
 
-from matrix import attempts, records
 from matrix.link import both_ways
 from matrix.link.directions import compared
 from matrix.pages.attempt import Attempt, progress_words
@@ -27,7 +26,8 @@ from matrix.plots import inside
 from matrix.query.addresses import link_url, site_url
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.under_way import under_way
+from matrix.store import registry, transfers
+from matrix.store.probes import under_way
 from matrix.wishes import ORDER, sites_of
 from sonar import roles
 from sonar.models import Probe, Transfer
@@ -83,7 +83,7 @@ def transfer_or_probe(sought: UUID) -> Transfer | Probe:
     """Return what has this id; raise Http404 that says how long results are kept."""
     # First the probe: should it end in between, it is found as a transfer.
     probes = Probe.objects.select_related("source__site", "destination__site", "size_class", "mesh")
-    found = probes.filter(id=sought).first() or attempts.known(sought)
+    found = probes.filter(id=sought).first() or transfers.known(sought)
     if found is None:
         raise Http404(
             f"No transfer has the id {sought}. Results are kept for {settings.SONAR_KEEP_DAYS} "
@@ -145,7 +145,7 @@ def overhead_of(transfer: Transfer) -> float:
 def around_of(transfer: Transfer) -> Around:
     """Compare with what the link did around it. Two SQL queries, or one if places are known."""
     ends = [transfer.source_id, transfer.destination_id]
-    places = {place.id: place for place in records.read_places(records.read_versions())}
+    places = {place.id: place for place in registry.read_places(registry.read_versions())}
     source, destination = (places[end] for end in ends)
     window = Window(transfer.started_at - AROUND, transfer.started_at + AROUND)
     found = both_ways.read([source, destination], window, ()).of_link(source, destination)

@@ -11,9 +11,9 @@ from uuid import UUID
 import numpy as np
 from django.db import connection
 
-from matrix.attempts import COMPARED_CHARACTERS, DIFFERENCES
-from matrix.profiles import passing
 from matrix.query.filters import Filter
+from matrix.store.profile_filters import passing
+from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
 from sonar.windows import Window
 
 MOST_GROUPS = 10

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix import records
 from matrix.grid import Grid
 from matrix.query.filters import ATTRIBUTES, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.site.sites import of_sites
 from matrix.site.standings import ENDS, Side, Standing, standings
-from matrix.snapshot import snapshot
 from matrix.statistics.axes import Place
+from matrix.store import registry
+from matrix.store.snapshot import snapshot
 from sonar.models import Site
 
 
@@ -77,10 +77,10 @@ KEYS: dict[str, Callable[[Listed], str | float]] = {
 def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[Listed]]:
     """Return the matrix of sites, and the sites that the filters let pass, by name."""
     with snapshot():
-        versions = records.read_versions()
+        versions = registry.read_versions()
         answered = of_sites(query, now, versions)
         sites = list(Site.objects.all())
-        places = records.read_places(versions)
+        places = registry.read_places(versions)
     by_end = [by_name(Side.of(answered, end)) for end in ENDS]
     members: dict[str, list[Place]] = {}
     for place in places:

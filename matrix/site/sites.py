@@ -8,17 +8,18 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix import grid, records, runs
+from matrix import grid
 from matrix.grid import Grid
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.records import Versions
-from matrix.runs import Run
 from matrix.site.standings import Side, Standing, standing_of
-from matrix.snapshot import snapshot
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import FAILED, NOT_APPLICABLE, STATES
 from matrix.statistics.reduce import Flags
+from matrix.store import registry, runs
+from matrix.store.registry import Versions
+from matrix.store.runs import Run
+from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
 from sonar.windows import Window
 
@@ -136,7 +137,7 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
     """
     window = query.window_at(now)
     with snapshot():
-        versions = records.read_versions()
+        versions = registry.read_versions()
         found = {
             size: runs.read(size, window, query.filters)
             for size in SizeClass.objects.values_list("name", flat=True)
@@ -147,7 +148,7 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
         }
         own = query.replace(filters=(*query.filters, Filter("site", name)))
         links = grid.build(own, now, versions.text, found=found[query.size])
-        places = records.read_places(versions)
+        places = registry.read_places(versions)
     return Report(name, query, window, links.moment, sites, links, places)
 
 

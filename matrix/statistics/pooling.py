@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from matrix.statistics.threads import each
 
 if TYPE_CHECKING:
-    from matrix.runs import Newest, Run
+    from matrix.store.runs import Newest, Run
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -14,7 +14,7 @@ from matrix.statistics.quantiles import Bits, of_sorted, put, quantiles
 from matrix.statistics.threads import each
 
 if TYPE_CHECKING:
-    from matrix.runs import Run
+    from matrix.store.runs import Run
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -41,7 +41,7 @@ class DirtyMark(Bucket):
 
     class Meta:
         indexes = [
-            # matrix.runs and segments.seal: what is dirty in a window of one size class.
+            # matrix.store.runs and segments.seal: what is dirty in a window of one size class.
             models.Index(fields=["size_class", "start"], name="dirtymark_class_start"),
         ]
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from django.db import connection
 
-from matrix import payloads
+from matrix.store import segment_columns
 from sonar import sealing
 from sonar.models import DirtyMark
 from sonar.models.segment import Level
@@ -54,7 +54,7 @@ def cold_and_warm(bench: Bench, window: Window, days: int) -> None:
     """The columns in this process, or only in PostgreSQL's own cache."""
 
     def cold() -> None:
-        payloads.CACHE.clear()
+        segment_columns.CACHE.clear()
         product.exact(SIZE, window)
 
     contestants = {"warm": lambda: product.exact(SIZE, window), "cold": cold}

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix import grid as grids
-from matrix import runs
 from matrix.api import answers
 from matrix.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced
+from matrix.store import runs
 from sonar.models import Endpoint
 from sonar.windows import Window
 from tests.benchmarks.answer import Answer

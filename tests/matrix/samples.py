@@ -1,4 +1,4 @@
-"""Runs as matrix.runs reads them, made of single samples."""
+"""Runs as matrix.store.runs reads them, made of single samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matrix.runs import Run
+from matrix.store.runs import Run
 
 
 class Sample(NamedTuple):

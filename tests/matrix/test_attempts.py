@@ -11,9 +11,9 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from matrix import attempts, records
-from matrix.attempts import Cursor, Wanted
 from matrix.query.filters import Filter
+from matrix.store import registry, transfers
+from matrix.store.transfers import Cursor, Wanted
 from sonar.models import Transfer
 from sonar.windows import Window
 from tests.matrix import world
@@ -27,7 +27,7 @@ EVERY = tuple(Transfer.State.values)
 
 def rows(*filters: Filter, **more: Any) -> QuerySet[Transfer]:
     wanted = Wanted(DAY, filters=filters, **more)
-    return wanted.rows(records.read_places(records.read_versions()))
+    return wanted.rows(registry.read_places(registry.read_versions()))
 
 
 def ids(*filters: Filter, **more: Any) -> set[UUID]:
@@ -40,7 +40,7 @@ def test_pages_follow_each_other_newest_first_and_leave_nothing_out(small_world:
     seen: list[UUID] = []
     after = None
     for _ in range(4):
-        page = attempts.listing(rows(), 3, after)
+        page = transfers.listing(rows(), 3, after)
         seen += [one.id for one in page.results]
         after = Cursor.parse(str(page.next)) if page.next else None
     assert after is None
@@ -54,8 +54,8 @@ def test_pages_follow_each_other_newest_first_and_leave_nothing_out(small_world:
 def test_a_last_page_that_is_full_has_no_next(small_world: World) -> None:
     for number in range(4):
         send(small_world.ral, small_world.glasgow, NOW - number * MINUTE)
-    assert attempts.listing(rows(), 4).next is None
-    assert attempts.listing(rows(), 3).next is not None
+    assert transfers.listing(rows(), 4).next is None
+    assert transfers.listing(rows(), 3).next is not None
 
 
 @pytest.mark.parametrize("text", ["", "_", "2026-11-20T12:00:00Z", "x_y", f"2026_{uuid4()}x"])
@@ -111,7 +111,7 @@ def test_state_error_size_window_and_method_narrow_a_list(small_world: World) ->
 def test_errors_of_one_cause_are_one_group(small_world: World, one: str, other: str) -> None:
     send(small_world.ral, small_world.glasgow, NOW - HOUR, error=one)
     newest = send(small_world.ral, small_world.glasgow, NOW, error=other.removesuffix(": "))
-    (group,) = attempts.failures(rows())
+    (group,) = transfers.failures(rows())
     assert (group.count, group.where, group.is_lost) == (2, "destination", False)
     assert (group.first, group.last) == (NOW - HOUR, NOW)
     assert group.example.id == newest
@@ -130,7 +130,7 @@ def test_errors_that_say_something_else_are_two_groups(
 ) -> None:
     for error in (one, other):
         send(small_world.ral, small_world.glasgow, NOW, error=error)
-    assert [group.count for group in attempts.failures(rows())] == [1, 1]
+    assert [group.count for group in transfers.failures(rows())] == [1, 1]
 
 
 def test_groups_differ_by_where_and_lost_ones_stand_apart(small_world: World) -> None:
@@ -138,7 +138,7 @@ def test_groups_differ_by_where_and_lost_ones_stand_apart(small_world: World) ->
     for where in ("source", "destination", "source"):
         send(*ends, NOW, error="timeout", error_where=where)
     send(*ends, NOW, state="lost", error="timeout", error_where="source")
-    found = attempts.failures(rows(states=EVERY))
+    found = transfers.failures(rows(states=EVERY))
     assert (found[0].where, found[0].count, found[0].is_lost) == ("source", 2, False)
     assert {(one.where, one.count, one.is_lost) for one in found[1:]} == {
         ("destination", 1, False),
@@ -150,8 +150,8 @@ def test_a_page_and_the_groups_take_the_same_queries_whatever_there_is(small_wor
     many(small_world.ral, small_world.glasgow, 6, NOW)
     for _ in range(2):
         with CaptureQueriesContext(connection) as captured:
-            attempts.listing(rows(), 50)
-            attempts.failures(rows())
+            transfers.listing(rows(), 50)
+            transfers.failures(rows())
         pinned = [
             one["sql"] for one in captured.captured_queries if "sonar_version" not in one["sql"]
         ]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix import buckets
-from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
+from matrix.store import read_plan
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Plan, Span
 
 # Some day, as Unix ms.
 DAY = 20_000 * DAY_MS
@@ -21,7 +21,7 @@ def plan(
     window = Span(DAY + int(first * HOUR_MS), DAY + int(past * HOUR_MS))
     dirty_days = frozenset(DAY + day * DAY_MS for day in days)
     dirty_hours = frozenset(DAY + hour * HOUR_MS for hour in hours)
-    return buckets.plan(window, Dirty(dirty_days, dirty_hours))
+    return read_plan.plan(window, Dirty(dirty_days, dirty_hours))
 
 
 def split_days(found: Plan) -> list[int]:
@@ -105,7 +105,7 @@ def test_every_minute_of_a_window_is_read_once_and_from_what_is_clean(
     found = plan(first, past, tuple(days), tuple(hours))
     for minute in range(bounds[0], bounds[0] + bounds[1], 7):
         moment = DAY + minute * MINUTE_MS
-        day, hour = buckets.floor(moment, DAY_MS), buckets.floor(moment, HOUR_MS)
+        day, hour = read_plan.floor(moment, DAY_MS), read_plan.floor(moment, HOUR_MS)
         by_day = found.days.start <= moment < found.days.end and day not in found.split
         by_hour = hour in found.hours
         by_row = sum(one.start <= moment < one.end for one in found.raw)
@@ -113,6 +113,6 @@ def test_every_minute_of_a_window_is_read_once_and_from_what_is_clean(
         of_dirty_hour = (hour - DAY) // HOUR_MS in hours
         assert bool(by_row) == of_dirty_hour
         dirty_day = (day - DAY) // DAY_MS in days or any(
-            buckets.floor(DAY + one * HOUR_MS, DAY_MS) == day for one in hours
+            read_plan.floor(DAY + one * HOUR_MS, DAY_MS) == day for one in hours
         )
         assert not (by_day and dirty_day)

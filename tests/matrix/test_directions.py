@@ -11,12 +11,13 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 
-from matrix import grid, records
+from matrix import grid
 from matrix.link import between
 from matrix.link.between import Between, Question
 from matrix.link.directions import Direction, in_words
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
+from matrix.store import registry
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world
 from tests.matrix.sent import MINUTE, PLAIN, many, send
@@ -27,7 +28,7 @@ DAY = timedelta(days=1)
 
 
 def asked(source: Endpoint, destination: Endpoint, text: str = "", **more: Any) -> Between:
-    places = {one.name: one for one in records.read_places(records.read_versions())}
+    places = {one.name: one for one in registry.read_places(registry.read_versions())}
     query = MatrixQuery.from_params(QueryDict(text))
     question = Question(places[source.name], places[destination.name], query, **more)
     return between.answer(question, NOW)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix import notes
+from matrix.store import notes
 from sonar import roles
 from sonar.models import Annotation
 from sonar.roles import Role

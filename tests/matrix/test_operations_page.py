@@ -12,7 +12,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import held_back, status
+from matrix import status
+from matrix.store import waiting
 from sonar import ordering, roles
 from sonar import settings as project
 from sonar.models import Circuit, Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
@@ -213,14 +214,12 @@ def test_only_the_oldest_are_looked_at_for_examples(
     Schedule.objects.filter(source=small_world.desy).update(
         skipped_because="cap", skipped_since=NOW
     )
-    assert {reason: len(some) for reason, some in held_back.examples(NOW).items()} == {
+    assert {reason: len(some) for reason, some in waiting.examples(NOW).items()} == {
         "next tick": 3,
         "cap": 3,
     }
-    monkeypatch.setattr(held_back, "OLDEST_DUE", 2)
-    assert {reason: len(some) for reason, some in held_back.examples(NOW).items()} == {
-        "next tick": 2
-    }
+    monkeypatch.setattr(waiting, "OLDEST_DUE", 2)
+    assert {reason: len(some) for reason, some in waiting.examples(NOW).items()} == {"next tick": 2}
 
 
 def test_coverage_leads_to_the_matrix_of_these_links(

@@ -12,10 +12,10 @@ from django.db import connection, transaction
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from matrix import records
 from matrix.query.matrix_query import MatrixQuery
-from matrix.records import Remembered
 from matrix.statistics.axes import Links, Place
+from matrix.store import registry
+from matrix.store.registry import Remembered
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Site, Transfer
 from tests.matrix import world
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.django_db
 
 
 def places() -> tuple[Place, ...]:
-    return records.read_places(records.read_versions())
+    return registry.read_places(registry.read_versions())
 
 
 def promises(text: str = "") -> Any:
-    versions = records.read_versions()
-    links = Links(records.read_places(versions))
-    return records.read_promises(MatrixQuery.from_params(QueryDict(text)), links, versions)
+    versions = registry.read_versions()
+    links = Links(registry.read_places(versions))
+    return registry.read_promises(MatrixQuery.from_params(QueryDict(text)), links, versions)
 
 
 def statements(do: Callable[[], Any]) -> int:
@@ -88,11 +88,11 @@ def test_what_was_rolled_back_is_not_remembered(real_commits: None):
 
 
 def test_versions_change_with_the_registry_and_nothing_else(small_world: World):
-    before = str(records.read_versions())
+    before = str(registry.read_versions())
     world.transfer(small_world.ral, small_world.glasgow, 5.0)
-    assert str(records.read_versions()) == before
+    assert str(registry.read_versions()) == before
     Site.objects.create(name="CERN")
-    assert str(records.read_versions()) != before
+    assert str(registry.read_versions()) != before
 
 
 def test_a_bounded_number_of_answers_is_remembered():
@@ -131,19 +131,19 @@ def test_filters_on_the_origin_and_on_company_let_tests_pass_or_not(
     db: None, text: str, lets_pass: bool
 ):
     query = MatrixQuery.from_params(QueryDict(text))
-    assert records.asks_for_tests(query.filters) is lets_pass
+    assert registry.asks_for_tests(query.filters) is lets_pass
 
 
 def test_the_last_result_is_found_whether_its_hour_is_sealed_dirty_or_was_emptied(
     small_world: World,
 ) -> None:
-    assert records.read_last("large") is None
+    assert registry.read_last("large") is None
     old = transfer(small_world.ral, small_world.desy, 1.0, ago=50 * HOUR)
     sealing.seal(NOW)
-    assert records.read_last("large") == old.started_at
+    assert registry.read_last("large") == old.started_at
     new = transfer(small_world.ral, small_world.desy, 1.0)
     transfer(small_world.ral, small_world.desy, None, state="lost", ago=timedelta(0))
-    assert records.read_last("large") == new.started_at
+    assert registry.read_last("large") == new.started_at
     Transfer.objects.filter(id=new.id).delete()
-    assert records.read_last("large") == old.started_at
-    assert records.read_last("small") is None
+    assert registry.read_last("large") == old.started_at
+    assert registry.read_last("small") is None

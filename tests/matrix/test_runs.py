@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from psycopg import IsolationLevel
 from pytest_django import Settings
 
-from matrix import payloads, runs
 from matrix.query.filters import Filter
-from matrix.runs import Run
-from matrix.snapshot import snapshot
 from matrix.statistics.pooling import Numbering
+from matrix.store import runs, segment_columns
+from matrix.store.runs import Run
+from matrix.store.snapshot import snapshot
 from sonar import sealing
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
 from sonar.windows import Window
@@ -54,9 +54,9 @@ STATISTICS = """
 
 @pytest.fixture(autouse=True)
 def empty_cache() -> Iterator[None]:
-    payloads.CACHE.clear()
+    segment_columns.CACHE.clear()
     yield
-    payloads.CACHE.clear()
+    segment_columns.CACHE.clear()
 
 
 def window(start: datetime, end: datetime) -> Window:
@@ -347,7 +347,7 @@ def test_the_cache_changes_nothing_whatever_its_size(
     ):
         assert_equal_to_sql(asked)
         assert_equal_to_sql(asked)
-    assert bool(payloads.CACHE.bytes) == bool(megabytes)
+    assert bool(segment_columns.CACHE.bytes) == bool(megabytes)
 
 
 def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_world: World):
@@ -363,17 +363,17 @@ def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_
 
 
 def test_a_window_larger_than_the_cache_finds_there_what_fits(small_world: World):
-    found = {payloads.Key(one, "keys"): np.zeros(10) for one in range(5)}
-    cache = payloads.Cache()
+    found = {segment_columns.Key(one, "keys"): np.zeros(10) for one in range(5)}
+    cache = segment_columns.Cache()
     cache.put(found, found.keys(), limit=3 * 80)
     assert cache.bytes == 240
     assert [key.segment for key in cache.get(found)] == [0, 1, 2]
     # Another window drives out what was used longest ago.
-    cache.get([payloads.Key(0, "keys")])
-    other = payloads.Key(9, "keys")
+    cache.get([segment_columns.Key(0, "keys")])
+    other = segment_columns.Key(9, "keys")
     cache.put({other: np.zeros(10)}, {other}, limit=3 * 80)
     assert sorted(key.segment for key in cache.get([*found, other])) == [0, 2, 9]
-    huge = payloads.Key(10, "keys")
+    huge = segment_columns.Key(10, "keys")
     cache.put({huge: np.zeros(100)}, {huge}, limit=3 * 80)
     assert len(cache.get([*found, other, huge])) == 3
 
@@ -478,7 +478,7 @@ def test_what_is_written_and_sealed_while_a_window_is_read_is_not_in_it(
     sealing.seal(TODAY + 3 * HOUR)
     asked = window(TODAY - DAY, TODAY + DAY)
     before = statistics_of(read(asked))
-    payloads.CACHE.clear()
+    segment_columns.CACHE.clear()
 
     def others() -> None:
         at(small_world.ral, small_world.glasgow, TODAY - HOUR, 500.0)
@@ -573,14 +573,14 @@ def test_profiles_of_whole_segments_are_read_once_and_not_kept(
     transfer(small_world.ral, small_world.glasgow, 1.0)
     seal(TODAY)
     fetched: list[list[str]] = []
-    fetch = payloads.fetch
+    fetch = segment_columns.fetch
 
-    def noted(keys: Sequence[payloads.Key]) -> Iterator[tuple[payloads.Key, Any]]:
+    def noted(keys: Sequence[segment_columns.Key]) -> Iterator[tuple[segment_columns.Key, Any]]:
         fetched.append([key.column for key in keys])
         return fetch(keys)
 
-    monkeypatch.setattr(payloads, "fetch", noted)
+    monkeypatch.setattr(segment_columns, "fetch", noted)
     for _ in range(2):
         runs.read("large", window(TODAY, TODAY + DAY), (), ways=True)
     assert fetched == [["keys", "links", "lasts", "profiles"]]
-    assert payloads.CACHE.bytes < 8 + 4 + 8 + 2 + 2
+    assert segment_columns.CACHE.bytes < 8 + 4 + 8 + 2 + 2

@@ -11,7 +11,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from matrix import recent, status
+from matrix import status
+from matrix.store import cache
 from sonar import roles, sealing
 from sonar.models import Circuit, DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
@@ -288,8 +289,8 @@ def test_due_tests_are_found_by_the_index_and_not_by_reading_them_all(small_worl
 
 def test_recent_answers_are_kept_for_their_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr(recent.time, "monotonic", lambda: clock[0])
-    kept: recent.Recent[int] = recent.Recent(10)
+    monkeypatch.setattr(cache.time, "monotonic", lambda: clock[0])
+    kept: cache.Recent[int] = cache.Recent(10)
     answers = iter(range(10))
     assert [kept.get("a", lambda: next(answers)) for _ in range(3)] == [0, 0, 0]
     clock[0] = 109.9

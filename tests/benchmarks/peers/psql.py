@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from matrix.api import result_lines
-from matrix.attempts import Wanted
+from matrix.store.transfers import Wanted
 from sonar.sandbox import embedded
 from sonar.windows import Window
 

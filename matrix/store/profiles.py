@@ -8,8 +8,8 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
-from matrix.profiles import BESIDE_TEXTS, PROFILE_FIELDS
 from matrix.query.filters import PROFILE_FILTERS, Filter, alternatives
+from matrix.store.profile_filters import BESIDE_TEXTS, PROFILE_FIELDS
 from sonar.models import Profile
 
 # What must not be pooled unknowingly. The mesh is not among them: two may measure alike. Nor is

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from matrix.attempts import Cursor
+from matrix.store.transfers import Cursor
 from sonar import queueing
 from sonar.models import Probe
 from sonar.units import MB

@@ -12,9 +12,9 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUIDField, Value
 from django.db.models.functions import Left
 
-from matrix.profiles import made_so
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.axes import Place
+from matrix.store.profile_filters import made_so
 from sonar.models import Transfer
 from sonar.units import MB
 from sonar.windows import Window, parse_time

@@ -11,15 +11,15 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from matrix import buckets, payloads
-from matrix.buckets import DAY_MS, HOUR_MS, Dirty, Plan, Span
-from matrix.payloads import Array, Key
-from matrix.profiles import IDS, passing
 from matrix.query.filters import Filter
-from matrix.records import VERSIONS
-from matrix.snapshot import snapshot
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.reduce import Flags
+from matrix.store import read_plan, segment_columns
+from matrix.store.profile_filters import IDS, passing
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Plan, Span
+from matrix.store.registry import VERSIONS
+from matrix.store.segment_columns import Array, Key
+from matrix.store.snapshot import snapshot
 from sonar import segments
 from sonar.windows import Window
 
@@ -151,7 +151,7 @@ def read(
     span, also = Span.of(window), Also(sizes, profiles, ways, failures)
     with snapshot():
         size_class, dirty = _dirty(size, span)
-        plan = buckets.plan(span, dirty)
+        plan = read_plan.plan(span, dirty)
         allowed = passing(filters)
         runs = [
             *_of_segments(list(_pieces(size_class, plan, span)), allowed, also),
@@ -169,8 +169,8 @@ def fingerprint(size: str, window: Window) -> str:
     span = Span.of(window)
     bounds: dict[str, str | datetime] = {
         "size": size,
-        "day": moment(buckets.floor(span.start, DAY_MS)),
-        "hour": moment(buckets.floor(span.start, HOUR_MS)),
+        "day": moment(read_plan.floor(span.start, DAY_MS)),
+        "hour": moment(read_plan.floor(span.start, HOUR_MS)),
         "end": window.end,
     }
     with connection.cursor() as cursor:
@@ -181,8 +181,8 @@ def fingerprint(size: str, window: Window) -> str:
 
 def _dirty(size: str, window: Span) -> tuple[int, Dirty]:
     """Return the id of the size class and what is marked in the days of the window."""
-    first = buckets.floor(window.start, DAY_MS)
-    past = -buckets.floor(-window.end, DAY_MS)
+    first = read_plan.floor(window.start, DAY_MS)
+    past = -read_plan.floor(-window.end, DAY_MS)
     with connection.cursor() as cursor:
         cursor.execute(DIRTY, [moment(first), moment(past), size])
         rows = cursor.fetchall()
@@ -215,14 +215,14 @@ def _of_segments(
     passing_by = _made_once(allowed, also)
     columns_once = [column for name, column in MADE_OF.items() if name in passing_by]
     once = {Key(piece.segment, name) for piece in pieces if piece.whole for name in columns_once}
-    loaded = payloads.load(wanted, once)
+    loaded = segment_columns.load(wanted, once)
     for piece, needed in names.items():
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
         known = {name: Key(piece.segment, name) for name in passing_by if piece.whole}
         columns |= {name: kept[key] for name, key in known.items() if key in kept}
         run = _run(piece, columns, allowed, also)
         made = {key: getattr(run, name) for name, key in known.items() if key not in kept}
-        payloads.keep(made)
+        segment_columns.keep(made)
         yield piece.start, run
 
 
@@ -237,7 +237,7 @@ def _made_once(allowed: Flags | None, also: Also) -> list[str]:
 def _kept(pieces: Iterable[Piece], allowed: Flags | None, also: Also) -> dict[Key, Array]:
     """Return what was made of whole segments before."""
     names = _made_once(allowed, also)
-    return payloads.CACHE.get(
+    return segment_columns.CACHE.get(
         [Key(piece.segment, name) for piece in pieces if piece.whole for name in names]
     )
 

@@ -14,11 +14,11 @@ from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
 
-from matrix.profiles import condition
 from matrix.query.filters import ALONE, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Links, Place
 from matrix.statistics.reduce import Flags, Floats
+from matrix.store.profile_filters import condition
 from sonar import binary
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.version import RAISED
