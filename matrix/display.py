@@ -12,7 +12,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
-from matrix.grid import unit_of
+from matrix.answers.grid import unit_of
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.plots.scales import LINEAR
 from matrix.query.filters import either

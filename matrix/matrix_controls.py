@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from matrix.answers.grid import Grid
 from matrix.controls import (
     Bounds,
     Choice,
@@ -17,7 +18,6 @@ from matrix.controls import (
     window_choices,
 )
 from matrix.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
-from matrix.grid import Grid
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
 from matrix.query.forms import GROUPINGS, STATS

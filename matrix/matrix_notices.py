@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from matrix.answers.grid import Grid
 from matrix.arrangement import Arrangement
 from matrix.display import Display
-from matrix.grid import Grid
 from matrix.notices import (
     Notice,
     Work,

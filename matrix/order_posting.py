@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from matrix import wishes
+from matrix.answers import probe_request
 from matrix.query.forms import BadQueryError
 from sonar import ordering, roles
 
@@ -26,14 +26,14 @@ FIELDS = ("source", "destination")
 def order_probe(request: HttpRequest) -> HttpResponse:
     """Order one test and lead to its page; who may not is told so before anything else."""
     user = cast(User, request.user)
-    if not roles.may(user, wishes.ORDER, roles.sites_of(user)):
+    if not roles.may(user, probe_request.ORDER, roles.sites_of(user)):
         raise PermissionDenied
     given = {field: request.POST.get(field, "").strip() for field in FIELDS}
     try:
-        wished = wishes.read({**given, "sizes": request.POST.getlist("size")})
+        wished = probe_request.read({**given, "sizes": request.POST.getlist("size")})
     except BadQueryError as error:
         return told(request, error.errors, 400)
-    if not roles.may(user, wishes.ORDER, wishes.sites_of(wished)):
+    if not roles.may(user, probe_request.ORDER, probe_request.sites_of(wished)):
         raise PermissionDenied
     return ordered(request, wished)
 
@@ -42,9 +42,9 @@ def order_probe(request: HttpRequest) -> HttpResponse:
 @login_required
 def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel a test and lead to the operations; one that has begun is not cancelled any more."""
-    test = wishes.ordered_test(id)
-    sites = wishes.sites_of([test] if test else [])
-    if not roles.may(cast(User, request.user), wishes.ORDER, sites):
+    test = probe_request.ordered_test(id)
+    sites = probe_request.sites_of([test] if test else [])
+    if not roles.may(cast(User, request.user), probe_request.ORDER, sites):
         raise PermissionDenied
     if test is None:
         raise Http404(f"No test has the id {id}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from matrix.links import LinkTable
+from matrix.answers.link_table import LinkTable
 from matrix.notices import Notice, Work, no_endpoints, no_planner, no_workers, overdue_since
 from matrix.store import registry
 from sonar.models import Endpoint

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from matrix import failing_ends
-from matrix.health import look_at_redis
+from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, Life, Status
+from matrix.answers.status.health import look_at_redis
 from matrix.notices import Notice, tests_are
-from matrix.status import CLEAN, PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import SignOfLife
 from sonar.units import format_age, format_count
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import include, path
 
 from matrix.account import own_tokens, revoke_token
-from matrix.health import healthz, readyz
-from matrix.metrics import MetricsView
+from matrix.answers.status.health import healthz, readyz
+from matrix.answers.status.metrics import MetricsView
 from matrix.order_posting import cancel_probe, order_probe
 from matrix.pages.cells import CellsView
 from matrix.pages.link import LinkPage

@@ -17,8 +17,8 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
+from matrix.answers.search import find
 from matrix.api.access import may_read
-from matrix.find import find
 from matrix.pages.page import Page
 from matrix.pages.search import SearchPage
 from matrix.query.forms import BadQueryError

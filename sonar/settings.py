@@ -217,7 +217,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "matrix.errors.ErrorAnswers",
-    "matrix.metrics.CountRequests",
+    "matrix.answers.status.metrics.CountRequests",
 ]
 ROOT_URLCONF = "sonar.urls"
 WSGI_APPLICATION = "sonar.wsgi.application"

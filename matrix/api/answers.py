@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from matrix.answers.grid import Grid
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps, rounded
-from matrix.grid import Grid
 from matrix.query.filters import by_parameter, either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery

@@ -11,10 +11,10 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
+from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
 from matrix.api.answers import unix_time
 from matrix.api.cell_text import WORDS, dumps, rounded
 from matrix.api.streams import Pieces
-from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Floats, Integers
 from sonar import csv_text

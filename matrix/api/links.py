@@ -13,7 +13,9 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix import links, listing
+from matrix.answers import link_table, table_query
+from matrix.answers.link_table import LinkTable
+from matrix.answers.table_query import Listing
 from matrix.api import link_rows
 from matrix.api.cell_text import dumps
 from matrix.api.formats import LIST, TYPES, asked_format
@@ -21,8 +23,6 @@ from matrix.api.openapi.links import LINKS
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
 from matrix.api.view import ApiView, unless_known
-from matrix.links import LinkTable
-from matrix.listing import Listing
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -72,7 +72,7 @@ class Asked:
     def read(cls, request: Request, now: datetime) -> Self:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
-        query, chosen = listing.read(params, sizes, also=OWN)
+        query, chosen = table_query.read(params, sizes, also=OWN)
         wanted = asked_format(request, LIST)
         check_paging(params, wanted)
         for name, sentence in NOT_HERE.items():
@@ -92,14 +92,14 @@ class LinksView(ApiView):
     @LINKS
     def get(self, request: Request) -> HttpResponseBase:
         asked = Asked.read(request, timezone.now())
-        version = links.version(asked.query, asked.cursor.moment)
+        version = link_table.version(asked.query, asked.cursor.moment)
         tag = f"{version}-{digest(asked)}"
         return unless_known(request, tag, lambda: answer(request, asked, version))
 
 
 def answer(request: Request, asked: Asked, version: str) -> HttpResponseBase:
     moment = asked.cursor.moment
-    table = links.build(asked.query, moment, version)
+    table = link_table.build(asked.query, moment, version)
     rows = asked.chosen.rows(table, moment)
     if asked.format == "json":
         return as_json(request, asked, table, rows)

@@ -7,7 +7,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix import grid
+from matrix.answers import grid
 from matrix.api import answers
 from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.matrix import MATRIX

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix import wishes
+from matrix.answers import probe_request
 from matrix.api.access import allow, allow_somewhere, sees
 from matrix.api.asked import check_names, one_of, text
 from matrix.api.errors import Conflict, NotNow
@@ -65,9 +65,9 @@ class ProbesView(ApiView):
         and `streams` are left out mostly. The results are of no mesh. Ask for each test by its
         `url` until `ended` is true.
         """
-        allow_somewhere(request, wishes.ORDER)
-        wished = wishes.read(cast("dict[str, Any]", request.data))
-        allow(request, wishes.ORDER, wishes.sites_of(wished))
+        allow_somewhere(request, probe_request.ORDER)
+        wished = probe_request.read(cast("dict[str, Any]", request.data))
+        allow(request, probe_request.ORDER, probe_request.sites_of(wished))
         ordered_probes = ordered(wished)
         tests = probes.under_way(ordered_probes, timezone.now())
         return as_json({"probes": [record(one, request) for one in tests]}, status=202)
@@ -92,11 +92,11 @@ class ProbeView(ApiView):
 
         One that a mesh has ordered comes again after its interval.
         """
-        allow_somewhere(request, wishes.ORDER)
-        test = wishes.ordered_test(id)
+        allow_somewhere(request, probe_request.ORDER)
+        test = probe_request.ordered_test(id)
         if test is None:
             raise NotFound(why_not(id))
-        allow(request, wishes.ORDER, wishes.sites_of([test]))
+        allow(request, probe_request.ORDER, probe_request.sites_of([test]))
         refuse_parameters(request)
         try:
             ordering.cancel(id, timezone.now())

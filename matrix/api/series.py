@@ -15,7 +15,8 @@ from django.utils import timezone
 from numpy.typing import NDArray
 from rest_framework.request import Request
 
-from matrix import series
+from matrix.answers import series
+from matrix.answers.series import AUTO, BUCKETS, Series
 from matrix.api.answers import unix_time
 from matrix.api.asked import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.cell_text import dumps, rounded
@@ -24,7 +25,6 @@ from matrix.api.openapi.series import SERIES
 from matrix.api.view import ApiView, unless_known
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.series import AUTO, BUCKETS, Series
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Floats
 from matrix.store import registry, runs

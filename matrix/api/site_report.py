@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from matrix.answers.site import loads
+from matrix.answers.site.failures import Failures
+from matrix.answers.site.loads import IN, OUT, Load, Plan
+from matrix.answers.site.patterns import findings
+from matrix.answers.site.ranking import ENDS, Standing
+from matrix.answers.site.reports import Cell, Report
 from matrix.api.cell_text import rounded
 from matrix.api.registry.sites import PLAIN
 from matrix.pages.site import errors_of
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site import planned
-from matrix.site.failures import Failures
-from matrix.site.patterns import findings
-from matrix.site.planned import IN, OUT, Load, Plan
-from matrix.site.sites import Cell, Report
-from matrix.site.standings import ENDS, Standing
 from sonar.models import Site
 from sonar.windows import Window, format_time
 
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 def of_report(report: Report, site: Site) -> Json:
     endpoints = report.endpoints
-    plan = planned.plan_for([place.id for place in endpoints])
+    plan = loads.plan_for([place.id for place in endpoints])
     errors = errors_of(report)
     return {
         "query": echo(report.query, report.window),

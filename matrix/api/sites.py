@@ -9,6 +9,10 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
+from matrix.answers.site import overview, reports
+from matrix.answers.site.overview import Listed
+from matrix.answers.site.ranking import ENDS
+from matrix.answers.site.reports import Report
 from matrix.api.asked import text
 from matrix.api.formats import LIST, asked_format
 from matrix.api.links import Cursor
@@ -26,10 +30,6 @@ from matrix.api.registry.views import ListView, RowView
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.pages import site as site_page
 from matrix.pages import sites as sites_page
-from matrix.site import overview, sites
-from matrix.site.overview import Listed
-from matrix.site.sites import Report
-from matrix.site.standings import ENDS
 
 OWN = ("format", "page_size", "cursor")
 
@@ -62,7 +62,7 @@ class SiteView(RowView):
         query = site_page.question(request.query_params, also=("format",))
         wanted = asked_format(request)
         site = site_page.registered(name)
-        report = sites.build(site.name, query, timezone.now())
+        report = reports.build(site.name, query, timezone.now())
         if wanted == "csv":
             return as_csv(row_and_column(report), CELLS, site.name)
         return as_json(of_report(report, site))

@@ -10,14 +10,14 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 import sonar
-from matrix import status
+from matrix.answers.status import figures
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
 from matrix.api.access import sees
 from matrix.api.asked import check_names
 from matrix.api.formats import asked_format
 from matrix.api.openapi.status import STATUS
 from matrix.api.registry.answers import as_json, moment
 from matrix.api.view import ApiView
-from matrix.status import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
 from sonar.models import Circuit, SignOfLife
 
 
@@ -31,7 +31,7 @@ class StatusView(ApiView):
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
-        found = status.read(timezone.now())
+        found = figures.read(timezone.now())
         return as_json(of_status(found, with_names=sees(request, "sonar.view_probe")))
 
 

@@ -10,7 +10,8 @@ from django.utils.http import quote_etag
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from matrix import cells_file, grid
+from matrix import cells_file
+from matrix.answers import grid
 from matrix.api.compression import ARRAYS
 from matrix.api.formats import ErrorsInJson
 from matrix.arrangement import arrange

@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 from django.http import Http404, QueryDict
 
+from matrix.answers.link import report
+from matrix.answers.link.directions import Direction
+from matrix.answers.link.report import Between, Question
+from matrix.answers.series import MOST, is_too_long
 from matrix.controls import Choice, bounds_of, window_choices
-from matrix.link import between
-from matrix.link.between import Between, Question
-from matrix.link.directions import Direction
 from matrix.notices import with_filter
 from matrix.pages.attempt import Attempt, every_words, progress_words, until_words
 from matrix.pages.link_notice import notice_for, planned_for
@@ -26,7 +27,6 @@ from matrix.query.addresses import about_link, link_url, matrix_url, site_url
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.series import MOST, is_too_long
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import STATE_WORDS
 from matrix.store import notes, registry
@@ -81,7 +81,7 @@ class LinkPage(QueryPage):
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         question = Question(self.source, self.destination, self.query, self.only, self.before)
-        found = between.answer(question, now)
+        found = report.answer(question, now)
         known = notes.on_link(self.source.name, self.destination.name, found.window, reader)
         return {
             "found": found,

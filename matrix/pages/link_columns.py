@@ -11,7 +11,7 @@ from typing import NamedTuple
 import django_tables2 as tables
 from django_tables2.data import TableData
 
-from matrix.links import LinkTable
+from matrix.answers.link_table import LinkTable
 from matrix.query.addresses import link_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place

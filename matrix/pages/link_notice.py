@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matrix.link.between import Between
+from matrix.answers.link.report import Between
 from matrix.pages.attempt import until_words
 from matrix.query.matrix_query import MatrixQuery
 from sonar import windows

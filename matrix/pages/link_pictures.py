@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.link.between import MOST_POINTS, Between, OfClass
-from matrix.link.both_ways import Results
+from matrix.answers.link.report import MOST_POINTS, Between, OfClass
+from matrix.answers.link.samples import Results
+from matrix.answers.series import Cut, Series, cut_to_fill
 from matrix.plots import distribution
 from matrix.plots.distribution import Shape
 from matrix.plots.link import Json, Line, Panel, Span, figure, name_of
-from matrix.series import Cut, Series, cut_to_fill
 from matrix.statistics.reduce import Floats
 from sonar.models import Annotation
 from sonar.units import MB

@@ -9,10 +9,12 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix import display, grid
+from matrix import display
+from matrix.answers import grid
+from matrix.answers.grid import Grid
+from matrix.answers.highlights import Finder
 from matrix.arrangement import arrange
 from matrix.display import STATES_TO_SEE, Display
-from matrix.grid import Grid
 from matrix.matrix_controls import controls_for
 from matrix.matrix_notices import View, notices_for
 from matrix.openings import Openings, ordered_table, worst_first
@@ -23,7 +25,6 @@ from matrix.plots.palettes import palette_for
 from matrix.query import filter_form
 from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.standouts import Finder
 from matrix.statistics.cells import STATE_WORDS
 from matrix.store import profiles
 from matrix.tables import summary_for, table_for

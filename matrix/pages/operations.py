@@ -10,7 +10,19 @@ from typing import Any, ClassVar, Self
 from django.conf import settings
 from django.http import QueryDict
 
-from matrix import status
+from matrix.answers.probe_request import ORDER, sites_of
+from matrix.answers.status import figures
+from matrix.answers.status.figures import (
+    CLEAN,
+    NEXT_TICK,
+    PLAN,
+    QUEUES,
+    TASKS,
+    WINDOW,
+    Coverage,
+    Life,
+    Status,
+)
 from matrix.display import Display
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.matrix import MatrixPage
@@ -18,12 +30,10 @@ from matrix.pages.page import Page
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place
-from matrix.status import CLEAN, NEXT_TICK, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Wanted
 from matrix.troubles import troubles, unsealed
-from matrix.wishes import ORDER, sites_of
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
 from sonar.roles import Anyone
@@ -89,7 +99,7 @@ class OperationsPage(Page):
         return "/operations/"
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        found = status.read(now)
+        found = figures.read(now)
         places = registry.read_places(registry.read_versions())
         return {
             "status": found,

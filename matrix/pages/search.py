@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix.find import LONGEST, find
+from matrix.answers.search import LONGEST, find
 from matrix.pages.page import Page, Params
 from matrix.query.forms import BadQueryError, unknown
 from sonar.roles import Anyone

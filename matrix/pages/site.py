@@ -12,6 +12,13 @@ from django.db.models import Q
 from django.http import Http404, QueryDict
 
 from matrix import failing_ends
+from matrix.answers.site import loads, reports
+from matrix.answers.site.failures import grouped
+from matrix.answers.site.loads import IN, OUT, WAYS, Load, Plan
+from matrix.answers.site.partners import partners_of
+from matrix.answers.site.patterns import findings
+from matrix.answers.site.ranking import ENDS, capacity
+from matrix.answers.site.reports import Report
 from matrix.controls import Choice, bounds_of, size_choices, window_choices
 from matrix.notices import Notice
 from matrix.pages.page import QueryPage
@@ -20,14 +27,7 @@ from matrix.query.addresses import matrix_url, table_url
 from matrix.query.filters import PROFILE_FILTERS, Filter
 from matrix.query.forms import BadQueryError, unknown
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site import planned, sites
 from matrix.site.ends import end_of
-from matrix.site.failures import grouped
-from matrix.site.partners import partners_of
-from matrix.site.patterns import findings
-from matrix.site.planned import IN, OUT, WAYS, Load, Plan
-from matrix.site.sites import Report
-from matrix.site.standings import ENDS, capacity
 from matrix.store import notes
 from sonar import roles
 from sonar.circuits import open_circuits
@@ -69,8 +69,8 @@ class SitePage(QueryPage):
         return f"/sites/{self.site.name}/"
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        report = sites.build(self.site.name, self.query, now)
-        plan = planned.plan_for([place.id for place in report.endpoints])
+        report = reports.build(self.site.name, self.query, now)
+        plan = loads.plan_for([place.id for place in report.endpoints])
         return {
             "site": self.site,
             "capacity": capacity(self.site.wan_gbit_s) if self.site.wan_gbit_s else None,
@@ -194,7 +194,7 @@ def endpoint_lines(page: SitePage, plan: Plan) -> list[EndpointLine]:
 def errors_of(report: Report) -> dict[str, Any]:
     """Return the groups of errors of the links with failed tests, and how many tests they are."""
     failed = report.links.cells.failed > 0
-    links = report.ids_of(sites.cells_of(report.links, failed))
+    links = report.ids_of(reports.cells_of(report.links, failed))
     groups, total = grouped(links, report.query.size, report.window, report.query.filters)
     return {
         "errors": groups,

@@ -10,7 +10,9 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix import grid
+from matrix.answers import grid
+from matrix.answers.site import overview
+from matrix.answers.site.overview import KEYS
 from matrix.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
@@ -18,8 +20,6 @@ from matrix.query.addresses import matrix_url, site_url
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, either
 from matrix.query.forms import BadQueryError, unknown
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site import overview
-from matrix.site.overview import KEYS
 from sonar.roles import Anyone
 
 OWN = ("search", "ordering")

@@ -13,10 +13,11 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from matrix import links, listing, table_notices
+from matrix import table_notices
+from matrix.answers import link_table, table_query
+from matrix.answers.link_table import LinkTable
+from matrix.answers.table_query import PER_PAGE, Listing
 from matrix.controls import Choice, bounds_of, kept, window_choices
-from matrix.links import LinkTable
-from matrix.listing import PER_PAGE, Listing
 from matrix.notices import Notice, pooled
 from matrix.pages.link_columns import Context, Filter, LinkColumn, LinkData, LinksTable, Sort
 from matrix.pages.page import Params, QueryPage
@@ -73,7 +74,7 @@ class TablePage(QueryPage):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
-        return cls(*listing.read(params, sizes))
+        return cls(*table_query.read(params, sizes))
 
     def path(self) -> str:
         return "/table/"
@@ -82,7 +83,7 @@ class TablePage(QueryPage):
         return self.listing.params()
 
     def version(self, now: datetime) -> str:
-        return links.version(self.query, now)
+        return link_table.version(self.query, now)
 
     def asking(self, query: MatrixQuery) -> Self:
         return dataclasses.replace(self, query=query, listing=self.listing.replace())
@@ -92,7 +93,7 @@ class TablePage(QueryPage):
         return dataclasses.replace(self, listing=changed).url()
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        table = links.build(self.query, now, version)
+        table = link_table.build(self.query, now, version)
         rows = self.listing.rows(table, now)
         shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)

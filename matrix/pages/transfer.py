@@ -11,8 +11,9 @@ import numpy as np
 from django.conf import settings
 from django.http import Http404, QueryDict
 
-from matrix.link import both_ways
-from matrix.link.directions import compared
+from matrix.answers.link import samples
+from matrix.answers.link.directions import compared
+from matrix.answers.probe_request import ORDER, sites_of
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.page import Page
 from matrix.pages.share import Share
@@ -28,7 +29,6 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
 from matrix.store.probes import under_way
-from matrix.wishes import ORDER, sites_of
 from sonar import roles
 from sonar.models import Probe, Transfer
 from sonar.roles import Anyone
@@ -148,7 +148,7 @@ def around_of(transfer: Transfer) -> Around:
     places = {place.id: place for place in registry.read_places(registry.read_versions())}
     source, destination = (places[end] for end in ends)
     window = Window(transfer.started_at - AROUND, transfer.started_at + AROUND)
-    found = both_ways.read([source, destination], window, ()).of_link(source, destination)
+    found = samples.read([source, destination], window, ()).of_link(source, destination)
     some = found.of_class(transfer.size_class_id)
     rates = some.rates[some.ok].astype(np.float64)
     return Around(len(rates), float(np.median(rates)) / MB if rates.size else np.nan)

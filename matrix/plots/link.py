@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from matrix.link.both_ways import Results
+from matrix.answers.link.samples import Results
+from matrix.answers.series import BUCKETS, Series
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
-from matrix.series import BUCKETS, Series
 from matrix.statistics.reduce import Flags, Integers
 from sonar.units import MB
 from sonar.windows import Window

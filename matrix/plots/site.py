@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from matrix.answers.site.reports import Cell
 from matrix.plots.labels import cut
-from matrix.site.sites import Cell
 from sonar.units import format_count, three_digits
 
 Json = dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from matrix.answers.site.ranking import ENDS, Standing
+from matrix.answers.site.reports import Cell, Report
 from matrix.plots import site as picture
 from matrix.query.addresses import link_url
-from matrix.site.sites import Cell, Report
-from matrix.site.standings import ENDS, Standing
 from sonar.models import Site
 
 # So many links that fail are listed; the CSV has all.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.status import NEXT_TICK
+from matrix.answers.status.figures import NEXT_TICK
 from sonar.models import Schedule
 
 # So many of the oldest are looked at: a budget may hold back millions.

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import get_resolver
 from drf_spectacular.plumbing import ComponentRegistry
 
-from matrix import listing
+from matrix.answers import table_query
 from matrix.api.openapi import document, shapes
 from sonar.models import SizeClass
 from tests.api import scene
@@ -194,7 +194,7 @@ def test_an_ordering_of_links_is_described_as_it_is_checked(schema: Json):
         one["name"]: one["schema"] for one in schema["paths"][f"{BASE}links/"]["get"]["parameters"]
     }
     pattern = re.compile(by_name["ordering"]["pattern"])
-    for column in listing.orderings(["small", "a.b"]):
+    for column in table_query.orderings(["small", "a.b"]):
         assert pattern.search(column), column
         assert pattern.search(f"-{column}"), column
     for column in ("", "-", "small", "small.nothing", "source.nothing", "large.every"):

@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix import grid as grids
+from matrix.answers import grid as grids
+from matrix.answers.grid import Grid
 from matrix.api import answers
-from matrix.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
 from matrix.statistics.pooling import Numbering, Pooling

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from matrix import status
+from matrix.answers.status import figures
 from sonar import ordering, roles
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
@@ -26,7 +26,7 @@ everybody = pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW, NARROW_DARK
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    status.forget()
+    figures.forget()
     monkeypatch.setattr(ordering, "send", lambda ids: None)
 
 
@@ -36,7 +36,7 @@ def busy(scene: Scene) -> Probe:
     made = scene.world
     signs = dict.fromkeys(["transfers@w1", "control@w2", "cleaning@w2"], "worker")
     signs |= {"beat@w2": "beat"}
-    signs |= dict.fromkeys(status.TASKS, "task")
+    signs |= dict.fromkeys(figures.TASKS, "task")
     for name, kind in signs.items():
         queues = [name.partition("@")[0]] if kind == "worker" else []
         SignOfLife.objects.create(

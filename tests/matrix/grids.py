@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from matrix.grid import Grid
+from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import STATES, Cells

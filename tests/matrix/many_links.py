@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrix.links import LinkTable, OfClass
+from matrix.answers.link_table import LinkTable, OfClass
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import MEASURED, UNTESTED
 from sonar.windows import preset

@@ -15,8 +15,8 @@ from django.http import QueryDict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from matrix import grid
-from matrix.grid import Grid
+from matrix.answers import grid
+from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar import results, sealing
 from sonar.models import Transfer

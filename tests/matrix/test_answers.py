@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from matrix.answers.grid import Grid
 from matrix.api import answers, cell_text
-from matrix.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import STATES, Cells

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import links
+from matrix.answers import link_table
 from matrix.api import link_rows
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
@@ -112,7 +112,7 @@ def test_the_answer_says_what_was_asked(client: Client, measured: World) -> None
 
 
 def test_json_and_csv_are_the_link_table(client: Client, measured: World) -> None:
-    table = links.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
+    table = link_table.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
     answer = get(client, "?ordering=-large.mean_mb_s")["links"]
     written = lines(client, "?ordering=-large.mean_mb_s&format=csv")
     assert len(table) == len(answer) == len(written) == 12
@@ -240,7 +240,7 @@ def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     """The table has 1,560 links, and is written in some blocks."""
     table = many_links.table(40)
     monkeypatch.setattr(link_rows, "BLOCK", 500)
-    monkeypatch.setattr(links, "build", lambda *asked: table)
+    monkeypatch.setattr(link_table, "build", lambda *asked: table)
 
 
 def pages(client: Client, text: str) -> Iterator[list[dict[str, Any]]]:

@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from matrix.answers.site import reports
 from matrix.api.openapi.sites import LISTED, REPORT, ListedSite, SiteReport
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site import sites
 from sonar.models import Site, Transfer
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -129,7 +129,7 @@ def test_answers_are_as_they_are_described(client: Client, measured: World, path
 
 def test_a_report_has_the_numbers_of_the_page(client: Client, measured: World) -> None:
     found = answer(client, "sites/RAL/")
-    report = sites.build("RAL", MatrixQuery(), NOW)
+    report = reports.build("RAL", MatrixQuery(), NOW)
     own = found["as_source"]["classes"]["large"]
     assert own["mean_mb_s"] == report.standings("source")["large"].mean == pytest.approx(12)
     assert (own["rank"], own["ranked"], own["ok"], own["failed"]) == (1, 1, 2, 1)

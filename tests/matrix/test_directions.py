@@ -11,10 +11,10 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 
-from matrix import grid
-from matrix.link import between
-from matrix.link.between import Between, Question
-from matrix.link.directions import Direction, in_words
+from matrix.answers import grid
+from matrix.answers.link import report
+from matrix.answers.link.directions import Direction, in_words
+from matrix.answers.link.report import Between, Question
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from matrix.store import registry
@@ -31,7 +31,7 @@ def asked(source: Endpoint, destination: Endpoint, text: str = "", **more: Any) 
     places = {one.name: one for one in registry.read_places(registry.read_versions())}
     query = MatrixQuery.from_params(QueryDict(text))
     question = Question(places[source.name], places[destination.name], query, **more)
-    return between.answer(question, NOW)
+    return report.answer(question, NOW)
 
 
 def of_class(found: Between, size: str = "large") -> tuple[Direction, Direction]:

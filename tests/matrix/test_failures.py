@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from matrix.answers.site.failures import Failures, grouped
 from matrix.query.filters import Filter
-from matrix.site.failures import Failures, grouped
 from sonar.models import Endpoint, Transfer
 from sonar.windows import preset
 from tests.matrix import world

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.find import MOST, find
+from matrix.answers.search import MOST, find
 from sonar.models import Endpoint, Site
 from tests.matrix import world
 from tests.matrix.world import NOW, World

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import health
+from matrix.answers.status import health
 from sonar import settings as project
 from sonar.models import SignOfLife
 from tests import refusing

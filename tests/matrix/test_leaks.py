@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import status
+from matrix.answers.status import figures
 from sonar import results, tokens
 from sonar.models import (
     Annotation,
@@ -67,7 +67,7 @@ OF_ONE_FORMAT = ("/api/v1/schema/", "/api/v1/docs/")
 def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str]:
     """Plant the marks in a world with one of each kind; return the names that samples need."""
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    status.forget()
+    figures.forget()
     settings.DATABASE_URL = f"postgresql://sonar:{MARKS['database']}@db/sonar"
     settings.SECRET_KEY = f"{MARKS['secret key']}-{settings.SECRET_KEY}"
     made = make()

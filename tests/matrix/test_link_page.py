@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix.link import between
+from matrix.answers.link import report
 from matrix.plots.link import apart
 from matrix.plots.scales import decades
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
@@ -237,7 +237,7 @@ def test_failures_are_grouped_and_the_newest_is_linked(client: Client, small_wor
 def test_results_go_on_page_by_page(
     client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(between, "RESULTS_PER_PAGE", 4)
+    monkeypatch.setattr(report, "RESULTS_PER_PAGE", 4)
     many(small_world.ral, small_world.glasgow, 10, NOW)
     seen, text = [], "?window=24h"
     while text:

@@ -13,8 +13,8 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix import grid, links
-from matrix.links import LinkTable
+from matrix.answers import grid, link_table
+from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import NOT_APPLICABLE, STATES
 from sonar import sealing
@@ -50,7 +50,7 @@ COLUMNS = (
 
 
 def built(text: str = "") -> LinkTable:
-    return links.build(MatrixQuery.from_params(QueryDict(text)), NOW)
+    return link_table.build(MatrixQuery.from_params(QueryDict(text)), NOW)
 
 
 def names(table: LinkTable) -> list[tuple[str, str]]:
@@ -134,7 +134,7 @@ def test_the_newest_success_is_found_anew_and_from_what_was_kept(small_world: Wo
     fill(small_world, 100, 4)
     sealing.seal(NOW)
     first = built("window=30d")
-    links._tables.get("another table", built)  # the last one alone is remembered
+    link_table._tables.get("another table", built)  # the last one alone is remembered
     again = built("window=30d")
     assert again is not first
     for name in ("large.last", "large.last_ok", "large.last_failed", "small.last_ok"):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 
-from matrix import listing
-from matrix.listing import Listing
+from matrix.answers import table_query
+from matrix.answers.table_query import Listing
 from matrix.query.forms import PARAMETERS, BadQueryError
 from sonar.windows import preset
 from tests.matrix import many_links
@@ -22,7 +22,7 @@ TABLE = many_links.table(12)
 
 
 def read(text: str) -> Listing:
-    return listing.read(QueryDict(text), SIZES)[1]
+    return table_query.read(QueryDict(text), SIZES)[1]
 
 
 def found(text: str) -> list[int]:
@@ -35,7 +35,7 @@ def those(flags: np.ndarray) -> list[int]:
 
 def test_no_parameter_of_a_listing_is_one_of_a_query():
     # Of a matrix it takes the values of cells away, of a listing the links: by the same rule.
-    assert set(PARAMETERS) & set(listing.parameters(SIZES)) == {"max_age"}
+    assert set(PARAMETERS) & set(table_query.parameters(SIZES)) == {"max_age"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from matrix import health, status
+from matrix.answers.status import figures, health
 from sonar import settings as project
 from sonar import tokens
 from sonar.models import SignOfLife
@@ -34,7 +34,7 @@ HOST = "host-7.internal"
 @pytest.fixture(autouse=True)
 def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    status.forget()
+    figures.forget()
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_database_that_goes_while_it_is_asked_is_no_500(
     def away(*_: object) -> None:
         raise OperationalError("server closed the connection")
 
-    monkeypatch.setattr(status, "read", away)
+    monkeypatch.setattr(figures, "read", away)
     assert samples(client)["sonar_up", "database"] == 0
 
 

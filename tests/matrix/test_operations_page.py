@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix import status
+from matrix.answers.status import figures
 from matrix.store import waiting
 from sonar import ordering, roles
 from sonar import settings as project
@@ -33,7 +33,7 @@ MARKUP = "<script>alert(1)</script>"
 def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: NOW)
     monkeypatch.setattr(ordering, "send", lambda ids: None)
-    status.forget()
+    figures.forget()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def well(db: None) -> None:
         f"cleaning@{WORKER}": "worker",
         f"beat@{WORKER}": "beat",
     }
-    signs |= dict.fromkeys(status.TASKS, "task")
+    signs |= dict.fromkeys(figures.TASKS, "task")
     SignOfLife.objects.bulk_create(
         SignOfLife(
             name=name,

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from matrix.answers.site import reports
+from matrix.answers.site.patterns import Finding, findings
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site import sites
-from matrix.site.patterns import Finding, findings
 from sonar.models import Endpoint, Site
 from tests.matrix import world
 from tests.matrix.world import NOW, transfer
@@ -26,7 +26,7 @@ def five(db: None) -> list[Endpoint]:
 
 
 def found(name: str = "a") -> list[Finding]:
-    return findings(sites.build(name, MatrixQuery(), NOW))
+    return findings(reports.build(name, MatrixQuery(), NOW))
 
 
 def sent(places: Iterable[Endpoint], rates: dict[str, float | None]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix.site.planned import IN, OUT, Plan, plan_for
+from matrix.answers.site.loads import IN, OUT, Plan, plan_for
 from sonar.models import Endpoint, Mesh, Probe, Schedule, SizeClass
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
-from matrix import grid
+from matrix.answers import grid
 from matrix.arrangement import Arrangement, arrange
 from matrix.display import Display
 from matrix.plots import matrix as plots

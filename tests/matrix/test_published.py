@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 
-from matrix import grid, links
-from matrix.links import LinkTable
+from matrix.answers import grid, link_table
+from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
 from sonar import results, sealing
 from sonar.models import DirtyMark, Endpoint, Site, SizeClass
@@ -93,7 +93,7 @@ def test_the_glasgow_sonar_table_comes_out(db: None, sealed: bool) -> None:
         results.store(made(row, places, classes))
     if sealed:
         sealing.seal(NOW)
-    found = rounded(links.build(MatrixQuery.from_params(QueryDict("window=30d")), NOW))
+    found = rounded(link_table.build(MatrixQuery.from_params(QueryDict("window=30d")), NOW))
     assert len(found) == len(table) == 72
     for row in table:
         published = ("rate_mean_mb_s", "rate_std_mb_s", "size_mean_mb", "size_std_mb", "transfers")

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from matrix import series
+from matrix.answers import series
+from matrix.answers.series import Series
 from matrix.query.filters import Filter
-from matrix.series import Series
 from sonar import sealing
 from sonar.models import SizeClass
 from sonar.windows import Window

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from plotly import graph_objects
 
+from matrix.answers.site.reports import Cell
 from matrix.plots.site import figure, height_rem, rates_between, ticks_between
-from matrix.site.sites import Cell
 
 NAN = math.nan
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix import grid
+from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Site

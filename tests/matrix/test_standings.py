@@ -9,12 +9,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix import grid
+from matrix.answers import grid
+from matrix.answers.site import reports
+from matrix.answers.site.ranking import ENDS, capacity
+from matrix.answers.site.reports import Report
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site import sites
-from matrix.site.sites import Report
-from matrix.site.standings import ENDS, capacity
 from sonar import sealing
 from sonar.models import Site
 from tests.matrix import world
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.django_db
 
 
 def report(name: str, query: MatrixQuery | None = None) -> Report:
-    return sites.build(name, query or MatrixQuery(), NOW)
+    return reports.build(name, query or MatrixQuery(), NOW)
 
 
-def names(cells: list[sites.Cell]) -> list[tuple[str, str]]:
+def names(cells: list[reports.Cell]) -> list[tuple[str, str]]:
     return [(cell.source, cell.destination) for cell in cells]
 
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from matrix.grid import Grid
+from matrix.answers.grid import Grid
+from matrix.answers.highlights import MOST, Finder, StandOut
 from matrix.query.matrix_query import MatrixQuery
-from matrix.standouts import MOST, Finder, StandOut
 from sonar.windows import Window
 from tests.matrix.grids import grid_of, group, square
 from tests.matrix.world import NOW

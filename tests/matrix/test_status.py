@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from matrix import status
+from matrix.answers.status import figures
 from matrix.store import cache
 from sonar import roles, sealing
 from sonar.models import Circuit, DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
@@ -27,7 +27,7 @@ KIND = SignOfLife.Kind
 @pytest.fixture(autouse=True)
 def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    status.forget()
+    figures.forget()
 
 
 def sign(name: str, kind: KIND, ago: float = 1, every: int = 10, *queues: str) -> None:
@@ -191,14 +191,14 @@ def test_an_hour_is_dirty_when_it_is_over_and_clean_when_it_is_sealed(
     transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=0))  # this hour goes on
     assert get(client)["sealing"]["unsealed"] == 0
     transfer(made.ral, made.desy, 5.0, ago=2 * HOUR)  # 10:00 to 11:00
-    status.forget()
+    figures.forget()
     assert get(client)["sealing"] == {
         "unsealed": 1,
         "dirty_since": "2026-11-20T11:00:00Z",
         "dirty_seconds": 3630.0,
     }
     sealing.seal(NOW)
-    status.forget()
+    figures.forget()
     assert get(client)["sealing"]["unsealed"] == 0
     assert DirtyMark.objects.exists()  # of the hour and the day that go on
 
@@ -267,7 +267,7 @@ def test_the_first_reading_costs_the_same_with_few_and_with_many(
     for number in (1, 1, 60):  # the first time registry and schedule are read, too
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(minutes=minute))
-        status.forget()
+        figures.forget()
         with django_assert_max_num_queries(31) as context:
             get(client)
         counts.append(len(context))

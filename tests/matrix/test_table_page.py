@@ -12,7 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix import links, table_notices
+from matrix import table_notices
+from matrix.answers import link_table
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
@@ -88,7 +89,7 @@ def test_the_page_shows_what_the_link_table_has(client: Client, small_world: Wor
         [(small_world.ral, small_world.desy), (small_world.desy, small_world.ral)] * 2
     ):
         transfer(source, destination, 3.0 + number, size=("small", "large")[number // 2])
-    table = links.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
+    table = link_table.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
     html = page(client, "?ordering=-large.mean_mb_s")
     ends = table.column("source").tolist(), table.column("destination").tolist()
     assert links_of(html) == list(zip(*ends, strict=True))
@@ -179,7 +180,7 @@ def test_it_says_which_of_how_many_links_are_shown(
 def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     """The table has 1,560 links."""
     table = many_links.table(40)
-    monkeypatch.setattr(links, "build", lambda *asked: table)
+    monkeypatch.setattr(link_table, "build", lambda *asked: table)
 
 
 def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) -> None:
@@ -411,7 +412,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
 def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(
     client: Client, small_world: World
 ) -> None:
-    table = links.build(MatrixQuery(), NOW)
+    table = link_table.build(MatrixQuery(), NOW)
     with CaptureQueriesContext(connection) as captured:
         assert table_notices.about_results(table, NOW, "/") is not None
     assert len(captured) == 3

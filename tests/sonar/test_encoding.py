@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from matrix import health
+from matrix.answers.status import health
 from tests.benchmarks.loopback import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent.parent

@@ -9,13 +9,13 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel
 
-from matrix import conditions
+from matrix.answers import column_filters
+from matrix.answers.table_query import LONGEST_TEXT, SHORT, TIERS, orderings
 from matrix.api.openapi.described import described
 from matrix.api.openapi.names import SIZE
 from matrix.api.openapi.parameters import choice, number, paging, text
 from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.openapi.shapes import Answer, CellState, Listed
-from matrix.listing import LONGEST_TEXT, SHORT, TIERS, orderings
 from matrix.query.forms import GROUPINGS, STATS
 
 TOLD = {
@@ -196,7 +196,7 @@ LINKS = described(
         ),
         text("search", "Every word is in an attribute of one end.", "RAL", maxLength=LONGEST_TEXT),
         *map(short, SHORT),
-        *map(condition, conditions.names([SIZE])),
+        *map(condition, column_filters.names([SIZE])),
         *paging(default=1_000, most=10_000),
     ],
     formats=("json", "csv", "ndjson"),

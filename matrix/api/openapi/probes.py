@@ -8,12 +8,12 @@ from uuid import UUID
 
 from pydantic import RootModel
 
+from matrix.answers.probe_request import OrderedTests
 from matrix.api.openapi.described import described
 from matrix.api.openapi.names import SIZE
 from matrix.api.openapi.parameters import choice, paging, text
 from matrix.api.openapi.shapes import Answer, Listed
 from matrix.api.openapi.transfers import WholeResult
-from matrix.wishes import OrderedTests
 from sonar.models import Probe
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from matrix.answers.series import AUTO, BUCKETS
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import choice, text
 from matrix.api.openapi.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.openapi.shapes import Answer
-from matrix.series import AUTO, BUCKETS
 
 Numbers = list[float | None]
 

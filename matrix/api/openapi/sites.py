@@ -7,13 +7,13 @@ from uuid import UUID
 
 from pydantic import Field
 
+from matrix.answers.site.overview import KEYS
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import choice, paging, text
 from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.openapi.shapes import Answer, CellState, Listed
 from matrix.api.registry.sites import SITES, NewSite, SiteRecord
 from matrix.pages.sites import LONGEST_SEARCH
-from matrix.site.overview import KEYS
 
 
 class RegisteredSite(Answer):

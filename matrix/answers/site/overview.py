@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.grid import Grid
+from matrix.answers.grid import Grid
+from matrix.answers.site.ranking import ENDS, Side, Standing, standings
+from matrix.answers.site.reports import of_sites
 from matrix.query.filters import ATTRIBUTES, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site.sites import of_sites
-from matrix.site.standings import ENDS, Side, Standing, standings
 from matrix.statistics.axes import Place
 from matrix.store import registry
 from matrix.store.snapshot import snapshot

@@ -2,7 +2,7 @@
 
 The parameters are `search` (every word must be in some attribute of one of the ends), `ordering`
 (a column, with `-` in front for the greatest first), `page`, `per_page`, and those of
-matrix/conditions.py.
+matrix/answers/column_filters.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from matrix import conditions
-from matrix.conditions import Condition
-from matrix.links import ATTRIBUTES, COLUMNS, ENDS, LinkTable
+from matrix.answers import column_filters
+from matrix.answers.column_filters import Condition
+from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
@@ -120,7 +120,7 @@ def as_asked(
 def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
     """Name all parameters of a listing."""
     turning = ("search", "ordering", "page", "per_page")
-    return (*turning, *SHORT, *conditions.names(sizes))
+    return (*turning, *SHORT, *column_filters.names(sizes))
 
 
 def orderings(sizes: Iterable[str]) -> list[str]:
@@ -140,7 +140,7 @@ class ListingForm(forms.Form):
             "ordering": Ordering("ordering", orderings(sizes)),
             "page": PageNumber("page"),
             "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
-            **{name: field_for(name) for name in conditions.names(sizes) if name in given},
+            **{name: field_for(name) for name in column_filters.names(sizes) if name in given},
         }
 
     def clean(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class Bound(Named):
         column, _, how = self.parameter.rpartition(".")
         text = (value or "").strip()
         try:
-            number = conditions.read_bound(column, text) if text else 0
+            number = column_filters.read_bound(column, text) if text else 0
         except ValueError as error:
             raise self.wrong(text, str(error)) from None
         return Condition(column, how, text, number) if text else None

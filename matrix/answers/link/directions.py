@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.link.both_ways import Results
+from matrix.answers.link.samples import Results
 from matrix.statistics import reduce
 from matrix.statistics.axes import Links, Place
 from matrix.statistics.cells import STATES, Frame

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from matrix.link.both_ways import Results
+from matrix.answers.link.samples import Results
 from matrix.query.filters import ALONE, IN_COMPANY, Filter
 from matrix.statistics import slowdown
 from matrix.statistics.slowdown import Slowdown

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
-from matrix import grid
+from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from matrix.store.cache import Recent

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.grid import Grid
+from matrix.answers.grid import Grid
 from matrix.statistics.axes import Group
 from matrix.statistics.reduce import Floats, Integers, averages, ratio
 from sonar.units import MB

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.site.sites import Report
-from matrix.site.standings import ENDS, Side
+from matrix.answers.site.ranking import ENDS, Side
+from matrix.answers.site.reports import Report
 from matrix.statistics.reduce import Flags
 from sonar.units import format_count
 

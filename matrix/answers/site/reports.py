@@ -8,11 +8,11 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix import grid
-from matrix.grid import Grid
+from matrix.answers import grid
+from matrix.answers.grid import Grid
+from matrix.answers.site.ranking import Side, Standing, standing_of
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site.standings import Side, Standing, standing_of
 from matrix.statistics.axes import Place
 from matrix.statistics.cells import FAILED, NOT_APPLICABLE, STATES
 from matrix.statistics.reduce import Flags

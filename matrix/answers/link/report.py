@@ -8,14 +8,14 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from matrix import series
-from matrix.link import both_ways, directions, upcoming
-from matrix.link.both_ways import Results
-from matrix.link.directions import Direction, Moment
-from matrix.link.methods import Measured, Slowed, methods, profiles_of, slowed
+from matrix.answers import series
+from matrix.answers.link import directions, samples, scheduled
+from matrix.answers.link.directions import Direction, Moment
+from matrix.answers.link.link_profiles import Measured, Slowed, methods, profiles_of, slowed
+from matrix.answers.link.samples import Results
+from matrix.answers.series import Cut, Series
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.series import Cut, Series
 from matrix.statistics.axes import Links, Place
 from matrix.store import transfers
 from matrix.store.snapshot import snapshot
@@ -95,7 +95,7 @@ def answer(question: Question, now: datetime) -> Between:
     with snapshot():
         sizes = shown_sizes(question)
         downtimes = read_downtimes(question.ends, window)
-        planned = upcoming.schedules(question.ends)
+        planned = scheduled.schedules(question.ends)
         moment = Moment.at(min(now, window.end), downtimes, question.ends)
         classes, results = read_classes(question, window, sizes, planned, moment)
         listed = question.wanted(window, next(iter(sizes)) if question.only else None)
@@ -110,7 +110,7 @@ def answer(question: Question, now: datetime) -> Between:
             methods=methods(this_way, sizes, profiles),
             slowed=slowed(this_way, sizes, profiles),
             schedules=planned,
-            probes=upcoming.open_probes(question.ends),
+            probes=scheduled.open_probes(question.ends),
             downtimes=downtimes,
             listing=transfers.listing(rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
@@ -144,14 +144,14 @@ def read_classes(
     moment: Moment,
 ) -> tuple[list[OfClass], Results]:
     """Return what each size class has, and all results of the window."""
-    before = Window(window.start - both_ways.USUAL, window.start)
+    before = Window(window.start - samples.USUAL, window.start)
     filters = question.query.filters
-    found = both_ways.read(question.ends, Window(before.start, window.end), filters)
+    found = samples.read(question.ends, Window(before.start, window.end), filters)
     links = Links(tuple(sorted(question.ends, key=lambda place: place.id)))
     results, earlier = found.during(window), found.during(before)
     classes = []
     for size_class, size in sizes.items():
-        promise = upcoming.promises(planned, size_class, links, filters)
+        promise = scheduled.promises(planned, size_class, links, filters)
         some = results.of_class(size_class)
         both = directions.compare(
             links, some, earlier.of_class(size_class), size=size, promise=promise, moment=moment

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from matrix.answers.site.reports import Cell, Report
 from matrix.query.addresses import link_url, matrix_url
 from matrix.query.filters import PROFILE_FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site.sites import Cell, Report
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.grid import occurring
+from matrix.answers.grid import occurring
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Links, Place

@@ -25,7 +25,7 @@ from psycopg.errors import UndefinedTable
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from matrix.status import PLAN, QUEUES, Life
+from matrix.answers.status.figures import PLAN, QUEUES, Life
 from sonar import encodings
 from sonar.models import SignOfLife
 

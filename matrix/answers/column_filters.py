@@ -16,7 +16,7 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.links import ENDS, LinkTable
+from matrix.answers.link_table import ENDS, LinkTable
 from matrix.query.forms import read_age, read_number
 from matrix.statistics.reduce import Flags, Floats, Integers
 

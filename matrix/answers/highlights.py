@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix.grid import RATE_UNIT, Grid
+from matrix.answers.grid import RATE_UNIT, Grid
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import FAILED, MEASURED, STALE
 from matrix.statistics.reduce import Flags, Floats, Integers

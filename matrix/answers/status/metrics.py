@@ -26,10 +26,10 @@ from prometheus_client.registry import Collector
 from rest_framework.request import Request
 
 import sonar
-from matrix import health, status
+from matrix.answers.status import figures, health
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
 from matrix.api.asked import check_names
 from matrix.api.view import ApiView
-from matrix.status import PLAN, QUEUES, TASKS, Coverage, Life, Status
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ def read_status(now: datetime) -> Status | None:
     if not health.look_at_database(now)[0].ok:
         return None
     try:
-        return status.read(now)
+        return figures.read(now)
     except DatabaseTrouble as error:
         log.warning("The status cannot be read: %s", str(error).partition("\n")[0])
         return None
