@@ -17,7 +17,7 @@ from matrix.controls import (
     size_choices,
     window_choices,
 )
-from matrix.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
+from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
 from matrix.query.forms import GROUPINGS, STATS

@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from matrix.answers.grid import Grid
-from matrix.arrangement import Arrangement
-from matrix.display import Display
 from matrix.notices import (
     Notice,
     Work,
@@ -21,6 +19,8 @@ from matrix.notices import (
     pooled,
 )
 from matrix.openings import ordered_table
+from matrix.plots.arrangement import Arrangement
+from matrix.plots.display import Display
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STALE, STALE_AFTER_INTERVALS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from matrix.answers.grid import Grid
-from matrix.display import Display
+from matrix.plots.display import Display
 from matrix.query.addresses import about_link, link_url, table_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matrix.api.cell_text import rounded
-from matrix.arrangement import Arrangement, Side
 from matrix.openings import Openings, parameters
+from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
 from matrix.statistics.reduce import Floats

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.arrangement import Arrangement, Side
+from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.numbers import number
 from matrix.statistics.cells import MEASURED, STATE_WORDS, STATES
 from matrix.statistics.reduce import Integers

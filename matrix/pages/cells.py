@@ -10,12 +10,12 @@ from django.utils.http import quote_etag
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from matrix import cells_file
 from matrix.answers import grid
 from matrix.api.compression import ARRAYS
 from matrix.api.formats import ErrorsInJson
-from matrix.arrangement import arrange
 from matrix.pages.matrix import MatrixPage
+from matrix.plots import cells_file
+from matrix.plots.arrangement import arrange
 
 
 class CellsView(APIView):

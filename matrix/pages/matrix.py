@@ -9,18 +9,18 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix import display
 from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.answers.highlights import Finder
-from matrix.arrangement import arrange
-from matrix.display import STATES_TO_SEE, Display
 from matrix.matrix_controls import controls_for
 from matrix.matrix_notices import View, notices_for
 from matrix.openings import Openings, ordered_table, worst_first
 from matrix.pages.page import Params, QueryPage
 from matrix.pages.share import Share
 from matrix.payload import payload
+from matrix.plots import display
+from matrix.plots.arrangement import arrange
+from matrix.plots.display import STATES_TO_SEE, Display
 from matrix.plots.palettes import palette_for
 from matrix.query import filter_form
 from matrix.query.addresses import table_url

@@ -23,10 +23,10 @@ from matrix.answers.status.figures import (
     Life,
     Status,
 )
-from matrix.display import Display
 from matrix.pages.attempt import Attempt, progress_words
 from matrix.pages.matrix import MatrixPage
 from matrix.pages.page import Page
+from matrix.plots.display import Display
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place

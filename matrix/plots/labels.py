@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from matrix.arrangement import Arrangement, Side
+from matrix.plots.arrangement import Arrangement, Side
 from matrix.statistics.axes import Group, Place
 
 LONGEST_ROW, LONGEST_COLUMN = 26, 24

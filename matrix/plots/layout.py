@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matrix.arrangement import Arrangement
+from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import Labels
 from matrix.plots.palettes import colorscale, palette_for
 from matrix.plots.scales import Scale

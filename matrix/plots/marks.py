@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.arrangement import Arrangement
+from matrix.plots.arrangement import Arrangement
 from matrix.plots.numbers import room_for_numbers
 from matrix.statistics.cells import DOWN, FAILED, STALE, STATES, UNTESTED
 from matrix.statistics.reduce import Flags

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.arrangement import Arrangement
+from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import labels_for
 from matrix.plots.layout import layout
 from matrix.plots.marks import marks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matrix.arrangement import Arrangement, arrange
-from matrix.display import Display
+from matrix.plots.arrangement import Arrangement, arrange
+from matrix.plots.display import Display
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATES
 from tests.matrix.grids import grid_of, group, square

@@ -7,7 +7,7 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.display import LARGEST, ORDERS, STATES_TO_SEE, Display, number_text
+from matrix.plots.display import LARGEST, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTES
 from matrix.query.forms import STATS, BadQueryError
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
 from matrix.answers import grid
-from matrix.arrangement import Arrangement, arrange
-from matrix.display import Display
 from matrix.plots import matrix as plots
 from matrix.plots import numbers, palettes
+from matrix.plots.arrangement import Arrangement, arrange
+from matrix.plots.display import Display
 from matrix.plots.labels import cut
 from matrix.plots.scales import scale_for
 from matrix.query.forms import STATS

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.arrangement import Arrangement
+from matrix.plots.arrangement import Arrangement
 from matrix.statistics.cells import STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.grid import Grid
-from matrix.display import Display
+from matrix.plots.display import Display
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import STATES
 from matrix.statistics.reduce import Flags, Floats, Integers
