@@ -1,6 +1,6 @@
 """Errors of whole requests: in JSON below /api/, else as a page.
 
-What a view of the API raises, matrix/api/errors.py answers. These are for what comes before or
+What a view of the API raises, matrix/http/exceptions.py answers. These are for what comes before or
 after it: a host name that is not ours, a database that is away, a crash.
 """
 
@@ -18,8 +18,8 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.views.defaults import server_error
 
-from matrix.api.errors import NotNow, database_trouble, not_found, unreadable
-from matrix.api.throttles import TooOften
+from matrix.http.exceptions import NotNow, database_trouble, not_found, unreadable
+from matrix.http.throttling import TooOften
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from matrix.api.access import may_read
+from matrix.http.permissions import may_read
 from matrix.store.notes import WRITE, NoteForm
 from sonar import roles
 from sonar.models import Site

@@ -18,7 +18,7 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from matrix.answers.search import find
-from matrix.api.access import may_read
+from matrix.http.permissions import may_read
 from matrix.pages.page import Page
 from matrix.pages.search import SearchPage
 from matrix.query.forms import BadQueryError

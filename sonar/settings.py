@@ -209,7 +209,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "corsheaders.middleware.CorsMiddleware",
-    "matrix.api.compression.QuickGZipMiddleware",
+    "matrix.http.compression.QuickGZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -237,7 +237,7 @@ TEMPLATES = [
 ]
 # The first one lets nobody guess for ever; accounts and rights are Django's.
 AUTHENTICATION_BACKENDS = [
-    "matrix.logins.LimitedPasswords",
+    "matrix.http.login_limits.LimitedPasswords",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -303,14 +303,14 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     # The first one says what a 401 asks for.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "matrix.api.tokens.TokenAuthentication",
+        "matrix.http.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["matrix.api.access.MayRead"],
+    "DEFAULT_PERMISSION_CLASSES": ["matrix.http.permissions.MayRead"],
     "DEFAULT_SCHEMA_CLASS": "matrix.api.openapi.operation.Operation",
-    "DEFAULT_THROTTLE_CLASSES": ["matrix.api.throttles.RateLimit"],
+    "DEFAULT_THROTTLE_CLASSES": ["matrix.http.throttling.RateLimit"],
     "NUM_PROXIES": SONAR_PROXIES,
-    "EXCEPTION_HANDLER": "matrix.api.errors.as_json",
+    "EXCEPTION_HANDLER": "matrix.http.exceptions.as_json",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 

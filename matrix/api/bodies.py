@@ -9,7 +9,7 @@ import orjson
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from matrix.api.errors import TooLarge
+from matrix.http.exceptions import TooLarge
 
 
 class JsonBody(BaseParser):

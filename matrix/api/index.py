@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matrix.api.asked import check_names
-from matrix.api.formats import asked_format
 from matrix.api.openapi.described import described, of
 from matrix.api.openapi.shapes import Answer
 from matrix.api.view import ApiView
+from matrix.http.negotiation import asked_format
 
 VERSION = "v1/"
 

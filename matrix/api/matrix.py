@@ -9,9 +9,9 @@ from rest_framework.request import Request
 
 from matrix.answers import grid
 from matrix.api import answers
-from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.matrix import MATRIX
 from matrix.api.view import ApiView, unless_known
+from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.query.matrix_query import MatrixQuery
 
 

@@ -12,14 +12,14 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix.api import result_lines
-from matrix.api.access import sees
 from matrix.api.asked import check_names
 from matrix.api.cell_text import dumps
-from matrix.api.formats import TYPES, asked_format
 from matrix.api.openapi.transfers import TRANSFER
 from matrix.api.results import record
 from matrix.api.streams import stream
 from matrix.api.view import ApiView
+from matrix.http.negotiation import TYPES, asked_format
+from matrix.http.permissions import sees
 from matrix.store import transfers
 from sonar.models import Probe, Transfer
 

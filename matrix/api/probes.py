@@ -13,10 +13,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix.answers import probe_request
-from matrix.api.access import allow, allow_somewhere, sees
 from matrix.api.asked import check_names, one_of, text
-from matrix.api.errors import Conflict, NotNow
-from matrix.api.formats import LIST, asked_format
 from matrix.api.one_result import shown, why_not
 from matrix.api.openapi.probes import CANCEL, COLUMNS, ORDER, PROBE, PROBES
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
@@ -24,6 +21,9 @@ from matrix.api.registry.answers import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.asked import named
 from matrix.api.registry.views import refuse_parameters
 from matrix.api.view import ApiView
+from matrix.http.exceptions import Conflict, NotNow
+from matrix.http.negotiation import LIST, asked_format
+from matrix.http.permissions import allow, allow_somewhere, sees
 from matrix.store import probes, transfers
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Cursor

@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from matrix.api import result_lines
 from matrix.api.asked import WINDOW_AND_METHOD, check_names, some_of, text, wrong
 from matrix.api.cell_text import dumps
-from matrix.api.formats import LIST, TYPES, asked_format
 from matrix.api.paging import check_paging, following, page_size, wrong_cursor
 from matrix.api.streams import stream
+from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.query.filters import LINK_FILTERS, by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers

@@ -20,9 +20,9 @@ from matrix.answers.series import AUTO, BUCKETS, Series
 from matrix.api.answers import unix_time
 from matrix.api.asked import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.cell_text import dumps, rounded
-from matrix.api.formats import CONTENT_TYPES, asked_format
 from matrix.api.openapi.series import SERIES
 from matrix.api.view import ApiView, unless_known
+from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place

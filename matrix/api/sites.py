@@ -14,7 +14,6 @@ from matrix.answers.site.overview import Listed
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.api.asked import text
-from matrix.api.formats import LIST, asked_format
 from matrix.api.links import Cursor
 from matrix.api.openapi.sites import (
     ALL_SITES,
@@ -28,6 +27,7 @@ from matrix.api.registry.answers import as_csv, as_json, as_ndjson
 from matrix.api.registry.sites import PLAIN, SITES
 from matrix.api.registry.views import ListView, RowView
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
+from matrix.http.negotiation import LIST, asked_format
 from matrix.pages import site as site_page
 from matrix.pages import sites as sites_page
 

@@ -12,12 +12,12 @@ from rest_framework.request import Request
 import sonar
 from matrix.answers.status import figures
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
-from matrix.api.access import sees
 from matrix.api.asked import check_names
-from matrix.api.formats import asked_format
 from matrix.api.openapi.status import STATUS
 from matrix.api.registry.answers import as_json, moment
 from matrix.api.view import ApiView
+from matrix.http.negotiation import asked_format
+from matrix.http.permissions import sees
 from sonar.models import Circuit, SignOfLife
 
 

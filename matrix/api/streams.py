@@ -18,8 +18,8 @@ from django.http import StreamingHttpResponse
 from psycopg.abc import Buffer
 from rest_framework.request import Request
 
-from matrix.api.errors import NotNow
-from matrix.api.formats import CONTENT_TYPES
+from matrix.http.exceptions import NotNow
+from matrix.http.negotiation import CONTENT_TYPES
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matrix.api import results as results_api
-from matrix.api.access import MayIngest, MayRead
 from matrix.api.bodies import JsonList
-from matrix.api.errors import FaultyBody, NotNow, TooLarge
 from matrix.api.openapi.transfers import STORE, TRANSFERS
 from matrix.api.view import ApiView
+from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
+from matrix.http.permissions import MayIngest, MayRead
 from sonar import results
 from sonar.records.admission import Known
 from sonar.records.record import Record, WrongRecordError, from_json

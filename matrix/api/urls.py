@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from matrix.api.errors import not_found
 from matrix.api.index import IndexView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
@@ -21,6 +20,7 @@ from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
 from matrix.api.transfers import TransfersView
+from matrix.http.exceptions import not_found
 
 urlpatterns = [
     path("v1/", IndexView.as_view(), name="api-index"),

@@ -15,10 +15,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from matrix.api.access import MayOperate
 from matrix.api.bodies import JsonBody
-from matrix.api.errors import need_length
-from matrix.api.formats import ErrorsInJson
+from matrix.http.exceptions import need_length
+from matrix.http.negotiation import ErrorsInJson
+from matrix.http.permissions import MayOperate
 
 
 # An answer without an ETag gets one made of its bytes: that spares sending them, not making

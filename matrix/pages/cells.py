@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from matrix.answers import grid
-from matrix.api.compression import ARRAYS
-from matrix.api.formats import ErrorsInJson
+from matrix.http.compression import ARRAYS
+from matrix.http.negotiation import ErrorsInJson
 from matrix.pages.matrix import MatrixPage
 from matrix.plots import cells_file
 from matrix.plots.arrangement import arrange

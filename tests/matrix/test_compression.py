@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.test import RequestFactory
 from isal import igzip
 
-from matrix.api.compression import QuickGZipMiddleware
+from matrix.http.compression import QuickGZipMiddleware
 
 BODY = b"[1.5,2.5]" * 10_000
 SMALL = b"[1]" * 300

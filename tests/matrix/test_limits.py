@@ -16,8 +16,7 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from matrix import logins
-from matrix.api import throttles
+from matrix.http import login_limits, throttling
 from sonar import settings as project
 from sonar import tokens
 from tests import refusing
@@ -76,7 +75,7 @@ def test_a_new_period_begins_at_nothing(
 ) -> None:
     settings.SONAR_RATE_ANONYMOUS = (1, 60)
     now = 1_000_000_000.0
-    monkeypatch.setattr(throttles.time, "time", lambda: now)
+    monkeypatch.setattr(throttling.time, "time", lambda: now)
     assert statuses(2, lambda: client.get(CALL)) == [200, 429]
     assert client.get(CALL)["Retry-After"] == str(60 - int(now) % 60)
     now += 60 - now % 60
@@ -154,7 +153,7 @@ def test_a_forged_address_changes_nothing(
     settings.SONAR_RATE_ANONYMOUS = (3, DAY)
     asked = [client.get(CALL, headers={"x-forwarded-for": forwarded.format(n=n)}) for n in range(4)]
     assert [one.status_code for one in asked] == [200, 200, 200, 429]
-    assert throttles.counts.get(f"api:address:{seen}", DAY) == 4
+    assert throttling.counts.get(f"api:address:{seen}", DAY) == 4
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_a_forged_address_changes_nothing(
 def test_an_address_is_a_network_for_ipv6(
     rf: Any, settings: Settings, given: str, known_as: str
 ) -> None:
-    assert throttles.address(rf.get("/", REMOTE_ADDR=given)) == known_as
+    assert throttling.address(rf.get("/", REMOTE_ADDR=given)) == known_as
 
 
 AWAY = "redis://127.0.0.1:1"
@@ -179,7 +178,7 @@ AWAY = "redis://127.0.0.1:1"
 @pytest.fixture
 def own_counts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return what makes the counts of a process that has just started, for a Redis."""
-    return lambda url: monkeypatch.setattr(throttles, "counts", throttles.Counts(url))
+    return lambda url: monkeypatch.setattr(throttling, "counts", throttling.Counts(url))
 
 
 @pytest.mark.django_db
@@ -220,7 +219,7 @@ def test_what_a_process_counted_for_itself_holds_when_redis_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings.SONAR_RATE_ANONYMOUS = (4, DAY)
-    monkeypatch.setattr(throttles, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(throttling, "PAUSE_SECONDS", 0)
     own_counts(os.environ["REDIS_URL"])
     assert client.get(CALL).status_code == 200
     with refusing.full(os.environ["REDIS_URL"]):
@@ -232,8 +231,8 @@ def test_own_counts_are_never_too_small_and_end_with_their_period(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 1_000_000_000.0
-    monkeypatch.setattr(throttles.time, "time", lambda: now)
-    own = throttles.OwnCounts()
+    monkeypatch.setattr(throttling.time, "time", lambda: now)
+    own = throttling.OwnCounts()
     monkeypatch.setattr(own, "PLACES", 64)
     names = [f"name {number}" for number in range(200)]
     assert own.get("name 0", 60) == 0
@@ -247,7 +246,7 @@ def test_own_counts_are_never_too_small_and_end_with_their_period(
 
 
 def test_own_counts_of_many_names_are_apart_and_take_little_memory() -> None:
-    own = throttles.OwnCounts()
+    own = throttling.OwnCounts()
     for number in range(1_000):
         own.add(f"name {number}", 86_400)
     exact = sum(own.get(f"name {number}", 86_400) == 1 for number in range(1_000))
@@ -293,7 +292,7 @@ def test_without_redis_wrong_passwords_come_to_an_end_too(
     own_counts(AWAY)
     assert statuses(11, lambda: log_in("wrong")) == [200] * 10 + [429]
     assert log_in("right").status_code == 429
-    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(11, 300))
+    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(11, 300))
     assert log_in("wrong", REMOTE_ADDR="198.51.100.7").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
 
@@ -301,7 +300,7 @@ def test_without_redis_wrong_passwords_come_to_an_end_too(
 def test_wrong_passwords_for_one_account_come_to_an_end(
     bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, 300))
+    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, 300))
     for last in range(3):
         assert log_in("wrong", REMOTE_ADDR=f"198.51.100.{last}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
@@ -319,7 +318,7 @@ def test_a_name_that_is_spelled_otherwise_is_the_same_account(
     bob: User, monkeypatch: pytest.MonkeyPatch, page: str, spelling: str
 ) -> None:
     """A space before a name let anybody go on guessing for ever."""
-    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, DAY))
+    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     sent = {"username": spelling.format("bob"), "password": "wrong"}
     tries = [Client().post(page, sent, REMOTE_ADDR=f"198.51.100.{n}") for n in range(6)]
     assert [one.status_code for one in tries] == [200] * 3 + [429] * 3
@@ -329,7 +328,7 @@ def test_a_name_that_is_spelled_otherwise_is_the_same_account(
 def test_of_two_names_the_one_that_is_tried_counts(
     bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, DAY))
+    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for n in range(3):
         sent = {"username": [f"other{n}", "bob"], "password": "wrong"}
         assert Client().post("/login/", sent, REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
@@ -340,7 +339,7 @@ def test_a_name_in_other_letters_is_another_account(
     bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the look-up of accounts sees it, so that a stranger's name locks nobody out."""
-    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(3, DAY))
+    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for n in range(3):
         assert log_in("wrong", "BOB", REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 302
@@ -353,7 +352,7 @@ def test_an_odd_name_comes_to_an_end_too(
     bob: User, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """A name whose cleaned form would be cleaned again to something else, and very long ones."""
-    monkeypatch.setattr(logins, "FOR_ACCOUNT", throttles.Rate(2, DAY))
+    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(2, DAY))
     tries = [log_in("wrong", name, REMOTE_ADDR=f"198.51.100.{n}") for n in range(3)]
     assert [one.status_code for one in tries] == [200, 200, 429]
 
@@ -362,7 +361,7 @@ def test_an_odd_name_comes_to_an_end_too(
 def test_what_tries_no_password_counts_for_nobody(
     bob: User, monkeypatch: pytest.MonkeyPatch, sent: dict[str, str]
 ) -> None:
-    monkeypatch.setattr(logins, "FROM_ADDRESS", throttles.Rate(2, DAY))
+    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(2, DAY))
     assert statuses(4, lambda: Client().post("/login/", sent)) == [200] * 4
     assert log_in("right").status_code == 302
 
@@ -371,7 +370,7 @@ def test_once_it_is_too_often_no_password_is_compared(
     bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once it is too often no password is compared any more, which costs 0.2 s of a processor."""
-    monkeypatch.setattr(logins, "FROM_ADDRESS", throttles.Rate(1, DAY))
+    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(1, DAY))
     assert log_in("wrong").status_code == 200
     monkeypatch.setattr(User, "check_password", None)
     assert log_in("right").status_code == 429

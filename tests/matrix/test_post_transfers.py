@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from matrix.api import transfers
-from matrix.api.errors import NEEDS_ACCOUNT
+from matrix.http.exceptions import NEEDS_ACCOUNT
 from sonar import results, roles, tokens
 from sonar.models import Profile, Token, Transfer
 from sonar.records.record import FIELDS

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from matrix.api.access import may_read
+from matrix.http.permissions import may_read
 from matrix.views import my_site
 
 

@@ -12,9 +12,9 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
 
 from matrix.api.asked import check_names
-from matrix.api.formats import asked_format
 from matrix.api.openapi.described import described
 from matrix.api.view import ApiView
+from matrix.http.negotiation import asked_format
 from sonar.models import SizeClass
 
 EXAMPLE = {"openapi": "3.1.1", "info": {"title": "Sonar", "version": "1"}, "paths": {}}

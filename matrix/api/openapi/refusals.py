@@ -6,7 +6,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
-from matrix.api.errors import NEEDS_ACCOUNT
+from matrix.http.exceptions import NEEDS_ACCOUNT
 
 REFUSALS: dict[int, tuple[str, dict[str, Any]]] = {
     400: (

@@ -10,7 +10,7 @@ from drf_spectacular.openapi import AutoSchema
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    target_class = "matrix.api.tokens.TokenAuthentication"
+    target_class = "matrix.http.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from django.utils import timezone
 from pydantic import Field
 from rest_framework.request import Request
 
-from matrix.api.access import reader_of
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import paging, text
 from matrix.api.openapi.shapes import Answer, Body, Listed
@@ -25,6 +24,7 @@ from matrix.api.registry.order import NEWEST_FIRST
 from matrix.api.registry.reading import change_of
 from matrix.api.registry.values import Moment, flag, name_of, needed_lines, time
 from matrix.api.registry.views import ListView, RowView
+from matrix.http.permissions import reader_of
 from matrix.store import notes
 from sonar.models import Annotation, Endpoint, Site
 from sonar.roles import Anyone

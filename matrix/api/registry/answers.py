@@ -11,7 +11,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from matrix.api.cell_text import dumps
-from matrix.api.formats import CONTENT_TYPES
+from matrix.http.negotiation import CONTENT_TYPES
 from sonar import csv_text
 
 Json = dict[str, Any]

@@ -11,7 +11,6 @@ from django.http import HttpResponse, QueryDict
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.access import refused, sees
 from matrix.api.openapi.described import described
 from matrix.api.openapi.parameters import choice, paging, text
 from matrix.api.openapi.shapes import Answer, Body, Listed
@@ -28,6 +27,7 @@ from matrix.api.registry.values import (
     whole,
 )
 from matrix.api.registry.views import ListView, RowView
+from matrix.http.permissions import refused, sees
 from matrix.query.forms import BadQueryError
 from sonar import credentials, roles
 from sonar.compatibility import endpoint_problem, is_moved

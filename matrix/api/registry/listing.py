@@ -8,12 +8,12 @@ from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from matrix.api.access import reader_of
 from matrix.api.asked import check_names, text
-from matrix.api.formats import LIST, asked_format
 from matrix.api.paging import check_paging, following, page_size
 from matrix.api.registry.answers import as_csv, as_json, as_ndjson
 from matrix.api.registry.kind import Kind
+from matrix.http.negotiation import LIST, asked_format
+from matrix.http.permissions import reader_of
 
 Row = TypeVar("Row", bound=Model)
 PAGING = ("page_size", "cursor")

@@ -8,14 +8,14 @@ from django.http import HttpResponse
 from django.urls import reverse
 from rest_framework.request import Request
 
-from matrix.api.access import allow_somewhere, reader_of
 from matrix.api.asked import check_names, wrong
-from matrix.api.formats import asked_format
 from matrix.api.registry import listing, writing
 from matrix.api.registry.answers import as_json
 from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values, values_of
 from matrix.api.view import ApiView
+from matrix.http.negotiation import asked_format
+from matrix.http.permissions import allow_somewhere, reader_of
 
 
 class ListView(ApiView):

@@ -13,10 +13,10 @@ from django.http import Http404
 from psycopg.errors import DeadlockDetected
 from rest_framework.request import Request
 
-from matrix.api.access import allow_somewhere
-from matrix.api.errors import Conflict
 from matrix.api.registry.kind import Kind
 from matrix.api.registry.reading import Values
+from matrix.http.exceptions import Conflict
+from matrix.http.permissions import allow_somewhere
 from matrix.query.forms import BadQueryError
 from sonar.models import Version
 from sonar.models.registry import TAKEN

@@ -31,7 +31,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from matrix.api.throttles import TooOften, count
+from matrix.http.throttling import TooOften, count
 from matrix.query.forms import BadQueryError
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from django.contrib.auth.signals import user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from matrix.api import throttles
-from matrix.api.throttles import Rate, TooOften, address, left
+from matrix.http import throttling
+from matrix.http.throttling import Rate, TooOften, address, left
 
 # An account may be tried from more places than one, so that nobody locks its owner out alone.
 FROM_ADDRESS = Rate(10, 300)
@@ -29,7 +29,7 @@ def remember(
 ) -> None:
     if request is not None:
         for name, rate in tried(request, str(credentials.get("username", ""))):
-            throttles.counts.add(name, rate.seconds)
+            throttling.counts.add(name, rate.seconds)
 
 
 class LimitedPasswords:
@@ -44,7 +44,7 @@ class LimitedPasswords:
         if request is None:
             return
         for name, rate in tried(request, username):
-            if throttles.counts.get(name, rate.seconds) >= rate.most:
+            if throttling.counts.get(name, rate.seconds) >= rate.most:
                 wait = left(rate.seconds)
                 sentence = f"Too many wrong passwords were sent: try again in {wait} s."
                 raise TooOften(sentence, wait)

@@ -15,7 +15,7 @@ from django.middleware.gzip import GZipMiddleware, re_accepts_gzip
 from django.utils.cache import patch_vary_headers
 from isal import igzip, isal_zlib
 
-from matrix.api.formats import TYPES
+from matrix.http.negotiation import TYPES
 
 # Data only: pages carry tokens, and are left to Django with its padding against BREACH.
 DATA = frozenset(TYPES.values())
