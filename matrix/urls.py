@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from matrix.account import own_tokens, revoke_token
 from matrix.answers.status.health import healthz, readyz
 from matrix.answers.status.metrics import MetricsView
-from matrix.order_posting import cancel_probe, order_probe
 from matrix.pages.cells import CellsView
-from matrix.pages.link import LinkPage
-from matrix.pages.matrix import MatrixPage
-from matrix.pages.operations import OperationsPage
-from matrix.pages.site import SitePage
+from matrix.pages.link.page import LinkPage
+from matrix.pages.matrix.page import MatrixPage
+from matrix.pages.note_forms import add_note, choose_my_site
+from matrix.pages.operations.page import OperationsPage
+from matrix.pages.probe_forms import cancel_probe, order_probe
+from matrix.pages.site.page import SitePage
 from matrix.pages.sites import SitesPage
-from matrix.pages.table import TablePage
-from matrix.pages.transfer import TransferPage
-from matrix.posting import add_note, choose_my_site
-from matrix.views import search, showing
+from matrix.pages.table.page import TablePage
+from matrix.pages.tokens import own_tokens, revoke_token
+from matrix.pages.transfer.page import TransferPage
+from matrix.pages.views import search, showing
 
 urlpatterns = [
     path("", showing(MatrixPage), name="matrix"),

@@ -216,7 +216,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "matrix.errors.ErrorAnswers",
+    "matrix.pages.errors.ErrorAnswers",
     "matrix.answers.status.metrics.CountRequests",
 ]
 ROOT_URLCONF = "sonar.urls"

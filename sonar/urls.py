@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
-handler400 = "matrix.errors.bad_request"
-handler500 = "matrix.errors.crashed"
+handler400 = "matrix.pages.errors.bad_request"
+handler500 = "matrix.pages.errors.crashed"
 
 # Django's takes PUT as well, as another way to POST.
 LOGIN = LoginView.as_view(

@@ -17,7 +17,7 @@ from matrix.answers.site.ranking import ENDS, Standing
 from matrix.answers.site.reports import Cell, Report
 from matrix.api.cell_text import rounded
 from matrix.api.registry.sites import PLAIN
-from matrix.pages.site import errors_of
+from matrix.pages.site.page import errors_of
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site
 from sonar.windows import Window, format_time

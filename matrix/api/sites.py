@@ -28,8 +28,8 @@ from matrix.api.registry.sites import PLAIN, SITES
 from matrix.api.registry.views import ListView, RowView
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.http.negotiation import LIST, asked_format
-from matrix.pages import site as site_page
 from matrix.pages import sites as sites_page
+from matrix.pages.site import page as site_page
 
 OWN = ("format", "page_size", "cursor")
 

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from matrix.answers import grid
 from matrix.http.compression import ARRAYS
 from matrix.http.negotiation import ErrorsInJson
-from matrix.pages.matrix import MatrixPage
+from matrix.pages.matrix.page import MatrixPage
 from matrix.plots import cells_file
 from matrix.plots.arrangement import arrange
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from django.http import QueryDict
 
 from matrix.answers.search import LONGEST, find
-from matrix.pages.page import Page, Params
+from matrix.pages.base import Page, Params
 from matrix.query.forms import BadQueryError, unknown
 from sonar.roles import Anyone
 

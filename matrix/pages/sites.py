@@ -13,8 +13,8 @@ from django.http import QueryDict
 from matrix.answers import grid
 from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS
-from matrix.controls import Choice, bounds_of, kept, size_choices, window_choices
-from matrix.pages.page import Params, QueryPage
+from matrix.pages.base import Params, QueryPage
+from matrix.pages.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.query.addresses import matrix_url, site_url
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, either

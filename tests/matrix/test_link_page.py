@@ -174,7 +174,7 @@ def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(
 ) -> None:
     many(small_world.ral, small_world.glasgow, 60, NOW)
     assert "All 60 results are drawn." in page(client)
-    monkeypatch.setattr("matrix.pages.link_pictures.MOST_POINTS", 20)
+    monkeypatch.setattr("matrix.pages.link.figures.MOST_POINTS", 20)
     html = page(client)
     assert "The newest 20 of 60 results are drawn as points; medians and bands are of all." in html
     points = [one for one in figure(html)["data"] if one.get("mode") == "markers"]

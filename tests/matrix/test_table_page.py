@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix import table_notices
 from matrix.answers import link_table
+from matrix.pages.table import notices
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
@@ -414,10 +414,10 @@ def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(
 ) -> None:
     table = link_table.build(MatrixQuery(), NOW)
     with CaptureQueriesContext(connection) as captured:
-        assert table_notices.about_results(table, NOW, "/") is not None
+        assert notices.about_results(table, NOW, "/") is not None
     assert len(captured) == 3
     with CaptureQueriesContext(connection) as captured:
-        assert table_notices.about_results(many_links.table(3), NOW, "/") is None
+        assert notices.about_results(many_links.table(3), NOW, "/") is None
     assert len(captured) == 0
 
 

@@ -9,7 +9,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from matrix.http.permissions import may_read
-from matrix.views import my_site
+from matrix.pages.views import my_site
 
 
 @require_safe

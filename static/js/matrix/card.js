@@ -28,9 +28,9 @@ function contents(place) {
 function aboutAverage({ row, column }) {
   const side = row === undefined ? matrix.columns : matrix.rows;
   const at = row ?? column;
-  const isSource = (row === undefined) === matrix.payload.transposed;
+  const isSource = (row === undefined) === matrix.pages.matrix.payload.transposed;
   const heads = at === undefined ? [made("p", "all cells")] : [made("p", isSource ? "from " : "to ", made("b", side.names[at]))];
-  const average = at === undefined ? matrix.payload.average : side.average[at];
+  const average = at === undefined ? matrix.pages.matrix.payload.average : side.average[at];
   return [...heads, made("p", `mean of measured cells: ${average === null ? "none is measured" : inUnit(average)}`)];
 }
 
@@ -52,7 +52,7 @@ function arrow(from, to) {
 
 function figures(cell) {
   const hasResult = !Number.isNaN(cell.last);
-  const { stat } = matrix.payload;
+  const { stat } = matrix.pages.matrix.payload;
   return {
     state: cells.states[cell.state].split(":")[0],
     "mean ± std": rate(cell.mean, cell.std),
@@ -69,7 +69,7 @@ function links(place) {
   return [place, back].filter(Boolean).flatMap((one) => {
     const url = urlOf(one);
     const { from, to } = ends(one);
-    const what = matrix.payload.open.kind === "link" ? "Open the link" : "Look into";
+    const what = matrix.pages.matrix.payload.open.kind === "link" ? "Open the link" : "Look into";
     return url ? [made("p", Object.assign(made("a", `${what} ${from} → ${to}`), { href: url }))] : [];
   });
 }

@@ -103,7 +103,7 @@ function places(side) {
 
 // After each draw: as many labels as there is room for, and the marks at their cells again.
 function placed() {
-  if (matrix.plot.layout.meta !== matrix.payload.arrangement) return; // being drawn anew
+  if (matrix.plot.layout.meta !== matrix.pages.matrix.payload.arrangement) return; // being drawn anew
   thinLabels();
   if (cursor) markCursor();
   if (pinned) markHot(pinned);
@@ -113,7 +113,7 @@ function placed() {
 
 function isZoomed() {
   const { xaxis, yaxis } = matrix.plot.layout;
-  return span(xaxis) < matrix.payload.columns.labels.length - 0.01 || span(yaxis) < matrix.payload.rows.labels.length - 0.01;
+  return span(xaxis) < matrix.pages.matrix.payload.columns.labels.length - 0.01 || span(yaxis) < matrix.pages.matrix.payload.rows.labels.length - 0.01;
 }
 
 function span(axis) {

@@ -97,7 +97,7 @@ function tell(place) {
     return;
   }
   const cell = cellOf(place);
-  const value = matrix.payload.stat === "mean" ? rate(cell.mean, NaN) : inUnit(cell.value);
+  const value = matrix.pages.matrix.payload.stat === "mean" ? rate(cell.mean, NaN) : inUnit(cell.value);
   const state = cells.states[cell.state].split(":")[0];
   said.textContent = `from ${from} to ${to}: ${[value === DASH ? "no value" : value, `${counted(cell.ok)} ok`, `${counted(cell.failed)} failed`, state].join(", ")}`;
 }

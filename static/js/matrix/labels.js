@@ -23,7 +23,7 @@ async function thinLabels() {
   const changes = {};
   for (const name of ["xaxis", "yaxis"]) {
     const axis = matrix.plot._fullLayout[name];
-    const { tickvals, ticktext } = thinned(ticksOf(matrix.payload, name), labelPixels(name, matrix.plot.layout) / sizeOf(axis));
+    const { tickvals, ticktext } = thinned(ticksOf(matrix.pages.matrix.payload, name), labelPixels(name, matrix.plot.layout) / sizeOf(axis));
     if (matrix.plot.layout[name].tickvals.length === tickvals.length) continue;
     Object.assign(changes, { [`${name}.tickvals`]: tickvals, [`${name}.ticktext`]: ticktext });
   }

@@ -3,7 +3,7 @@
 
 function ends({ row, column }) {
   const [one, other] = [matrix.rows.names[row], matrix.columns.names[column]];
-  return matrix.payload.transposed ? { from: other, to: one } : { from: one, to: other };
+  return matrix.pages.matrix.payload.transposed ? { from: other, to: one } : { from: one, to: other };
 }
 
 function reverseOf({ row, column }) {
@@ -13,13 +13,13 @@ function reverseOf({ row, column }) {
 }
 
 function isSquare() {
-  const { kind, rows = [], columns = [] } = matrix.payload.open;
+  const { kind, rows = [], columns = [] } = matrix.pages.matrix.payload.open;
   const kindOf = (filters) => filters.find(Boolean)?.split("=")[0].replace(/^(source|destination)_/, "");
   return kind === "link" || kindOf(rows) === kindOf(columns);
 }
 
 function urlOf(place) {
-  const { kind, query, rows, columns } = matrix.payload.open;
+  const { kind, query, rows, columns } = matrix.pages.matrix.payload.open;
   const { from, to } = ends(place);
   if (kind === "link") {
     if (from === to || (cells && cells.states[cellOf(place).state].startsWith("not applicable"))) return null;
@@ -31,7 +31,7 @@ function urlOf(place) {
 
 // The same view of one row and one column: this name at either end.
 function urlOfLabel({ row, column }) {
-  const { kind, rows, columns } = matrix.payload.open;
+  const { kind, rows, columns } = matrix.pages.matrix.payload.open;
   const name = row === undefined ? matrix.columns.names[column] : matrix.rows.names[row];
   const filter = kind === "link" ? `endpoint=${encodeURIComponent(name)}` : (row === undefined ? columns[column] : rows[row])?.replace(/^(source|destination)_/, "");
   return filter ? `/?${[location.search.slice(1), filter].filter(Boolean).join("&")}` : null;

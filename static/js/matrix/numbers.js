@@ -8,7 +8,7 @@ async function loadCells(payload) {
     const response = await fetch(payload.cells_url, { cache: "no-cache" });
     if (!response.ok) throw new Error(`status ${response.status}`);
     const fresh = unpacked(await response.arrayBuffer());
-    if (payload.version !== matrix.payload.version || payload.cells_url !== matrix.payload.cells_url) return;
+    if (payload.version !== matrix.pages.matrix.payload.version || payload.cells_url !== matrix.pages.matrix.payload.cells_url) return;
     // New results may have come since the page was made. Its rows and columns must be the same.
     if (fresh.arrangement !== payload.arrangement) setTimeout(refresh, 5000);
     else cells = fresh;
@@ -42,7 +42,7 @@ function rate(mean, std) {
 }
 
 function inUnit(value) {
-  const { stat, unit } = matrix.payload;
+  const { stat, unit } = matrix.pages.matrix.payload;
   if (value === null || Number.isNaN(value)) return DASH;
   if (stat === "last") return age(value);
   return `${stat === "count" ? counted(value) : threeDigits(value)} ${unit}`.trim();

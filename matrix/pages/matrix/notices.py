@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from matrix.answers.grid import Grid
-from matrix.notices import (
+from matrix.pages.matrix.cell_links import ordered_table
+from matrix.pages.notices import (
     Notice,
     Work,
     no_endpoints,
@@ -18,7 +19,6 @@ from matrix.notices import (
     overdue_since,
     pooled,
 )
-from matrix.openings import ordered_table
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.filters import either

@@ -12,12 +12,13 @@ from django.http import QueryDict
 from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.answers.highlights import Finder
-from matrix.matrix_controls import controls_for
-from matrix.matrix_notices import View, notices_for
-from matrix.openings import Openings, ordered_table, worst_first
-from matrix.pages.page import Params, QueryPage
+from matrix.pages.base import Params, QueryPage
+from matrix.pages.matrix.cell_links import Openings, ordered_table, worst_first
+from matrix.pages.matrix.controls import controls_for
+from matrix.pages.matrix.notices import View, notices_for
+from matrix.pages.matrix.number_table import summary_for, table_for
+from matrix.pages.matrix.payload import payload
 from matrix.pages.share import Share
-from matrix.payload import payload
 from matrix.plots import display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import STATES_TO_SEE, Display
@@ -27,7 +28,6 @@ from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells import STATE_WORDS
 from matrix.store import profiles
-from matrix.tables import summary_for, table_for
 from sonar.roles import Anyone
 
 OWN = (*display.PARAMETERS, *filter_form.PARAMETERS)

@@ -23,9 +23,10 @@ from matrix.answers.status.figures import (
     Life,
     Status,
 )
-from matrix.pages.attempt import Attempt, progress_words
-from matrix.pages.matrix import MatrixPage
-from matrix.pages.page import Page
+from matrix.pages.base import Page
+from matrix.pages.matrix.page import MatrixPage
+from matrix.pages.operations.problems import troubles, unsealed
+from matrix.pages.progress import Attempt, progress_words
 from matrix.plots.display import Display
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -33,7 +34,6 @@ from matrix.statistics.axes import Place
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Wanted
-from matrix.troubles import troubles, unsealed
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
 from sonar.roles import Anyone

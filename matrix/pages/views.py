@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from matrix.answers.search import find
 from matrix.http.permissions import may_read
-from matrix.pages.page import Page
+from matrix.pages.base import Page
 from matrix.pages.search import SearchPage
 from matrix.query.forms import BadQueryError
 from sonar import roles

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from matrix import failing_ends
 from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, Life, Status
 from matrix.answers.status.health import look_at_redis
-from matrix.notices import Notice, tests_are
+from matrix.pages import failing_endpoints
+from matrix.pages.notices import Notice, tests_are
 from sonar.models import SignOfLife
 from sonar.units import format_age, format_count
 
@@ -23,7 +23,7 @@ def troubles(found: Status) -> list[Notice]:
     if silent:  # asked only then: a Redis that hangs costs the page two seconds
         silent = list(of_redis()) or silent
     stuck = [] if silent else of_tasks(life)
-    failing = failing_ends.notices(found.work.circuits, found.moment)
+    failing = failing_endpoints.notices(found.work.circuits, found.moment)
     return [*silent, *stuck, *of_queue(found), *of_sealing(found), *failing]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from matrix.notices import Notice
+from matrix.pages.notices import Notice
 from matrix.query.addresses import site_url
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Circuit

@@ -14,14 +14,14 @@ from matrix.answers.link import report
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import Between, Question
 from matrix.answers.series import MOST, is_too_long
-from matrix.controls import Choice, bounds_of, window_choices
-from matrix.notices import with_filter
-from matrix.pages.attempt import Attempt, every_words, progress_words, until_words
-from matrix.pages.link_notice import notice_for, planned_for
-from matrix.pages.link_pictures import drawn
-from matrix.pages.page import Params, QueryPage
+from matrix.pages.base import Params, QueryPage
+from matrix.pages.controls import Choice, bounds_of, window_choices
+from matrix.pages.link.figures import drawn
+from matrix.pages.link.notices import notice_for, planned_for
+from matrix.pages.notices import with_filter
+from matrix.pages.progress import Attempt, every_words, progress_words, until_words
 from matrix.pages.share import Share
-from matrix.pages.transfer_facts import streams_words, way_words
+from matrix.pages.transfer.facts import streams_words, way_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, link_url, matrix_url, site_url
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matrix.api.cell_text import rounded
-from matrix.openings import Openings, parameters
+from matrix.pages.matrix.cell_links import Openings, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure

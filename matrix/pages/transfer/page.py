@@ -14,15 +14,10 @@ from django.http import Http404, QueryDict
 from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
 from matrix.answers.probe_request import ORDER, sites_of
-from matrix.pages.attempt import Attempt, progress_words
-from matrix.pages.page import Page
+from matrix.pages.base import Page
+from matrix.pages.progress import Attempt, progress_words
 from matrix.pages.share import Share
-from matrix.pages.transfer_facts import (
-    beside_words,
-    streams_words,
-    verified_words,
-    why_no_picture,
-)
+from matrix.pages.transfer.facts import beside_words, streams_words, verified_words, why_no_picture
 from matrix.plots import inside
 from matrix.query.addresses import link_url, site_url
 from matrix.query.forms import BadQueryError

@@ -13,15 +13,15 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from matrix import table_notices
 from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import PER_PAGE, Listing
-from matrix.controls import Choice, bounds_of, kept, window_choices
-from matrix.notices import Notice, pooled
-from matrix.pages.link_columns import Context, Filter, LinkColumn, LinkData, LinksTable, Sort
-from matrix.pages.page import Params, QueryPage
+from matrix.pages.base import Params, QueryPage
+from matrix.pages.controls import Choice, bounds_of, kept, window_choices
+from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
+from matrix.pages.table import notices
+from matrix.pages.table.columns import Context, Filter, LinkColumn, LinkData, LinksTable, Sort
 from matrix.plots.labels import shared_ending
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
@@ -140,19 +140,19 @@ class TablePage(QueryPage):
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
-            yield table_notices.about_empty(everything)
+            yield notices.about_empty(everything)
             return
-        yield from table_notices.about_work(self.query.size, now)
+        yield from notices.about_work(self.query.size, now)
         if found:
             yield from self.about_results(table, now)
         else:
             every_link = self.listing.replace(search="", conditions=())
             dropped = bare.listed(every_link) if everything else ""
-            yield table_notices.nothing_found(self.listed(every_link), dropped)
+            yield notices.nothing_found(self.listed(every_link), dropped)
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = table_notices.about_results(table, now, longest) or self.pooled(table)
+        notice = notices.about_results(table, now, longest) or self.pooled(table)
         if notice:
             yield notice
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matrix.pages.transfer_facts import way_words
+from matrix.pages.transfer.facts import way_words
 from matrix.plots.labels import cut
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Transfer

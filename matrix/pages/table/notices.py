@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from matrix.answers.link_table import LinkTable
-from matrix.notices import Notice, Work, no_endpoints, no_planner, no_workers, overdue_since
+from matrix.pages.notices import Notice, Work, no_endpoints, no_planner, no_workers, overdue_since
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count

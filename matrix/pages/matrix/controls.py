@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from matrix.answers.grid import Grid
-from matrix.controls import (
+from matrix.pages.controls import (
     Bounds,
     Choice,
     Select,
@@ -28,7 +28,7 @@ from matrix.store.registry import Versions
 from sonar.models import Mesh
 
 if TYPE_CHECKING:  # the page imports this module
-    from matrix.pages.matrix import MatrixPage
+    from matrix.pages.matrix.page import MatrixPage
 
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}

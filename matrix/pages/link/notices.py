@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from matrix.answers.link.report import Between
-from matrix.pages.attempt import until_words
+from matrix.pages.progress import until_words
 from matrix.query.matrix_query import MatrixQuery
 from sonar import windows
 from sonar.models import Schedule

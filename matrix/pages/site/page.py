@@ -11,7 +11,6 @@ from typing import Any, Self
 from django.db.models import Q
 from django.http import Http404, QueryDict
 
-from matrix import failing_ends
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import grouped
 from matrix.answers.site.loads import IN, OUT, WAYS, Load, Plan
@@ -19,15 +18,16 @@ from matrix.answers.site.partners import partners_of
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
-from matrix.controls import Choice, bounds_of, size_choices, window_choices
-from matrix.notices import Notice
-from matrix.pages.page import QueryPage
+from matrix.pages import failing_endpoints
+from matrix.pages.base import QueryPage
+from matrix.pages.controls import Choice, bounds_of, size_choices, window_choices
+from matrix.pages.notices import Notice
 from matrix.pages.share import Share
+from matrix.pages.site.sides import end_of
 from matrix.query.addresses import matrix_url, table_url
 from matrix.query.filters import PROFILE_FILTERS, Filter
 from matrix.query.forms import BadQueryError, unknown
 from matrix.query.matrix_query import MatrixQuery
-from matrix.site.ends import end_of
 from matrix.store import notes
 from sonar import roles
 from sonar.circuits import open_circuits
@@ -100,7 +100,7 @@ class SitePage(QueryPage):
 def failing(site: Site, now: datetime) -> list[Notice]:
     """Say which ends of a site are tested thinly as their tests keep failing. One SQL query."""
     found = open_circuits().filter(endpoint__site=site).select_related("endpoint__site")
-    return failing_ends.notices(list(found), now)
+    return failing_endpoints.notices(list(found), now)
 
 
 def results_of(report: Report, site: Site) -> dict[str, Any]:

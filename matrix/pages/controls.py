@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from matrix.pages.page import Page, QueryPage
+from matrix.pages.base import Page, QueryPage
 from sonar.models import SizeClass
 from sonar.windows import PRESET_WORDS, PRESETS, Window
 
