@@ -6,7 +6,7 @@ from django.urls import include, path
 
 from matrix.answers.status.health import healthz, readyz
 from matrix.answers.status.metrics import MetricsView
-from matrix.pages.cells import CellsView
+from matrix.api.matrix_cells import CellsView
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.note_forms import add_note, choose_my_site

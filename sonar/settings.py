@@ -275,7 +275,7 @@ CORS_ALLOW_METHODS = ["GET", "HEAD", "OPTIONS", "POST"]
 CORS_ALLOW_HEADERS = ["accept", "authorization", "content-type", "if-none-match"]
 CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "Link"]
 
-# What a form may send; bodies of the API have limits of their own (matrix/api/bodies.py).
+# What a form may send; bodies of the API have limits of their own (matrix/api/parsers.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
 LOGIN_URL = "login"
@@ -307,7 +307,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["matrix.http.permissions.MayRead"],
-    "DEFAULT_SCHEMA_CLASS": "matrix.api.openapi.operation.Operation",
+    "DEFAULT_SCHEMA_CLASS": "matrix.api.schema.operation.Operation",
     "DEFAULT_THROTTLE_CLASSES": ["matrix.http.throttling.RateLimit"],
     "NUM_PROXIES": SONAR_PROXIES,
     "EXCEPTION_HANDLER": "matrix.http.exceptions.as_json",
@@ -333,7 +333,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SORT_OPERATION_PARAMETERS": False,
-    "POSTPROCESSING_HOOKS": ["matrix.api.openapi.names.named"],
+    "POSTPROCESSING_HOOKS": ["matrix.api.schema.names.named"],
     # A test makes it and checks more; the check of the deployment needs no database so.
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -9,10 +9,10 @@ from django.urls import URLPattern, get_resolver
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matrix.api.asked import check_names
-from matrix.api.openapi.described import described, of
-from matrix.api.openapi.shapes import Answer
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
+from matrix.api.parameters import check_names
+from matrix.api.schema.describe import described, of
+from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import asked_format
 
 VERSION = "v1/"

@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
-from matrix.api.answers import unix_time
 from matrix.api.cell_text import WORDS, dumps, rounded
-from matrix.api.streams import Pieces
+from matrix.api.matrix_formats import unix_time
+from matrix.api.streaming import Pieces
 from matrix.statistics.axes import Place
 from matrix.statistics.reduce import Floats, Integers
 from sonar import csv_text

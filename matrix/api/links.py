@@ -17,11 +17,11 @@ from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import Listing
 from matrix.api import link_rows
+from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
-from matrix.api.openapi.links import LINKS
-from matrix.api.paging import check_paging, following, page_size, wrong_cursor
-from matrix.api.streams import stream
-from matrix.api.view import ApiView, unless_known
+from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
+from matrix.api.schema.links import LINKS
+from matrix.api.streaming import stream
 from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError

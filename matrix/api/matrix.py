@@ -8,9 +8,9 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers import grid
-from matrix.api import answers
-from matrix.api.openapi.matrix import MATRIX
-from matrix.api.view import ApiView, unless_known
+from matrix.api import matrix_formats
+from matrix.api.base import ApiView, unless_known
+from matrix.api.schema.matrix import MATRIX
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.query.matrix_query import MatrixQuery
 
@@ -19,7 +19,7 @@ class MatrixView(ApiView):
     @MATRIX
     def get(self, request: Request) -> HttpResponseBase:
         query = MatrixQuery.from_params(request.query_params, also=("format", "fields"))
-        fields = answers.chosen_fields(request.query_params.getlist("fields"))
+        fields = matrix_formats.chosen_fields(request.query_params.getlist("fields"))
         wanted = asked_format(request)
         now = timezone.now()
         version = grid.version(query, now)
@@ -29,11 +29,13 @@ class MatrixView(ApiView):
 
 
 def as_json(answer: grid.Grid, fields: tuple[str, ...]) -> HttpResponseBase:
-    return HttpResponse(answers.as_json(answer, fields), content_type=CONTENT_TYPES["json"])
+    return HttpResponse(matrix_formats.as_json(answer, fields), content_type=CONTENT_TYPES["json"])
 
 
 def as_csv(answer: grid.Grid, fields: tuple[str, ...]) -> HttpResponseBase:
-    response = HttpResponse(answers.as_csv(answer, fields), content_type=CONTENT_TYPES["csv"])
+    response = HttpResponse(
+        matrix_formats.as_csv(answer, fields), content_type=CONTENT_TYPES["csv"]
+    )
     name = f"sonar-{answer.query.size}-{answer.query.stat}.csv"
     response["Content-Disposition"] = f'inline; filename="{name}"'
     return response

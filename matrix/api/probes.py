@@ -13,14 +13,14 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix.answers import probe_request
-from matrix.api.asked import check_names, one_of, text
-from matrix.api.one_result import shown, why_not
-from matrix.api.openapi.probes import CANCEL, COLUMNS, ORDER, PROBE, PROBES
-from matrix.api.paging import check_paging, following, page_size, wrong_cursor
-from matrix.api.registry.answers import as_csv, as_json, as_ndjson, moment
-from matrix.api.registry.asked import named
+from matrix.api.base import ApiView
+from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
+from matrix.api.parameters import check_names, one_of, text
+from matrix.api.registry.parameters import named
+from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.views import refuse_parameters
-from matrix.api.view import ApiView
+from matrix.api.schema.probes import CANCEL, COLUMNS, ORDER, PROBE, PROBES
+from matrix.api.transfers.detail import shown, why_not
 from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, allow_somewhere, sees

@@ -13,19 +13,13 @@ from matrix.answers.site import overview, reports
 from matrix.answers.site.overview import Listed
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
-from matrix.api.asked import text
 from matrix.api.links import Cursor
-from matrix.api.openapi.sites import (
-    ALL_SITES,
-    CHANGE_SITE,
-    NEW_SITE,
-    REMOVE_SITE,
-    REPORT_ON_SITE,
-)
-from matrix.api.paging import check_paging, following, page_size
-from matrix.api.registry.answers import as_csv, as_json, as_ndjson
+from matrix.api.pagination import check_paging, following, page_size
+from matrix.api.parameters import text
+from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
 from matrix.api.registry.sites import PLAIN, SITES
 from matrix.api.registry.views import ListView, RowView
+from matrix.api.schema.sites import ALL_SITES, CHANGE_SITE, NEW_SITE, REMOVE_SITE, REPORT_ON_SITE
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.http.negotiation import LIST, asked_format
 from matrix.pages import sites as sites_page

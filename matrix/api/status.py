@@ -12,10 +12,10 @@ from rest_framework.request import Request
 import sonar
 from matrix.answers.status import figures
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
-from matrix.api.asked import check_names
-from matrix.api.openapi.status import STATUS
-from matrix.api.registry.answers import as_json, moment
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
+from matrix.api.parameters import check_names
+from matrix.api.registry.rendering import as_json, moment
+from matrix.api.schema.status import STATUS
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
 from sonar.models import Circuit, SignOfLife

@@ -7,19 +7,19 @@ from django.urls import path, re_path
 from matrix.api.index import IndexView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
-from matrix.api.one_result import TransferView
-from matrix.api.openapi.docs_page import docs
-from matrix.api.openapi.document import SchemaView
 from matrix.api.probes import ProbesView, ProbeView
 from matrix.api.registry.annotations import AnnotationsView, AnnotationView
 from matrix.api.registry.downtimes import DowntimesView, DowntimeView
 from matrix.api.registry.endpoints import EndpointsView, EndpointView
 from matrix.api.registry.meshes import MeshesView, MeshView
 from matrix.api.registry.size_classes import SizeClassesView, SizeClassView
+from matrix.api.schema.docs_page import docs
+from matrix.api.schema.document import SchemaView
 from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
-from matrix.api.transfers import TransfersView
+from matrix.api.transfers.detail import TransferView
+from matrix.api.transfers.ingest import TransfersView
 from matrix.http.exceptions import not_found
 
 urlpatterns = [

@@ -22,7 +22,7 @@ from django.utils import timezone
 from pydantic import BaseModel
 from pytest_django.live_server_helper import LiveServer
 
-from matrix.api.openapi import document
+from matrix.api.schema import document
 from sonar.models import Endpoint, Mesh, Probe
 from tests.api import scene
 from tests.api.scene import Scene

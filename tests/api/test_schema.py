@@ -17,7 +17,7 @@ from django.urls import get_resolver
 from drf_spectacular.plumbing import ComponentRegistry
 
 from matrix.answers import table_query
-from matrix.api.openapi import document, shapes
+from matrix.api.schema import document, schemas
 from sonar.models import SizeClass
 from tests.api import scene
 
@@ -217,10 +217,10 @@ def test_the_page_of_the_docs_lists_every_call(schema: Json):
 
 
 def test_two_shapes_cannot_have_one_name():
-    class Error(shapes.Answer):
+    class Error(schemas.Answer):
         other: int
 
-    made = shapes.Shapes(ComponentRegistry())
-    assert made.of(shapes.Error, "response") == made.of(shapes.Error, "response")
+    made = schemas.Shapes(ComponentRegistry())
+    assert made.of(schemas.Error, "response") == made.of(schemas.Error, "response")
     with pytest.raises(ValueError, match="Two shapes of the API are called Error"):
         made.of(Error, "response")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matrix.answers import grid as grids
 from matrix.answers.grid import Grid
-from matrix.api import answers
+from matrix.api import matrix_formats
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
 from matrix.statistics.pooling import Numbering, Pooling
@@ -47,7 +47,7 @@ def grid(size: str, window: Window, stat: str) -> Grid:
 
 
 def as_bytes(one: Grid) -> bytes:
-    return answers.as_json(one, answers.FIELDS)
+    return matrix_formats.as_json(one, matrix_formats.FIELDS)
 
 
 def answer(size: str, window: Window) -> Answer:

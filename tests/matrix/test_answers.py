@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from matrix.answers.grid import Grid
-from matrix.api import answers, cell_text
+from matrix.api import cell_text, matrix_formats
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
 from matrix.statistics.cells import STATES, Cells
@@ -89,8 +89,8 @@ def named(name: str) -> Group:
     return Group(name, None, None, None, None, None, simulated=False)
 
 
-def as_read(found: Grid, fields: tuple[str, ...] = answers.FIELDS) -> Any:
-    text = answers.as_json(found, fields).decode()
+def as_read(found: Grid, fields: tuple[str, ...] = matrix_formats.FIELDS) -> Any:
+    text = matrix_formats.as_json(found, fields).decode()
     return json.loads(text, parse_constant=pytest.fail)
 
 
@@ -116,8 +116,8 @@ def written_cell(name: str, value: float) -> Any:
 @given(grids())
 def test_the_bytes_say_what_the_grid_says(found: Grid):
     answer = as_read(found)
-    assert list(answer["cells"]) == list(answers.FIELDS)
-    for name in answers.FIELDS:
+    assert list(answer["cells"]) == list(matrix_formats.FIELDS)
+    for name in matrix_formats.FIELDS:
         assert answer["cells"][name] == written(found, name), name
     for axis in ("sources", "destinations"):
         assert [one["name"] for one in answer[axis]] == [one.name for one in getattr(found, axis)]
@@ -130,9 +130,15 @@ def test_the_bytes_say_what_the_grid_says(found: Grid):
 @settings(deadline=None)
 @given(grids())
 def test_csv_says_what_the_grid_says(found: Grid):
-    lines = list(csv.reader(answers.as_csv(found, answers.FIELDS).decode().split("\n")))
+    lines = list(
+        csv.reader(matrix_formats.as_csv(found, matrix_formats.FIELDS).decode().split("\n"))
+    )
     expected = [
-        [source.name, destination.name, *(written(found, name)[i][j] for name in answers.FIELDS)]
+        [
+            source.name,
+            destination.name,
+            *(written(found, name)[i][j] for name in matrix_formats.FIELDS),
+        ]
         for i, source in enumerate(found.sources)
         for j, destination in enumerate(found.destinations)
         if STATES[found.cells.state[i, j]] != "not_applicable"
@@ -157,7 +163,7 @@ def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
     assert cells["last"] == written(found, "last")
     assert cells["state"] == written(found, "state")
     applicable = np.count_nonzero(found.cells.state != STATES.index("not_applicable"))
-    assert answers.as_csv(found, ("ok",)).count(b"\n") == 1 + applicable
+    assert matrix_formats.as_csv(found, ("ok",)).count(b"\n") == 1 + applicable
 
 
 @settings(deadline=None)
@@ -195,10 +201,10 @@ def test_arrays_in_any_order_of_memory_are_written_row_by_row():
     assert as_read(replace(found, cells=Cells(**turned))) == as_read(found)
 
 
-@pytest.mark.parametrize("name", answers.FIELDS)
+@pytest.mark.parametrize("name", matrix_formats.FIELDS)
 def test_a_field_that_was_not_asked_is_not_looked_at(name: str):
     found = filled(2, 2)
-    others = tuple(other for other in answers.FIELDS if other != name)
+    others = tuple(other for other in matrix_formats.FIELDS if other != name)
     without = replace(found, cells=replace(found.cells, **{name: None}))
     assert list(as_read(without, others)["cells"]) == list(others)
 
@@ -214,7 +220,7 @@ def test_csv_quotes_only_names_that_need_it():
         state=np.array([[STATES.index("measured"), STATES.index("failed")]]),
     )
     found = grid(cells, [named('a "b", c')], [named("d"), named("é")])
-    assert answers.as_csv(found, answers.FIELDS).decode() == (
+    assert matrix_formats.as_csv(found, matrix_formats.FIELDS).decode() == (
         "source,destination,value_mb_s,std_mb_s,ok,failed,last,state\n"
         '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured\n'
         '"a ""b"", c",é,,,0,1,,failed\n'

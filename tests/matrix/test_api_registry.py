@@ -14,13 +14,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix.api.openapi import described
 from matrix.api.registry.annotations import AnnotationsView
 from matrix.api.registry.downtimes import DowntimesView
 from matrix.api.registry.endpoints import EndpointsView
 from matrix.api.registry.meshes import MeshesView
 from matrix.api.registry.size_classes import SizeClassesView
 from matrix.api.registry.views import ListView
+from matrix.api.schema import describe
 from matrix.api.sites import SitesView
 from sonar import reclassing
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass, Version
@@ -91,7 +91,7 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
     assert (told["results_outside"], told["results_outside_since"]) == (3, None)
     assert "3 results lie outside the bounds of their size class" in told["notice"]
     assert "manage.py reclass_results" in told["notice"]
-    described.of(SizeClassesView.post).answer.model_validate(told)
+    describe.of(SizeClassesView.post).answer.model_validate(told)
     # Nothing is said where the bound is not written, nor of the list, nor when all is well.
     assert "notice" not in patch(root, "size-classes/vast/", {"timeout_seconds": 9}).json()
     assert "notice" not in get(root, "size-classes/vast/")
@@ -111,14 +111,14 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
 def test_answers_are_as_they_are_described(root: Client, plural: str) -> None:
     view = VIEWS[plural]
     record = made(root, plural)
-    shape = described.of(view.post).answer
+    shape = describe.of(view.post).answer
     shape.model_validate(record)
-    row = described.of(view.get).answer.row
+    row = describe.of(view.get).answer.row
     for one in rows(root, f"{plural}/"):
         row.model_validate(one)
-    body = described.of(view.post).body
-    body.model_validate(described.of(view.post).body_example)
-    shape.model_validate(described.of(view.post).example)
+    body = describe.of(view.post).body
+    body.model_validate(describe.of(view.post).body_example)
+    shape.model_validate(describe.of(view.post).example)
 
 
 @pytest.mark.parametrize("plural", PLURALS)

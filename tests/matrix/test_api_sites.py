@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.site import reports
-from matrix.api.openapi.sites import LISTED, REPORT, ListedSite, SiteReport
+from matrix.api.schema.sites import LISTED, REPORT, ListedSite, SiteReport
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site, Transfer
 from tests.matrix.world import HOUR, NOW, World, transfer

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix.api.result_lines import CSV_FIELDS, FIRST
+from matrix.api.transfers.lines import CSV_FIELDS, FIRST
 from sonar import roles
 from sonar.models import Mesh, Probe, SizeClass, Transfer
 from sonar.records.record import FIELDS

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
 from sonar.urls import handler400, handler500  # noqa: F401 - Django's names
 from sonar.urls import urlpatterns as real
 

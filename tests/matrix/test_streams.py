@@ -26,8 +26,9 @@ from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.request import Request
 
-from matrix.api import result_lines, streams
-from matrix.api.streams import by_piece, stream
+from matrix.api import streaming
+from matrix.api.streaming import by_piece, stream
+from matrix.api.transfers import lines
 from sonar import results
 from sonar.models import Transfer
 from tests.benchmarks import loopback
@@ -136,9 +137,9 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(
         ndjson(client, text=text)
     (told,) = [one["sql"] for one in captured.captured_queries if "enable_sort" in one["sql"]]
     assert f"set_config('enable_sort', '{sort}', true)" in told
-    copied = result_lines.copy_of(Transfer.objects.filter(state="failed"), "ndjson")
+    copied = lines.copy_of(Transfer.objects.filter(state="failed"), "ndjson")
     query = copied.removeprefix("COPY (").partition(") TO STDOUT")[0]
-    with result_lines.reading_for_long(most=sort == "off"), connection.cursor() as cursor:
+    with lines.reading_for_long(most=sort == "off"), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {query}")
         steps = [step.strip(" ->").partition("  ")[0] for (step,) in cursor.fetchall()]
     assert ("Sort" in steps) is (sort == "on")
@@ -220,7 +221,7 @@ def asked(method: str = "get", **environ: object) -> Request:
 @pytest.fixture
 def one_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.SONAR_STREAMS = 1
-    monkeypatch.setattr(streams, "places", BoundedSemaphore(1))
+    monkeypatch.setattr(streaming, "places", BoundedSemaphore(1))
 
 
 @pytest.mark.django_db
@@ -286,7 +287,7 @@ def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
         next(content)
     assert caplog.messages == ["An answer broke off and was cut: gone for good"]
     assert caplog.records[0].exc_info is None
-    assert streams.places.acquire(blocking=False)
+    assert streaming.places.acquire(blocking=False)
 
 
 def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever() -> None:
@@ -294,7 +295,7 @@ def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever() -> None:
     with ours, theirs:
         environ = {"gunicorn.socket": ours}
         stream(asked(**environ), iter([b""]), "csv", "nothing").close()
-        assert ours.gettimeout() == streams.PATIENCE_SECONDS
+        assert ours.gettimeout() == streaming.PATIENCE_SECONDS
 
 
 # Under gunicorn
@@ -392,7 +393,7 @@ def test_a_stream_whose_database_goes_away_has_no_end(
         response.read()
     until(lambda: running.get(URL, {"format": "csv"}).status == 200)
     log = (tmp_path / "gunicorn.log").read_text()
-    assert log.count("WARNING matrix.api.streams: An answer broke off and was cut:") == 1
+    assert log.count("WARNING matrix.api.streaming: An answer broke off and was cut:") == 1
     assert "Traceback" not in log
 
 

@@ -28,8 +28,8 @@ from rest_framework.request import Request
 import sonar
 from matrix.answers.status import figures, health
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
-from matrix.api.asked import check_names
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
+from matrix.api.parameters import check_names
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)

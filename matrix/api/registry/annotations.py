@@ -13,17 +13,17 @@ from django.utils import timezone
 from pydantic import Field
 from rest_framework.request import Request
 
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import paging, text
-from matrix.api.openapi.shapes import Answer, Body, Listed
-from matrix.api.registry.answers import Json, moment
-from matrix.api.registry.asked import holding, named
+from matrix.api.registry.deserialise import change_of
 from matrix.api.registry.downtimes import BOUNDS
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.order import NEWEST_FIRST
-from matrix.api.registry.reading import change_of
+from matrix.api.registry.ordering import NEWEST_FIRST
+from matrix.api.registry.parameters import holding, named
+from matrix.api.registry.rendering import Json, moment
+from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import Moment, flag, name_of, needed_lines, time
 from matrix.api.registry.views import ListView, RowView
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import paging, text
+from matrix.api.schema.schemas import Answer, Body, Listed
 from matrix.http.permissions import reader_of
 from matrix.store import notes
 from sonar.models import Annotation, Endpoint, Site

@@ -10,16 +10,16 @@ from django.db.models import Q
 from django.http import HttpResponse, QueryDict
 from rest_framework.request import Request
 
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import choice, paging, text
-from matrix.api.openapi.shapes import Answer, Body, Listed
-from matrix.api.registry.answers import Json, moment
-from matrix.api.registry.asked import YES_OR_NO, at_present, holding, named
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.order import NEWEST_FIRST
-from matrix.api.registry.reading import change_of
+from matrix.api.registry.deserialise import change_of
+from matrix.api.registry.ordering import NEWEST_FIRST
+from matrix.api.registry.parameters import YES_OR_NO, at_present, holding, named
+from matrix.api.registry.rendering import Json, moment
+from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import Moment, name_of, needed_line, time
 from matrix.api.registry.views import ListView, RowView
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import choice, paging, text
+from matrix.api.schema.schemas import Answer, Body, Listed
 from sonar.models import Downtime, Endpoint, Site
 
 BOUNDS = (

@@ -11,13 +11,10 @@ from django.http import HttpResponse, QueryDict
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import choice, paging, text
-from matrix.api.openapi.shapes import Answer, Body, Listed
-from matrix.api.registry.answers import Json, moment
-from matrix.api.registry.asked import YES_OR_NO, named, words, yes_or_no
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.reading import Values, change_of
+from matrix.api.registry.deserialise import Values, change_of
+from matrix.api.registry.parameters import YES_OR_NO, named, words, yes_or_no
+from matrix.api.registry.rendering import Json, moment
+from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import (
     MOST_BYTES,
     flag,
@@ -27,6 +24,9 @@ from matrix.api.registry.values import (
     whole,
 )
 from matrix.api.registry.views import ListView, RowView
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import choice, paging, text
+from matrix.api.schema.schemas import Answer, Body, Listed
 from matrix.http.permissions import refused, sees
 from matrix.query.forms import BadQueryError
 from sonar import credentials, roles

@@ -8,10 +8,10 @@ from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from matrix.api.asked import check_names, text
-from matrix.api.paging import check_paging, following, page_size
-from matrix.api.registry.answers import as_csv, as_json, as_ndjson
-from matrix.api.registry.kind import Kind
+from matrix.api.pagination import check_paging, following, page_size
+from matrix.api.parameters import check_names, text
+from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
+from matrix.api.registry.resource import Kind
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import reader_of
 

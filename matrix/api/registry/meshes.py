@@ -12,15 +12,15 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 from rest_framework.request import Request
 
-from matrix.api.asked import wrong
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import paging
-from matrix.api.openapi.shapes import Answer, Body, Listed
-from matrix.api.registry.answers import Json
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.reading import Values, change_of
+from matrix.api.parameters import wrong
+from matrix.api.registry.deserialise import Values, change_of
+from matrix.api.registry.rendering import Json
+from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import field, flag, line, name_of, own_name, whole
 from matrix.api.registry.views import ListView, RowView
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import paging
+from matrix.api.schema.schemas import Answer, Body, Listed
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.compatibility import ENDS, kept_mesh_problem

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from rest_framework.request import Request
 
-from matrix.api.openapi.shapes import Answer, Body
-from matrix.api.registry.answers import Json
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.reading import change_of
+from matrix.api.registry.deserialise import change_of
+from matrix.api.registry.rendering import Json
+from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import line, number, own_name, whole
+from matrix.api.schema.schemas import Answer, Body
 from matrix.http.exceptions import Conflict
 from sonar.models import Site
 

@@ -8,15 +8,15 @@ from typing import Annotated
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import paging
-from matrix.api.openapi.shapes import Answer, Body, Listed
-from matrix.api.registry.answers import Json, moment
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.order import BY_SIZE
-from matrix.api.registry.reading import Values, change_of
+from matrix.api.registry.deserialise import Values, change_of
+from matrix.api.registry.ordering import BY_SIZE
+from matrix.api.registry.rendering import Json, moment
+from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import MOST_BYTES, own_name, whole
 from matrix.api.registry.views import ListView, RowView
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import paging
+from matrix.api.schema.schemas import Answer, Body, Listed
 from matrix.query.forms import BadQueryError
 from sonar import reclassing, sizes
 from sonar.models import SizeClass

@@ -8,12 +8,12 @@ from django.http import HttpResponse
 from django.urls import reverse
 from rest_framework.request import Request
 
-from matrix.api.asked import check_names, wrong
-from matrix.api.registry import listing, writing
-from matrix.api.registry.answers import as_json
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.reading import Values, values_of
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
+from matrix.api.parameters import check_names, wrong
+from matrix.api.registry import listing, save
+from matrix.api.registry.deserialise import Values, values_of
+from matrix.api.registry.rendering import as_json
+from matrix.api.registry.resource import Kind
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import allow_somewhere, reader_of
 
@@ -33,7 +33,7 @@ class ListView(ApiView):
         allow_somewhere(request, kind.permission("add"))
         refuse_parameters(request)
         values = values_of(kind.new, request)
-        row = writing.in_turn(request, lambda: writing.make(kind, values, request))
+        row = save.in_turn(request, lambda: save.make(kind, values, request))
         response = recorded(kind, row.pk, request, values, status=201)
         key = getattr(row, kind.key)
         response["Location"] = request.build_absolute_uri(reverse(self.one, args=[key]))
@@ -48,21 +48,21 @@ class RowView(ApiView):
     def shown(self, request: Request, key: object) -> HttpResponse:
         check_names(request.query_params, ("format",))
         asked_format(request, ("json",))
-        row = writing.known(self.kind, self.kind.rows(), key, reader_of(request))
+        row = save.known(self.kind, self.kind.rows(), key, reader_of(request))
         return as_json(self.kind.record(row, request))
 
     def changed(self, request: Request, key: object) -> HttpResponse:
         kind = self.kind
-        writing.allow(kind, "change", key, request)
+        save.allow(kind, "change", key, request)
         refuse_parameters(request)
         values = values_of(kind.change, request)
-        row = writing.in_turn(request, lambda: writing.change(kind, key, values, request))
+        row = save.in_turn(request, lambda: save.change(kind, key, values, request))
         return recorded(kind, row.pk, request, values)
 
     def removed(self, request: Request, key: object) -> HttpResponse:
-        writing.allow(self.kind, "delete", key, request)
+        save.allow(self.kind, "delete", key, request)
         refuse_parameters(request)
-        writing.in_turn(request, lambda: writing.remove(self.kind, key, request))
+        save.in_turn(request, lambda: save.remove(self.kind, key, request))
         return HttpResponse(status=204)
 
 

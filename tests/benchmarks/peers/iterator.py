@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from matrix.api.results import record
+from matrix.api.transfers.list import record
 from sonar.models import Transfer
 from sonar.windows import Window
 

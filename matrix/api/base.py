@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from matrix.api.bodies import JsonBody
+from matrix.api.parsers import JsonBody
 from matrix.http.exceptions import need_length
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate

@@ -8,11 +8,11 @@ from uuid import UUID
 from pydantic import Field
 
 from matrix.answers.site.overview import KEYS
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import choice, paging, text
-from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
-from matrix.api.openapi.shapes import Answer, CellState, Listed
 from matrix.api.registry.sites import SITES, NewSite, SiteRecord
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import choice, paging, text
+from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
+from matrix.api.schema.schemas import Answer, CellState, Listed
 from matrix.pages.sites import LONGEST_SEARCH
 
 

@@ -13,8 +13,8 @@ from django.http import Http404
 from psycopg.errors import DeadlockDetected
 from rest_framework.request import Request
 
-from matrix.api.registry.kind import Kind
-from matrix.api.registry.reading import Values
+from matrix.api.registry.deserialise import Values
+from matrix.api.registry.resource import Kind
 from matrix.http.exceptions import Conflict
 from matrix.http.permissions import allow_somewhere
 from matrix.query.forms import BadQueryError

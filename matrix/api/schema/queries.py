@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel
 
-from matrix.api.openapi.names import SIZE
-from matrix.api.openapi.parameters import choice, several, text
+from matrix.api.schema.names import SIZE
+from matrix.api.schema.parameters import choice, several, text
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
 from matrix.query.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS, STATS
 from matrix.query.matrix_query import MatrixQuery

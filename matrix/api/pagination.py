@@ -7,7 +7,7 @@ import re
 from django.http import QueryDict
 from rest_framework.request import Request
 
-from matrix.api.asked import text, wrong
+from matrix.api.parameters import text, wrong
 
 # Of lists of the registry, which are small: all of it for most Sonars.
 PAGE_SIZE = MOST_ROWS = 1000

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiParameter
 
-from matrix.api.openapi.shapes import Shape
+from matrix.api.schema.schemas import Shape
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -56,9 +56,9 @@ def described(
         def get(self, request: Request, name: str) -> Response:
             '''Text of the method, if any, is the description of the call.'''
 
-    ``answer``: a pydantic model (of matrix.api.openapi.shapes.Answer), `Listed("sites", Row)` for
+    ``answer``: a pydantic model (of matrix.api.schema.schemas.Answer), `Listed("sites", Row)` for
     a page of a list of one, a JSON schema as a dict, or None for no content.
-    ``parameters``: query parameters, see matrix.api.openapi.parameters; `format` comes by itself
+    ``parameters``: query parameters, see matrix.api.schema.parameters; `format` comes by itself
     with ``formats`` (of a method that reads), and what is in the path too.
     ``body``: likewise a model (of shapes.Body) or a dict, with ``body_example``.
     ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and

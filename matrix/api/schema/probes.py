@@ -9,11 +9,11 @@ from uuid import UUID
 from pydantic import RootModel
 
 from matrix.answers.probe_request import OrderedTests
-from matrix.api.openapi.described import described
-from matrix.api.openapi.names import SIZE
-from matrix.api.openapi.parameters import choice, paging, text
-from matrix.api.openapi.shapes import Answer, Listed
-from matrix.api.openapi.transfers import WholeResult
+from matrix.api.schema.describe import described
+from matrix.api.schema.names import SIZE
+from matrix.api.schema.parameters import choice, paging, text
+from matrix.api.schema.schemas import Answer, Listed
+from matrix.api.schema.transfers import WholeResult
 from sonar.models import Probe
 
 

@@ -11,13 +11,13 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.api import result_lines
-from matrix.api.asked import check_names
+from matrix.api.base import ApiView
 from matrix.api.cell_text import dumps
-from matrix.api.openapi.transfers import TRANSFER
-from matrix.api.results import record
-from matrix.api.streams import stream
-from matrix.api.view import ApiView
+from matrix.api.parameters import check_names
+from matrix.api.schema.transfers import TRANSFER
+from matrix.api.streaming import stream
+from matrix.api.transfers import lines
+from matrix.api.transfers.list import record
 from matrix.http.negotiation import TYPES, asked_format
 from matrix.http.permissions import sees
 from matrix.store import transfers
@@ -33,7 +33,7 @@ class TransferView(ApiView):
         if found is None:
             raise NotFound(why_not(id))
         if form == "csv":
-            lines = result_lines.pieces(Transfer.objects.filter(id=id), form)
+            lines = lines.pieces(Transfer.objects.filter(id=id), form)
             return stream(request, lines, form, f"sonar-transfer-{id}")
         return HttpResponse(dumps(shown(found, request)), content_type=TYPES["json"])
 

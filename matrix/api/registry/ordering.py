@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from matrix.api.paging import wrong_cursor
+from matrix.api.pagination import wrong_cursor
 from sonar.models.registry import NAME
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,10 +14,10 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matrix.api import results as results_api
-from matrix.api.bodies import JsonList
-from matrix.api.openapi.transfers import STORE, TRANSFERS
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
+from matrix.api.parsers import JsonList
+from matrix.api.schema.transfers import STORE, TRANSFERS
+from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
 from matrix.http.permissions import MayIngest, MayRead
 from sonar import results

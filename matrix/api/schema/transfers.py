@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import paging, several, text
-from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.openapi.shapes import Answer, Body, Listed, Many
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import paging, several, text
+from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
+from matrix.api.schema.schemas import Answer, Body, Listed, Many
 from sonar.models import Transfer
 from sonar.records.record import LONGEST
 

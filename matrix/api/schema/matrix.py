@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from matrix.api.answers import FIELDS
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import text
-from matrix.api.openapi.queries import QUERY, Echo
-from matrix.api.openapi.shapes import Answer, CellState
+from matrix.api.matrix_formats import FIELDS
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import text
+from matrix.api.schema.queries import QUERY, Echo
+from matrix.api.schema.schemas import Answer, CellState
 
 Numbers = list[list[float | None]]
 Counts = list[list[int]]

@@ -11,9 +11,9 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
 
-from matrix.api.asked import check_names
-from matrix.api.openapi.described import described
-from matrix.api.view import ApiView
+from matrix.api.base import ApiView
+from matrix.api.parameters import check_names
+from matrix.api.schema.describe import described
 from matrix.http.negotiation import asked_format
 from sonar.models import SizeClass
 

@@ -11,7 +11,7 @@ from django.db.models import Model, Q
 from django.http import QueryDict
 from django.utils import timezone
 
-from matrix.api.asked import one_of, text, wrong
+from matrix.api.parameters import one_of, text, wrong
 from matrix.query.forms import Moment
 from sonar.models.registry import NAME
 

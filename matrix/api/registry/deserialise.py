@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from matrix.api.openapi.shapes import Body
+from matrix.api.schema.schemas import Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.records.record import cut

@@ -10,10 +10,10 @@ import orjson
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
-from matrix.api.openapi import described, parameters, security  # noqa: F401 - it is registered
-from matrix.api.openapi.described import Described
-from matrix.api.openapi.refusals import REFUSALS, RETRY_AFTER
-from matrix.api.openapi.shapes import Error, Shapes
+from matrix.api.schema import describe, parameters, security  # noqa: F401 - it is registered
+from matrix.api.schema.describe import Described
+from matrix.api.schema.error_responses import REFUSALS, RETRY_AFTER
+from matrix.api.schema.schemas import Error, Shapes
 
 BASE = "/api/v1/"
 HEADER: Literal["header"] = "header"
@@ -36,7 +36,7 @@ class Operation(AutoSchema):
 
     @property
     def call(self) -> Described:
-        found = described.of(self.handler)
+        found = describe.of(self.handler)
         if found is None:
             raise TypeError(f"{self.method} {self.path} is not @described.")
         return found
@@ -47,7 +47,7 @@ class Operation(AutoSchema):
 
     def is_excluded(self) -> bool:
         """Leave out what is not described: a test finds it, and the rest is told meanwhile."""
-        return described.of(self.handler) is None
+        return describe.of(self.handler) is None
 
     def get_operation_id(self) -> str:
         """Name it by method and path: `get_links`, `get_transfers_id`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from matrix.api.openapi.described import described
-from matrix.api.openapi.shapes import Answer
+from matrix.api.schema.describe import described
+from matrix.api.schema.schemas import Answer
 
 
 class LastSign(Answer):

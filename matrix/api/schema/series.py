@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Literal
 
 from matrix.answers.series import AUTO, BUCKETS
-from matrix.api.openapi.described import described
-from matrix.api.openapi.parameters import choice, text
-from matrix.api.openapi.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
-from matrix.api.openapi.shapes import Answer
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import choice, text
+from matrix.api.schema.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
+from matrix.api.schema.schemas import Answer
 
 Numbers = list[float | None]
 

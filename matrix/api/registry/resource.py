@@ -11,10 +11,10 @@ from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from matrix.api.openapi.shapes import Body
-from matrix.api.registry.answers import Json
-from matrix.api.registry.order import BY_NAME, Order
-from matrix.api.registry.reading import Values
+from matrix.api.registry.deserialise import Values
+from matrix.api.registry.ordering import BY_NAME, Order
+from matrix.api.registry.rendering import Json
+from matrix.api.schema.schemas import Body
 from matrix.http.permissions import allow
 from sonar.models import Credential, Endpoint, Site
 from sonar.roles import Anyone

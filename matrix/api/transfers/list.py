@@ -11,11 +11,11 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api import result_lines
-from matrix.api.asked import WINDOW_AND_METHOD, check_names, some_of, text, wrong
 from matrix.api.cell_text import dumps
-from matrix.api.paging import check_paging, following, page_size, wrong_cursor
-from matrix.api.streams import stream
+from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
+from matrix.api.parameters import WINDOW_AND_METHOD, check_names, some_of, text, wrong
+from matrix.api.streaming import stream
+from matrix.api.transfers import lines
 from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.query.filters import LINK_FILTERS, by_parameter
 from matrix.query.matrix_query import MatrixQuery
@@ -84,7 +84,7 @@ def answer(request: Request) -> HttpResponseBase:
     rows = asked.wanted.rows(places)
     if asked.form != "json":
         most = not any(one.parameter in LINK_FILTERS for one in asked.query.filters)
-        pieces = result_lines.pieces(rows, asked.form, most=most)
+        pieces = lines.pieces(rows, asked.form, most=most)
         return stream(request, pieces, asked.form, "sonar-transfers")
     names = {place.id: place.name for place in places}
     return as_json(request, asked, transfers.listing(rows, asked.page_size, asked.after), names)

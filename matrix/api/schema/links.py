@@ -11,11 +11,11 @@ from pydantic import BaseModel
 
 from matrix.answers import column_filters
 from matrix.answers.table_query import LONGEST_TEXT, SHORT, TIERS, orderings
-from matrix.api.openapi.described import described
-from matrix.api.openapi.names import SIZE
-from matrix.api.openapi.parameters import choice, number, paging, text
-from matrix.api.openapi.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.openapi.shapes import Answer, CellState, Listed
+from matrix.api.schema.describe import described
+from matrix.api.schema.names import SIZE
+from matrix.api.schema.parameters import choice, number, paging, text
+from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
+from matrix.api.schema.schemas import Answer, CellState, Listed
 from matrix.query.forms import GROUPINGS, STATS
 
 TOLD = {

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg.abc import Buffer
 
-from matrix.api.streams import Pieces, by_piece
+from matrix.api.streaming import Pieces, by_piece
 from matrix.store.snapshot import snapshot
 from sonar import binary, csv_text
 from sonar.company import Company
