@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from matrix.answers.status.health import healthz, readyz
-from matrix.answers.status.metrics import MetricsView
 from matrix.api.matrix_cells import CellsView
+from matrix.api.metrics import MetricsView
+from matrix.http.health import healthz, readyz
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.note_forms import add_note, choose_my_site

@@ -217,7 +217,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "matrix.pages.errors.ErrorAnswers",
-    "matrix.answers.status.metrics.CountRequests",
+    "matrix.http.request_counts.CountRequests",
 ]
 ROOT_URLCONF = "sonar.urls"
 WSGI_APPLICATION = "sonar.wsgi.application"

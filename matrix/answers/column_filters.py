@@ -18,7 +18,7 @@ import numpy as np
 
 from matrix.answers.link_table import ENDS, LinkTable
 from matrix.query.forms import read_age, read_number
-from matrix.statistics.reduce import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers
 
 TEXTS = tuple(
     f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")

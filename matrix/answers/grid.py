@@ -13,12 +13,14 @@ from matrix.query.filters import LINK_FILTERS
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
+from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import Group, Links
-from matrix.statistics.cells import STATES, Cells, Frame
-from matrix.statistics.reduce import Averages, Flags
+from matrix.statistics.cells import Cells, Frame
+from matrix.statistics.reduce import Averages
+from matrix.statistics.run import Run
+from matrix.statistics.states import STATES
 from matrix.store import registry, runs
 from matrix.store.registry import Versions
-from matrix.store.runs import Run
 from sonar.models import Downtime
 from sonar.windows import Window
 

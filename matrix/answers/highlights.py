@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from matrix.answers.grid import RATE_UNIT, Grid
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import Group
-from matrix.statistics.cells import FAILED, MEASURED, STALE
-from matrix.statistics.reduce import Flags, Floats, Integers
+from matrix.statistics.states import FAILED, MEASURED, STALE
 from sonar.units import format_age, format_count, three_digits
 from sonar.windows import format_moment
 

@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from matrix.answers.grid import occurring
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import Links, Place
-from matrix.statistics.cells import Evidence, States
 from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.reduce import Flags, Floats, Integers, Reduced, ratio, reduce
+from matrix.statistics.reduce import Reduced, ratio, reduce
+from matrix.statistics.run import FAILED_BIT, Run
+from matrix.statistics.states import Evidence, States
 from matrix.store import registry, runs
-from matrix.store.registry import NO_PRIORITY, Plan, Remembered
-from matrix.store.runs import FAILED_BIT, Run
+from matrix.store.cache import Remembered
+from matrix.store.registry import NO_PRIORITY, Plan
 from matrix.store.snapshot import snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.units import MB

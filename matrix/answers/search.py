@@ -11,7 +11,7 @@ from matrix.query.addresses import link_url, site_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place
 from matrix.store import registry
-from matrix.store.registry import Remembered
+from matrix.store.cache import Remembered
 from sonar.models import Site
 
 MOST = 20

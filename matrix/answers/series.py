@@ -10,8 +10,9 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.quantiles import quantiles
-from matrix.statistics.reduce import Flags, Floats, Integers, ratio
+from matrix.statistics.reduce import ratio
 from matrix.store.profile_filters import made_so
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
 from sonar import binary, segments

@@ -24,7 +24,7 @@ from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.reduce import Integers
+from matrix.statistics.arrays import Integers
 
 PER_PAGE = (25, 50, 100, 250, 1000)
 LONGEST_TEXT = 200

@@ -13,13 +13,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.statistics.cells import STATES, Cells
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
+from matrix.statistics.cells import Cells
+from matrix.statistics.rounding import rounded
+from matrix.statistics.states import STATES
 
 BLOCK = 4096  # cells
-# Numbers below 2**n are written in 1 / SCALES[n]: seven digits at most, and rates to the byte per
-# second. More is noise that costs bytes.
-SCALES = np.array([10.0 ** np.clip(7 - len(str(2**n - 1)), 0, 6) for n in range(25)])
 WORDS = np.array(STATES, dtype=object)
 
 HOUR = 3600
@@ -64,14 +63,6 @@ def counts(values: NDArray[Any]) -> bytes:
 
 def numbers(values: Floats) -> bytes:
     return dumps(rounded(values))[1:-1]
-
-
-def rounded(values: Floats) -> Floats:
-    """Round to within a millionth of each, but not finer than six decimals."""
-    _, power = np.frexp(values)
-    scale = SCALES.take(power, mode="clip")
-    result: Floats = np.rint(values * scale) / scale
-    return result
 
 
 def times(unix: Floats) -> Write:

@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
-from matrix.api.cell_text import WORDS, dumps, rounded
+from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.streaming import Pieces
+from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.axes import Place
-from matrix.statistics.reduce import Floats, Integers
+from matrix.statistics.rounding import rounded
 from sonar import csv_text
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.

@@ -26,7 +26,7 @@ from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.reduce import Integers
+from matrix.statistics.arrays import Integers
 from sonar.models import SizeClass
 from sonar.windows import format_time
 

@@ -13,8 +13,7 @@ from rest_framework.views import APIView
 from matrix.answers import grid
 from matrix.http.compression import ARRAYS
 from matrix.http.negotiation import ErrorsInJson
-from matrix.pages.matrix.page import MatrixPage
-from matrix.plots import cells_file
+from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
 
 
@@ -24,14 +23,14 @@ class CellsView(APIView):
     content_negotiation_class = ErrorsInJson
 
     def get(self, request: Request) -> HttpResponseBase:
-        page = MatrixPage.read(request.query_params)
+        query, drawn = display.read(request.query_params)
         now = timezone.now()
-        version = grid.version(page.query, now)
-        etag = quote_etag(f"{version}-{page.display.fingerprint}")
+        version = grid.version(query, now)
+        etag = quote_etag(f"{version}-{drawn.fingerprint}")
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:
-            answer = grid.build(page.query, now, version, extras=("median",))
-            content = cells_file.encode(arrange(answer, page.display))
+            answer = grid.build(query, now, version, extras=("median",))
+            content = cells_file.encode(arrange(answer, drawn))
             response = HttpResponse(content, content_type=ARRAYS)
         response["ETag"] = etag
         response["Cache-Control"] = "private, no-cache"

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from matrix.answers.grid import Grid
 from matrix.api import cell_text
-from matrix.api.cell_text import WORDS, dumps, rounded
+from matrix.api.cell_text import WORDS, dumps
 from matrix.query.filters import by_parameter, either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.axes import Group
-from matrix.statistics.cells import NOT_APPLICABLE, Cells
-from matrix.statistics.reduce import Flags, Floats
+from matrix.statistics.cells import Cells
+from matrix.statistics.rounding import rounded
+from matrix.statistics.states import NOT_APPLICABLE
 from sonar import csv_text
 from sonar.windows import format_time
 

@@ -18,15 +18,16 @@ from rest_framework.request import Request
 from matrix.answers import series
 from matrix.answers.series import AUTO, BUCKETS, Series
 from matrix.api.base import ApiView, unless_known
-from matrix.api.cell_text import dumps, rounded
+from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.schema.series import SERIES
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import Place
-from matrix.statistics.reduce import Floats
+from matrix.statistics.rounding import rounded
 from matrix.store import registry, runs
 from sonar.windows import Window, format_time
 

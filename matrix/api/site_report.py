@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.site import loads
-from matrix.answers.site.failures import Failures
+from matrix.answers.site.failures import Failures, errors_of
 from matrix.answers.site.loads import IN, OUT, Load, Plan
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS, Standing
 from matrix.answers.site.reports import Cell, Report
-from matrix.api.cell_text import rounded
 from matrix.api.registry.sites import PLAIN
-from matrix.pages.site.page import errors_of
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.rounding import rounded
 from sonar.models import Site
 from sonar.windows import Window, format_time
 

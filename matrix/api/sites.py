@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.site import overview, reports
+from matrix.answers.site import listing, overview, question, reports
 from matrix.answers.site.overview import Listed
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
@@ -22,8 +22,6 @@ from matrix.api.registry.views import ListView, RowView
 from matrix.api.schema.sites import ALL_SITES, CHANGE_SITE, NEW_SITE, REMOVE_SITE, REPORT_ON_SITE
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.http.negotiation import LIST, asked_format
-from matrix.pages import sites as sites_page
-from matrix.pages.site import page as site_page
 
 OWN = ("format", "page_size", "cursor")
 
@@ -53,9 +51,9 @@ class SiteView(RowView):
     @REPORT_ON_SITE
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """As source and as destination, among its peers; CSV has its cells of all classes."""
-        query = site_page.question(request.query_params, also=("format",))
+        query = question.question(request.query_params, also=("format",))
         wanted = asked_format(request)
-        site = site_page.registered(name)
+        site = question.registered(name)
         report = reports.build(site.name, query, timezone.now())
         if wanted == "csv":
             return as_csv(row_and_column(report), CELLS, site.name)
@@ -74,7 +72,7 @@ class SiteView(RowView):
 
 def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
     """Return all sites that are asked for as rows, and what was asked."""
-    query, search, ordering = sites_page.asked(request.query_params, also=OWN)
+    query, search, ordering = listing.asked(request.query_params, also=OWN)
     answered, found = overview.build(query, moment)
     shown = overview.ordered(overview.searched(found, search), ordering)
     return [of_listed(one) for one in shown], echo(query, answered.window)

@@ -13,12 +13,12 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
+from matrix.http.my_site import MY_SITE
 from matrix.http.permissions import may_read
 from matrix.store.notes import WRITE, NoteForm
 from sonar import roles
 from sonar.models import Site
 
-MY_SITE = "sonar_site"
 YEAR_SECONDS = 365 * 86_400
 
 

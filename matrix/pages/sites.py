@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -12,20 +11,13 @@ from django.http import QueryDict
 
 from matrix.answers import grid
 from matrix.answers.site import overview
-from matrix.answers.site.overview import KEYS
+from matrix.answers.site.listing import DEFAULT_ORDERING, asked
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.query.addresses import matrix_url, site_url
-from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, either
-from matrix.query.forms import BadQueryError, unknown
-from matrix.query.matrix_query import MatrixQuery
 from sonar.roles import Anyone
 
-OWN = ("search", "ordering")
-PARAMETERS = ("size", "window", "from", "to", *LINK_FILTERS, *PROFILE_FILTERS, *OWN)
-DEFAULT_ORDERING = "name"
-LONGEST_SEARCH = 200
 # Heads of the columns, and what they mean where that needs words.
 HEADS = {
     "name": ("site", ""),
@@ -104,25 +96,6 @@ class SitesPage(QueryPage):
 
     def own_texts(self) -> dict[str, str]:
         return {name: texts[0] for name, texts in self.own_params().items()}
-
-
-def asked(params: QueryDict, also: Sequence[str] = ()) -> tuple[MatrixQuery, str, str]:
-    """Return the question, what to search for, and by what to sort."""
-    if errors := unknown(params, (*PARAMETERS, *also)):
-        raise BadQueryError(errors)
-    query = MatrixQuery.from_params(params, also=(*OWN, *also))
-    search, ordering = (params.get(name, "").strip() for name in OWN)
-    sentences: dict[str, list[str]] = {}
-    if len(search) > LONGEST_SEARCH or "\0" in search:
-        sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
-    if ordering and ordering.removeprefix("-") not in KEYS:
-        allowed = either(list(KEYS))
-        sentences["ordering"] = [
-            f"ordering “{ordering}” is not known: use {allowed}, after - for descending."
-        ]
-    if sentences:
-        raise BadQueryError(sentences)
-    return query, search, ordering or DEFAULT_ORDERING
 
 
 def chips(page: SitesPage) -> list[Choice]:

@@ -15,7 +15,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from matrix.pages.views import my_site
+from matrix.http.my_site import my_site
 from sonar import roles, tokens
 from sonar.models import Token
 from sonar.roles import Role

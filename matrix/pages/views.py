@@ -18,6 +18,7 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from matrix.answers.search import find
+from matrix.http.my_site import my_site
 from matrix.http.permissions import may_read
 from matrix.pages.base import Page
 from matrix.pages.search import SearchPage
@@ -75,10 +76,6 @@ def reader(request: HttpRequest) -> str:
     """Say for whom a page was made: by account, what it may see and do, and its own site."""
     whom = f"{request.user.pk}-{roles.rights_of(request.user)}-{my_site(request)}"
     return hashlib.sha256(whom.encode()).hexdigest()[:8]
-
-
-def my_site(request: HttpRequest) -> str:
-    return request.COOKIES.get("sonar_site", "")
 
 
 def rendered(request: HttpRequest, page: Page, now: datetime, version: str) -> HttpResponse:

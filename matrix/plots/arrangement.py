@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from matrix.answers.grid import Grid
 from matrix.plots.display import Display
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import Group
-from matrix.statistics.cells import STATES
-from matrix.statistics.reduce import Flags, Floats, Integers
+from matrix.statistics.states import STATES
 
 Kind = TypeVar("Kind", bound=np.generic)
 # Sorts behind every name and every tier.

@@ -11,7 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from matrix.plots.arrangement import Arrangement
-from matrix.statistics.cells import STATE_WORDS
+from matrix.statistics.states import STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
 ALIGNED = 8

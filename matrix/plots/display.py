@@ -10,14 +10,17 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.answers.grid import unit_of
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.plots.scales import LINEAR
+from matrix.query import filter_form
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
-from matrix.statistics.cells import STATES
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.states import STATES
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
 # Not applicable is the background: there is nothing to look at.
@@ -187,3 +190,10 @@ class DisplayForm(forms.Form):
         if low is not None and high is not None and low >= high:
             self.add_error("low", "low must be less than high.")
         return self.cleaned_data
+
+
+def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
+    """Read the URL of the matrix page, or of the numbers behind it; raise BadQueryError."""
+    given = filter_form.added({name: list(texts) for name, texts in params.lists()})
+    query = MatrixQuery.from_params(given, also=(*PARAMETERS, *filter_form.PARAMETERS))
+    return query, Display.from_params(given, query.stat)

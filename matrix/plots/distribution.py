@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matrix.plots.scales import decades, round_step
-from matrix.statistics.reduce import Floats, Integers
+from matrix.statistics.arrays import Floats, Integers
 from sonar.units import three_digits
 
 Json = dict[str, Any]

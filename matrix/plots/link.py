@@ -14,7 +14,7 @@ from matrix.answers.link.samples import Results
 from matrix.answers.series import BUCKETS, Series
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
-from matrix.statistics.reduce import Flags, Integers
+from matrix.statistics.arrays import Flags, Integers
 from sonar.units import MB
 from sonar.windows import Window
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.numbers import room_for_numbers
-from matrix.statistics.cells import DOWN, FAILED, STALE, STATES, UNTESTED
-from matrix.statistics.reduce import Flags
+from matrix.statistics.arrays import Flags
+from matrix.statistics.states import DOWN, FAILED, STALE, STATES, UNTESTED
 
 Json = dict[str, Any]
 

@@ -16,8 +16,8 @@ from matrix.plots.marks import marks
 from matrix.plots.numbers import dashes, heatmap, written
 from matrix.plots.palettes import palette_for, white_reads
 from matrix.plots.scales import Scale, scale_for
-from matrix.statistics.cells import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
+from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
 
 Json = dict[str, Any]
 

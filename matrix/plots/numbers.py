@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.plots.packed import packed
-from matrix.statistics.reduce import Flags, Floats
+from matrix.statistics.arrays import Flags, Floats
 from sonar.units import DASH, format_age, format_count, three_digits
 
 Json = dict[str, Any]

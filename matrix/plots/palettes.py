@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from matrix.statistics.reduce import Flags, Floats
+from matrix.statistics.arrays import Flags, Floats
 
 DEFAULT_PALETTE = "cividis"
 # As plotly.colors has them, from low to high.

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
 from sonar.units import format_age, format_count, three_digits
 
 AGES: dict[float, str] = {

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
-from matrix.statistics.pooling import Flags, Integers, Numbering
+from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.pooling import Numbering
 
 ATTRIBUTES = ("site", "cloud", "tier", "country", "label")
 

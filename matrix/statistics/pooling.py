@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.run import Newest, Run
 from matrix.statistics.threads import each
 
-if TYPE_CHECKING:
-    from matrix.store.runs import Newest, Run
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Cells = NDArray[np.uint16]
 
 # About so many samples are worked on at a time: what is made of them stays in the CPU's cache.

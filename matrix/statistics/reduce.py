@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.statistics.arrays import Floats, Integers, Numbers
 from matrix.statistics.pooling import HIDDEN, Cells, Chunk, Pooling, cut
 from matrix.statistics.quantiles import Bits, of_sorted, put, quantiles
+from matrix.statistics.run import Run
 from matrix.statistics.threads import each
-
-if TYPE_CHECKING:
-    from matrix.store.runs import Run
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Numbers = Floats | Integers | np.float64 | np.int64
 
 # The least and the greatest are quantiles, too.
 QUANTILES = {"min": 0.0, "p05": 0.05, "median": 0.5, "p95": 0.95, "max": 1.0}

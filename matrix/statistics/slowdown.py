@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
 
 # Fewer on either side say nothing about their scatter.
 FEWEST = 3

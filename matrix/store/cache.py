@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
@@ -34,3 +35,25 @@ class Recent(Generic[T]):
     def forget(self) -> None:
         with self._lock:
             self._known = None
+
+
+class Remembered(Generic[T]):
+    """The answers that were used last, a bounded number of them. Safe for threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._answers: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, read: Callable[[], T]) -> T:
+        """Return the answer for a key; two threads may both read one that is not there yet."""
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        answer = read()
+        with self._lock:
+            self._answers[key] = answer
+            while len(self._answers) > self._most:
+                self._answers.popitem(last=False)
+        return answer

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from matrix.query.filters import ALONE, IN_COMPANY, NOT_NOTED, Filter, alternatives
-from matrix.statistics.reduce import Flags
+from matrix.statistics.arrays import Flags
 from sonar.models import Profile, Transfer
 
 PROFILE_FIELDS = {

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Lock
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from django.db import connection
@@ -16,8 +14,9 @@ from numpy.typing import NDArray
 
 from matrix.query.filters import ALONE, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.axes import Links, Place
-from matrix.statistics.reduce import Flags, Floats
+from matrix.store.cache import Remembered
 from matrix.store.profile_filters import condition
 from sonar import binary
 from sonar.models import Endpoint, Mesh, Schedule
@@ -69,28 +68,6 @@ def read_versions() -> Versions:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {VERSIONS}")
         return Versions(*cursor.fetchone())
-
-
-class Remembered(Generic[T]):
-    """The answers that were used last, a bounded number of them. Safe for threads."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._answers: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Hashable, read: Callable[[], T]) -> T:
-        """Return the answer for a key; two threads may both read one that is not there yet."""
-        with self._lock:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
-        answer = read()
-        with self._lock:
-            self._answers[key] = answer
-            while len(self._answers) > self._most:
-                self._answers.popitem(last=False)
-        return answer
 
 
 @dataclass(frozen=True)

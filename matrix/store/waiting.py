@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.answers.status.figures import NEXT_TICK
 from sonar.models import Schedule
 
+# Due since the last tick: the planner has not looked at them yet.
+NEXT_TICK = "next tick"
 # So many of the oldest are looked at: a budget may hold back millions.
 OLDEST_DUE = 1000
 MOST_EXAMPLES = 3

@@ -10,8 +10,9 @@ import numpy as np
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
-from matrix.statistics.cells import STATES, Cells
+from matrix.statistics.cells import Cells
 from matrix.statistics.reduce import averages
+from matrix.statistics.states import STATES
 from sonar.windows import Window
 from tests.matrix.world import NOW
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from matrix.answers.link_table import LinkTable, OfClass
 from matrix.statistics.axes import Place
-from matrix.statistics.cells import MEASURED, UNTESTED
+from matrix.statistics.states import MEASURED, UNTESTED
 from sonar.windows import preset
 from tests.matrix.world import NOW
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matrix.store.runs import Run
+from matrix.statistics.run import Run
 
 
 class Sample(NamedTuple):

@@ -20,8 +20,9 @@ from matrix.answers.grid import Grid
 from matrix.api import cell_text, matrix_formats
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Group
-from matrix.statistics.cells import STATES, Cells
+from matrix.statistics.cells import Cells
 from matrix.statistics.reduce import averages
+from matrix.statistics.states import STATES
 from sonar import csv_text
 from sonar.windows import Window
 from tests.matrix.world import NOW

@@ -11,16 +11,8 @@ from hypothesis import strategies as st
 
 from matrix.statistics import reduce
 from matrix.statistics.axes import Axis, Links, Place
-from matrix.statistics.cells import (
-    DOWN,
-    FAILED,
-    MEASURED,
-    NOT_APPLICABLE,
-    STALE,
-    UNTESTED,
-    Cells,
-    Frame,
-)
+from matrix.statistics.cells import Cells, Frame
+from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
 from tests.matrix.samples import Sample, run_of
 
 # Not in the order of their names, and with gaps between the ids.

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix.statistics.cells import STATE_WORDS, STATES
+from matrix.statistics.states import STATE_WORDS, STATES
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
 from matrix.statistics.slowdown import Slowdown, slowdown
 
 ALONE = np.array([22.9, 23.8, 20.5])

@@ -16,7 +16,7 @@ from matrix.answers.link import report
 from matrix.answers.link.directions import Direction, in_words
 from matrix.answers.link.report import Between, Question
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import STATES
+from matrix.statistics.states import STATES
 from matrix.store import registry
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world

@@ -15,7 +15,7 @@ from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import STATES
+from matrix.statistics.states import STATES
 from sonar import sealing
 from sonar.models import Downtime, Mesh, Schedule, Transfer
 from tests.matrix import world

@@ -16,7 +16,7 @@ from django.utils import timezone
 from matrix.answers import grid, link_table
 from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import NOT_APPLICABLE, STATES
+from matrix.statistics.states import NOT_APPLICABLE, STATES
 from sonar import sealing
 from sonar.models import Downtime, Schedule, SizeClass, Transfer
 from tests.matrix import many_links, world

@@ -25,7 +25,7 @@ from matrix.plots.labels import cut
 from matrix.plots.scales import scale_for
 from matrix.query.forms import STATS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import STATES
+from matrix.statistics.states import STATES
 from sonar.models import Downtime
 from tests.matrix import world
 from tests.matrix.grids import grid_of, group, square

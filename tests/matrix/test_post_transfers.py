@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from matrix.api.transfers import ingest
+from matrix.api.transfers import ingest as storing
 from matrix.http.exceptions import NEEDS_ACCOUNT
 from sonar import results, roles, tokens
 from sonar.models import Profile, Token, Transfer
@@ -414,7 +414,7 @@ def test_reading_with_a_bad_token_is_a_401_even_where_anyone_may_read(client, sm
 def test_while_a_file_is_imported_for_long_it_is_a_503_with_a_time_to_wait(
     client, real_commits, small_world, ingest, monkeypatch
 ) -> None:
-    monkeypatch.setattr(ingest, "LONGEST_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(storing, "LONGEST_WAIT_SECONDS", 0.2)
     locked, done = threading.Event(), threading.Event()
 
     def import_for_long() -> None:

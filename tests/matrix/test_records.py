@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Links, Place
 from matrix.store import registry
-from matrix.store.registry import Remembered
+from matrix.store.cache import Remembered
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Site, Transfer
 from tests.matrix import world

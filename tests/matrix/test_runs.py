@@ -20,8 +20,8 @@ from pytest_django import Settings
 
 from matrix.query.filters import Filter
 from matrix.statistics.pooling import Numbering
+from matrix.statistics.run import Run
 from matrix.store import runs, segment_columns
-from matrix.store.runs import Run
 from matrix.store.snapshot import snapshot
 from sonar import sealing
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer

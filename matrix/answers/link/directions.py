@@ -14,10 +14,12 @@ import numpy as np
 
 from matrix.answers.link.samples import Results
 from matrix.statistics import reduce
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import Links, Place
-from matrix.statistics.cells import STATES, Frame
-from matrix.statistics.reduce import Floats, Reduced
-from matrix.store.runs import Run
+from matrix.statistics.cells import Frame
+from matrix.statistics.reduce import Reduced
+from matrix.statistics.run import Run
+from matrix.statistics.states import STATES
 from sonar.models import Downtime
 from sonar.units import MB, three_digits
 

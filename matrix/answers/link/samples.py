@@ -11,8 +11,8 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import Place
-from matrix.statistics.reduce import Flags, Integers
 from matrix.store.profile_filters import made_so
 from matrix.store.read_plan import Span
 from sonar import binary, segments

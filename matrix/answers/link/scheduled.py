@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from matrix.query.filters import Filter, alternatives
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import Links, Place
-from matrix.statistics.reduce import Floats
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from sonar.models import Mesh, Probe, Schedule
 

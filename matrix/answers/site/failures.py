@@ -11,6 +11,8 @@ from uuid import UUID
 import numpy as np
 from django.db import connection
 
+from matrix.answers.site import reports
+from matrix.answers.site.reports import Report
 from matrix.query.filters import Filter
 from matrix.store.profile_filters import passing
 from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
@@ -74,3 +76,15 @@ def grouped(
         cursor.execute(GROUPS, asked)
         rows = cursor.fetchall()
     return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0
+
+
+def errors_of(report: Report) -> dict[str, Any]:
+    """Return the groups of errors of the links with failed tests, and how many tests they are."""
+    failed = report.links.cells.failed > 0
+    links = report.ids_of(reports.cells_of(report.links, failed))
+    groups, total = grouped(links, report.query.size, report.window, report.query.filters)
+    return {
+        "errors": groups,
+        "errors_total": total,
+        "errors_left": total - sum(group.count for group in groups),
+    }

@@ -12,7 +12,7 @@ import numpy as np
 
 from matrix.answers.site.ranking import ENDS, Side
 from matrix.answers.site.reports import Report
-from matrix.statistics.reduce import Flags
+from matrix.statistics.arrays import Flags
 from sonar.units import format_count
 
 # From so many partners on, most of them say something about the site.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.answers.grid import Grid
+from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.axes import Group
-from matrix.statistics.reduce import Floats, Integers, averages, ratio
+from matrix.statistics.reduce import averages, ratio
 from sonar.units import MB
 
 ENDS = ("source", "destination")

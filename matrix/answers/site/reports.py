@@ -13,12 +13,12 @@ from matrix.answers.grid import Grid
 from matrix.answers.site.ranking import Side, Standing, standing_of
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import Place
-from matrix.statistics.cells import FAILED, NOT_APPLICABLE, STATES
-from matrix.statistics.reduce import Flags
+from matrix.statistics.run import Run
+from matrix.statistics.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.store import registry, runs
 from matrix.store.registry import Versions
-from matrix.store.runs import Run
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
 from sonar.windows import Window

@@ -13,9 +13,10 @@ from django.db.models.functions import Coalesce
 
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import STATES
+from matrix.statistics.states import STATES
 from matrix.store.cache import Recent
 from matrix.store.registry import VERSIONS
+from matrix.store.waiting import NEXT_TICK
 from sonar import circuits, signs
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason
@@ -26,8 +27,6 @@ QUEUES = ("transfers", "control", "cleaning")
 # Tasks of the beat, by the names in CELERY_BEAT_SCHEDULE.
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
-# Due since the last tick: the planner has not looked at them yet.
-NEXT_TICK = "next tick"
 REASONS = (*SkipReason.values, NEXT_TICK)
 COVERED = tuple(state for state in STATES if state != "not_applicable")
 WINDOW = "24h"

@@ -1,4 +1,4 @@
-"""/healthz: this process answers. /readyz: everything answers that measuring needs.
+"""Whether everything answers that measuring needs.
 
 A look at what is ready has a connection of its own and gives up after two seconds for each
 part: it neither waits for the pool of the pages nor hangs when a server does.
@@ -7,7 +7,7 @@ part: it neither waits for the pool of the pages nor hangs when a server does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -17,10 +17,6 @@ import redis
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
-from django.http import HttpRequest, JsonResponse
-from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from psycopg.errors import UndefinedTable
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -49,23 +45,6 @@ class Part:
 
     ok: bool
     detail: str
-
-
-@require_safe
-@never_cache
-def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer, without asking anybody."""
-    return JsonResponse({"alive": True})
-
-
-@require_safe
-@never_cache
-def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if all parts work, else 503."""
-    parts = look(timezone.now())
-    ready = all(part.ok for part in parts.values())
-    answer = {"ready": ready, "parts": {name: asdict(part) for name, part in parts.items()}}
-    return JsonResponse(answer, status=200 if ready else 503)
 
 
 def look(now: datetime) -> dict[str, Part]:

@@ -1,8 +1,4 @@
-"""/metrics for Prometheus: requests as django-prometheus counts them, and how Sonar itself is.
-
-The first are of all web processes if PROMETHEUS_MULTIPROC_DIR names a directory that they share,
-else of the one that answers. The others are read anew for each scrape, as status/ reads them.
-"""
+"""How Sonar itself is, as gauges for Prometheus."""
 
 from __future__ import annotations
 
@@ -14,53 +10,16 @@ from typing import cast
 import redis
 from django.conf import settings
 from django.db import Error as DatabaseTrouble
-from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django_prometheus.exports import ExportToDjangoView
-from django_prometheus.middleware import PrometheusAfterMiddleware
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
-from prometheus_client import generate_latest as in_text
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures, health
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
-from matrix.api.base import ApiView
-from matrix.api.parameters import check_names
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)
-
-
-class CountRequests(PrometheusAfterMiddleware):  # type: ignore[misc]  # it has no types
-    """Counts requests by view and method; a method that is none of HTTP's is one label.
-
-    Views go by the names of their routes, so that there are as many labels as routes.
-    """
-
-    def label_metric(
-        self,
-        metric: Counter | Histogram,
-        request: HttpRequest,
-        response: HttpResponseBase | None = None,
-        **labels: str,
-    ) -> Counter | Histogram:
-        if "method" in labels:
-            labels["method"] = self._method(request)
-        return super().label_metric(metric, request, response, **labels)  # type: ignore[no-any-return]
-
-
-class MetricsView(ApiView):
-    def get(self, request: Request) -> HttpResponse:
-        """Answer in the text format of Prometheus, whatever is away."""
-        check_names(request.query_params, [])
-        own = CollectorRegistry(auto_describe=False)
-        own.register(Figures())
-        requests: bytes = ExportToDjangoView(request).content
-        return HttpResponse(requests + in_text(own), content_type=CONTENT_TYPE_LATEST)
 
 
 class Figures(Collector):

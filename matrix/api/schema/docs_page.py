@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from matrix.http.my_site import my_site
 from matrix.http.permissions import may_read
-from matrix.pages.views import my_site
 
 
 @require_safe

@@ -11,7 +11,7 @@ from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from pydantic import BaseModel, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
-from matrix.statistics.cells import STATES
+from matrix.statistics.states import STATES
 
 Direction = Literal["request", "response"]
 Json = dict[str, Any]

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from pydantic import Field
 
+from matrix.answers.site.listing import LONGEST_SEARCH
 from matrix.answers.site.overview import KEYS
 from matrix.api.registry.sites import SITES, NewSite, SiteRecord
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.schema.schemas import Answer, CellState, Listed
-from matrix.pages.sites import LONGEST_SEARCH
 
 
 class RegisteredSite(Answer):

@@ -33,8 +33,8 @@ class TransferView(ApiView):
         if found is None:
             raise NotFound(why_not(id))
         if form == "csv":
-            lines = lines.pieces(Transfer.objects.filter(id=id), form)
-            return stream(request, lines, form, f"sonar-transfer-{id}")
+            pieces = lines.pieces(Transfer.objects.filter(id=id), form)
+            return stream(request, pieces, form, f"sonar-transfer-{id}")
         return HttpResponse(dumps(shown(found, request)), content_type=TYPES["json"])
 
 

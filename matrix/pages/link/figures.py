@@ -14,7 +14,7 @@ from matrix.answers.series import Cut, Series, cut_to_fill
 from matrix.plots import distribution
 from matrix.plots.distribution import Shape
 from matrix.plots.link import Json, Line, Panel, Span, figure, name_of
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
 from sonar.models import Annotation
 from sonar.units import MB
 

@@ -28,7 +28,7 @@ from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, word
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import Place
-from matrix.statistics.cells import STATE_WORDS
+from matrix.statistics.states import STATE_WORDS
 from matrix.store import notes, registry
 from matrix.store.transfers import Cursor
 from sonar import roles

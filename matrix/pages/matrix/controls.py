@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from matrix.answers.grid import Grid
 from matrix.pages.controls import (
@@ -17,6 +16,7 @@ from matrix.pages.controls import (
     size_choices,
     window_choices,
 )
+from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
@@ -26,9 +26,6 @@ from matrix.store import registry
 from matrix.store.profiles import Ways
 from matrix.store.registry import Versions
 from sonar.models import Mesh
-
-if TYPE_CHECKING:  # the page imports this module
-    from matrix.pages.matrix.page import MatrixPage
 
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
@@ -94,7 +91,7 @@ class Controls:
     clear: str
 
 
-def controls_for(page: MatrixPage, grid: Grid, ways: Ways) -> Controls:
+def controls_for(page: MatrixAddress, grid: Grid, ways: Ways) -> Controls:
     """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
     transposed = display.replace(transpose=not display.transpose)
@@ -120,13 +117,13 @@ def controls_for(page: MatrixPage, grid: Grid, ways: Ways) -> Controls:
     )
 
 
-def wall(page: MatrixPage) -> Choice:
+def wall(page: MatrixAddress) -> Choice:
     on = page.display.wall
     url = page.displaying(page.display.replace(wall=not on)).url()
     return Choice("leave the wall" if on else "wall", url, on)
 
 
-def chips(page: MatrixPage, grid: Grid) -> list[Choice]:
+def chips(page: MatrixAddress, grid: Grid) -> list[Choice]:
     """Return what narrows the view, each with the address of the view without it."""
     query = page.query
     filters = [
@@ -152,7 +149,7 @@ def focus_parts(display: Display, unit: str) -> Iterable[tuple[str, Display]]:
         yield f"show ≤ {number_text(display.below)} {unit}", display.replace(below=None)
 
 
-def focus(page: MatrixPage, grid: Grid) -> Focus:
+def focus(page: MatrixAddress, grid: Grid) -> Focus:
     display, counts = page.display, grid.states()
     return Focus(
         states=[
@@ -166,7 +163,7 @@ def focus(page: MatrixPage, grid: Grid) -> Focus:
     )
 
 
-def colours(page: MatrixPage, grid: Grid) -> Colours:
+def colours(page: MatrixAddress, grid: Grid) -> Colours:
     display = page.display
     return Colours(
         palette=select("palette", "palette", PALETTES, display.palette, PALETTE_LABELS),
@@ -177,13 +174,13 @@ def colours(page: MatrixPage, grid: Grid) -> Colours:
     )
 
 
-def kept_with_unit(page: MatrixPage, grid: Grid, but: Iterable[str]) -> list[tuple[str, str]]:
+def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[tuple[str, str]]:
     """Return hidden fields that also say what the numbers of the display are in, if any."""
     has_bounds = any(getattr(page.display, name) is not None for name in BOUNDS)
     return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
 
 
-def add_filter(page: MatrixPage, grid: Grid, ways: Ways) -> AddFilter:
+def add_filter(page: MatrixAddress, grid: Grid, ways: Ways) -> AddFilter:
     names = (*ATTRIBUTES, *PROFILE_FILTERS)
     return AddFilter(
         ends=select("filter_end", "end", ENDS, "either", ENDS),

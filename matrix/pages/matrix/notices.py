@@ -23,7 +23,7 @@ from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import STALE, STALE_AFTER_INTERVALS
+from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
 from matrix.store.profiles import Ways
 from sonar.models import Endpoint

@@ -8,8 +8,8 @@ import numpy as np
 
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.numbers import number
-from matrix.statistics.cells import MEASURED, STATE_WORDS, STATES
-from matrix.statistics.reduce import Integers
+from matrix.statistics.arrays import Integers
+from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
 from sonar.units import DASH
 
 # Larger tables are of no use to a reader and cost the browser seconds.

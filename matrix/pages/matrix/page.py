@@ -2,59 +2,34 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
-
-from django.http import QueryDict
+from typing import Any
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.answers.highlights import Finder
-from matrix.pages.base import Params, QueryPage
+from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import Openings, ordered_table, worst_first
 from matrix.pages.matrix.controls import controls_for
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.number_table import summary_for, table_for
 from matrix.pages.matrix.payload import payload
 from matrix.pages.share import Share
-from matrix.plots import display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import STATES_TO_SEE, Display
 from matrix.plots.palettes import palette_for
-from matrix.query import filter_form
 from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells import STATE_WORDS
+from matrix.statistics.states import STATE_WORDS
 from matrix.store import profiles
 from sonar.roles import Anyone
 
-OWN = (*display.PARAMETERS, *filter_form.PARAMETERS)
-
 
 @dataclass(frozen=True)
-class MatrixPage(QueryPage):
+class MatrixPage(MatrixAddress):
     template = "matrix.html"
     nav = "matrix"
-
-    display: Display
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        given = filter_form.added({name: list(texts) for name, texts in params.lists()})
-        query = MatrixQuery.from_params(given, also=OWN)
-        return cls(query, Display.from_params(given, query.stat))
-
-    def path(self) -> str:
-        return "/"
-
-    def own_params(self) -> Params:
-        return self.display.to_params()
-
-    def displaying(self, display: Display) -> Self:
-        """Return the same question, drawn otherwise."""
-        return dataclasses.replace(self, display=display)
 
     def version(self, now: datetime) -> str:
         return grid.version(self.query, now)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from matrix.api.cell_text import rounded
 from matrix.pages.matrix.cell_links import Openings, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
-from matrix.statistics.reduce import Floats
+from matrix.statistics.arrays import Floats
+from matrix.statistics.rounding import rounded
 
 Json = dict[str, Any]
 

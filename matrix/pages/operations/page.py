@@ -12,19 +12,9 @@ from django.http import QueryDict
 
 from matrix.answers.probe_request import ORDER, sites_of
 from matrix.answers.status import figures
-from matrix.answers.status.figures import (
-    CLEAN,
-    NEXT_TICK,
-    PLAN,
-    QUEUES,
-    TASKS,
-    WINDOW,
-    Coverage,
-    Life,
-    Status,
-)
+from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.pages.base import Page
-from matrix.pages.matrix.page import MatrixPage
+from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.operations.problems import troubles, unsealed
 from matrix.pages.progress import Attempt, progress_words
 from matrix.plots.display import Display
@@ -34,6 +24,7 @@ from matrix.statistics.axes import Place
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Wanted
+from matrix.store.waiting import NEXT_TICK
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
 from sonar.roles import Anyone
@@ -170,7 +161,7 @@ def state_urls(one: Coverage) -> list[tuple[str, int, str]]:
     """Return each state, how many links have it, and the matrix of only those."""
     query = MatrixQuery(size=one.size, window=WINDOW)
     return [
-        (state, links, MatrixPage(query, Display(only=(state,))).url() if links else "")
+        (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
         for state, links in one.states.items()
     ]
 

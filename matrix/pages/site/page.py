@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
 from django.db.models import Q
-from django.http import Http404, QueryDict
+from django.http import QueryDict
 
 from matrix.answers.site import loads, reports
-from matrix.answers.site.failures import grouped
+from matrix.answers.site.failures import errors_of
 from matrix.answers.site.loads import IN, OUT, WAYS, Load, Plan
 from matrix.answers.site.partners import partners_of
 from matrix.answers.site.patterns import findings
+from matrix.answers.site.question import question, registered
 from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
 from matrix.pages import failing_endpoints
@@ -25,8 +25,7 @@ from matrix.pages.notices import Notice
 from matrix.pages.share import Share
 from matrix.pages.site.sides import end_of
 from matrix.query.addresses import matrix_url, table_url
-from matrix.query.filters import PROFILE_FILTERS, Filter
-from matrix.query.forms import BadQueryError, unknown
+from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import notes
 from sonar import roles
@@ -34,24 +33,8 @@ from sonar.circuits import open_circuits
 from sonar.models import Downtime, Endpoint, Site
 from sonar.roles import Anyone
 
-PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)
 # Declared downtimes that begin within this time are said.
 SOON = timedelta(days=7)
-
-
-def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
-    """Read the parameters of a report on one site; they cannot choose among its links."""
-    if errors := unknown(params, (*PARAMETERS, *also)):
-        raise BadQueryError(errors)
-    return MatrixQuery.from_params(params, also=also)
-
-
-def registered(name: str) -> Site:
-    """Return the site; raise Http404 with a sentence if there is none."""
-    site = Site.objects.filter(name=name).first()
-    if site is None:
-        raise Http404(f"No site “{name}” is registered.")
-    return site
 
 
 @dataclass(frozen=True)
@@ -189,15 +172,3 @@ def endpoint_lines(page: SitePage, plan: Plan) -> list[EndpointLine]:
         )
         for one in Endpoint.objects.filter(site=page.site)
     ]
-
-
-def errors_of(report: Report) -> dict[str, Any]:
-    """Return the groups of errors of the links with failed tests, and how many tests they are."""
-    failed = report.links.cells.failed > 0
-    links = report.ids_of(reports.cells_of(report.links, failed))
-    groups, total = grouped(links, report.query.size, report.window, report.query.filters)
-    return {
-        "errors": groups,
-        "errors_total": total,
-        "errors_left": total - sum(group.count for group in groups),
-    }

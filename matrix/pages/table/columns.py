@@ -14,9 +14,9 @@ from django_tables2.data import TableData
 from matrix.answers.link_table import LinkTable
 from matrix.query.addresses import link_url
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Integers
 from matrix.statistics.axes import Place
-from matrix.statistics.cells import DOWN, MEASURED, STATE_WORDS, STATES
-from matrix.statistics.reduce import Integers
+from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
 from sonar.units import DASH, format_bytes, format_count, three_digits
 from sonar.windows import format_moment

@@ -1,0 +1,36 @@
+"""Which sites are listed, and in what order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import QueryDict
+
+from matrix.answers.site.overview import KEYS
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, either
+from matrix.query.forms import BadQueryError, unknown
+from matrix.query.matrix_query import MatrixQuery
+
+OWN = ("search", "ordering")
+PARAMETERS = ("size", "window", "from", "to", *LINK_FILTERS, *PROFILE_FILTERS, *OWN)
+DEFAULT_ORDERING = "name"
+LONGEST_SEARCH = 200
+
+
+def asked(params: QueryDict, also: Sequence[str] = ()) -> tuple[MatrixQuery, str, str]:
+    """Return the question, what to search for, and by what to sort."""
+    if errors := unknown(params, (*PARAMETERS, *also)):
+        raise BadQueryError(errors)
+    query = MatrixQuery.from_params(params, also=(*OWN, *also))
+    search, ordering = (params.get(name, "").strip() for name in OWN)
+    sentences: dict[str, list[str]] = {}
+    if len(search) > LONGEST_SEARCH or "\0" in search:
+        sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
+    if ordering and ordering.removeprefix("-") not in KEYS:
+        allowed = either(list(KEYS))
+        sentences["ordering"] = [
+            f"ordering “{ordering}” is not known: use {allowed}, after - for descending."
+        ]
+    if sentences:
+        raise BadQueryError(sentences)
+    return query, search, ordering or DEFAULT_ORDERING

@@ -1,1 +1,0 @@
-"""One link: both of its directions, what is planned and running, and what is usual there."""

@@ -1,0 +1,32 @@
+"""What the URL of the matrix page says: the question, and how its answer is drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Self
+
+from django.http import QueryDict
+
+from matrix.pages.base import Params, QueryPage
+from matrix.plots import display
+from matrix.plots.display import Display
+
+
+@dataclass(frozen=True)
+class MatrixAddress(QueryPage):
+    display: Display
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        return cls(*display.read(params))
+
+    def path(self) -> str:
+        return "/"
+
+    def own_params(self) -> Params:
+        return self.display.to_params()
+
+    def displaying(self, display: Display) -> Self:
+        """Return the same question, drawn otherwise."""
+        return dataclasses.replace(self, display=display)

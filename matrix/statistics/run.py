@@ -1,0 +1,63 @@
+"""The results of a piece of a window, in the order of link and rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
+FAILED_BIT = np.uint64(1 << 31)
+# A link with a failed result in a run: its place among the links of the run, and when its newest
+# ok result (0 for none) and its newest failed one started, in Unix ms.
+FAILURE = np.dtype([("at", "<u4"), ("ok", "<i8"), ("failed", "<i8")])
+
+
+@dataclass(frozen=True)
+class Run:
+    """A piece of a window, its results in the order of their keys. Arrays are read-only.
+
+    ``keys`` are link << 32 | bits of the rate as float32 in bytes per second, with a link of
+    source id << 16 | destination id; a failed result has the rate -1 and so comes last in
+    its link. ``links`` are the distinct links of the keys, ascending, and ``lasts`` when the
+    newest result of each started, in Unix ms. If they were asked for, ``sizes`` has the bytes
+    of each key's result, ``profiles`` the id of its profile, ``ways`` those that occur, and
+    ``failures`` the links with a failed result (FAILURE).
+    """
+
+    keys: NDArray[np.uint64]
+    links: NDArray[np.uint32]
+    lasts: NDArray[np.int64]
+    sizes: NDArray[np.int64] | None = None
+    profiles: NDArray[np.uint16] | None = None
+    ways: NDArray[np.uint16] | None = None
+    failures: NDArray[np.void] | None = None
+
+    def newest_ok(self) -> Newest:
+        """Return when the newest ok result of each link started that has one."""
+        failures = self._failures()
+        if not failures.size:
+            return Newest(self.links, self.lasts)
+        lasts = self.lasts.copy()
+        lasts[failures["at"]] = failures["ok"]
+        ever = lasts > 0
+        return Newest(self.links[ever], lasts[ever])
+
+    def newest_failed(self) -> Newest:
+        """Return when the newest failed result of each link started that has one."""
+        failures = self._failures()
+        return Newest(self.links[failures["at"]], failures["failed"])
+
+    def _failures(self) -> NDArray[np.void]:
+        if self.failures is None:
+            raise ValueError("runs with failures are needed to tell when a link was ok")
+        return self.failures
+
+
+class Newest(NamedTuple):
+    """Distinct links, ascending, and when some result of each started, in Unix ms."""
+
+    links: NDArray[np.uint32]
+    lasts: NDArray[np.int64]
