@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test .test-logic .test-outside bench fuzz screenshots lint format lock clean help
+.PHONY: run test .test-logic .test-outside bench fuzz screenshots lint picture format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,9 @@ screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running 
 
 lint: $(VENV)/.test ## Check style and types only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+picture: $(VENV)/.test ## Draw the rooms of matrix/ into docs/architecture.md, from the imports
+	$(BIN)/python -m tests.imports
 
 format: $(VENV)/.test ## Mend what style checks can mend
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .

@@ -18,7 +18,7 @@ from celery.worker.state import maybe_shutdown
 from kombu.exceptions import OperationalError as QueueAway
 from redis.exceptions import ResponseError
 
-from sonar.patience import one_line
+from sonar.db_retry import one_line
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,13 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import company, error_texts, leftovers, movers, results
+from sonar import cleanup, company, movers, results
+from sonar.db_retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
-from sonar.orders import WITH_CREDENTIALS, order_for
-from sonar.patience import DATABASE_AWAY, one_line, patiently, release_connection
+from sonar.redaction import texts
+from sonar.transfer_request import WITH_CREDENTIALS, order_for
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +141,7 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
 def finish(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended, as soon as the database takes it."""
     if not patiently(probe, partial(record, probe, outcome)):
-        how = error_texts.without_tokens(str(outcome.error or "done"))
+        how = texts.without_tokens(str(outcome.error or "done"))
         log.error("probe %s: no database before its deadline; it was: %s", probe.id, how)
 
 
@@ -158,11 +159,11 @@ def record(probe: Probe, outcome: Outcome) -> None:
 
 def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
     """Remember what could not be deleted at the end of a run; `clean` tries later."""
-    soon = timezone.now() + leftovers.FIRST_PAUSE
-    destination, part = leftovers.places_of(probe)
+    soon = timezone.now() + cleanup.FIRST_PAUSE
+    destination, part = cleanup.places_of(probe)
     for place, why in ((destination, outcome.leftover), (part, outcome.left_aside)):
         if why:
-            leftovers.keep([place], probe.mover, str(why), soon)
+            cleanup.keep([place], probe.mover, str(why), soon)
 
 
 def hand_back(probe: Probe) -> bool:
@@ -189,8 +190,8 @@ def abandon(probe: Probe, why: str) -> bool:
     """
     if not hand_back(probe):
         return False
-    soon = timezone.now() + leftovers.FIRST_PAUSE
-    leftovers.keep(leftovers.places_of(probe), probe.mover, why, soon)
+    soon = timezone.now() + cleanup.FIRST_PAUSE
+    cleanup.keep(cleanup.places_of(probe), probe.mover, why, soon)
     return True
 
 

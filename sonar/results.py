@@ -13,11 +13,12 @@ import orjson
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sonar import binary, circuits, company, error_texts, partitions
+from sonar import circuits, company, partitions, pg_copy
 from sonar.company import Span
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
+from sonar.redaction import texts
 
 T = TypeVar("T")
 
@@ -210,11 +211,11 @@ def _reading_all_is_cheaper(ids: int) -> bool:
 def append(rows: Iterable[bytes], moments: Iterable[datetime]) -> None:
     """Append rows that are new and that COPY takes as they are, for these months."""
     partitions.ensure(moments)
-    with binary.copying(COPY) as copy:
-        copy.write(binary.SIGNATURE)
+    with pg_copy.copying(COPY) as copy:
+        copy.write(pg_copy.SIGNATURE)
         for some in rows:
             copy.write(some)
-        copy.write(binary.TRAILER)
+        copy.write(pg_copy.TRAILER)
 
 
 def copy_results(results: list[Result]) -> None:
@@ -222,7 +223,7 @@ def copy_results(results: list[Result]) -> None:
     if not results:
         return
     partitions.ensure(one.started_at for one in results)
-    with binary.copying(COPY) as copy:
+    with pg_copy.copying(COPY) as copy:
         copy.set_types(list(TYPES.values()))
         for one in results:
             copy.write_row(one.row())
@@ -273,7 +274,7 @@ def _move(probe: Probe, outcome: Outcome) -> Span | None:
 def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
     ends = (probe.source, probe.destination)
     facts = _facts_of_move(outcome)
-    facts["verified_note"] = error_texts.for_all(outcome.verified_note, ends)
+    facts["verified_note"] = texts.for_all(outcome.verified_note, ends)
     if outcome.receipt:
         return facts | _facts_of_receipt(outcome.receipt)
     error = outcome.error
@@ -282,7 +283,7 @@ def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
         "ip_version": outcome.ip_version,
         "streams_used": outcome.streams_used,
         "remote_connections": _connections(outcome.remote_connections),
-        "error": error_texts.for_all(str(error), ends),
+        "error": texts.for_all(str(error), ends),
         "error_where": error.where if error else "control",
         "error_is_permanent": bool(error and error.permanent),
     }
@@ -310,7 +311,7 @@ def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
 
 def _connections(told: Iterable[str]) -> list[str]:
     """Return what a server told of its connections: addresses for operators, tokens for nobody."""
-    return [error_texts.without_tokens(one[:LONGEST_CONNECTION]) for one in told]
+    return [texts.without_tokens(one[:LONGEST_CONNECTION]) for one in told]
 
 
 @transaction.atomic

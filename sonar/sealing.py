@@ -15,7 +15,7 @@ import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
-from sonar import binary, segments
+from sonar import pg_copy, segments
 from sonar.models import DirtyMark, Segment
 from sonar.models.segment import Level
 from sonar.segments import Columns
@@ -151,7 +151,7 @@ def _write(size_class_id: int, rebuilt: list[tuple[Level, datetime, Columns]]) -
         starts = [start for its_level, start, _ in rebuilt if its_level == level]
         Segment.objects.filter(size_class=size_class_id, level=level, start__in=starts).delete()
     filled = [one for one in rebuilt if one[2].keys.size]
-    with binary.copying(COPY_SEGMENTS) as copy:
+    with pg_copy.copying(COPY_SEGMENTS) as copy:
         copy.set_types(SEGMENT_TYPES)
         for level, start, columns in filled:
             payloads = [memoryview(column.data).cast("B") for column in _arrays(columns)]

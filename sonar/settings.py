@@ -369,7 +369,7 @@ SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
 LAST_WORDS_SECONDS = 3
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
-# How often workers and the beat say that they live (sonar.signs).
+# How often workers and the beat say that they live (sonar.heartbeats).
 SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
 
 # Results are kept by the month: a month goes when it ended more than this many days ago.

@@ -10,7 +10,7 @@ import time
 from django.conf import settings
 
 from sonar import probes
-from sonar.patience import DATABASE_AWAY, one_line, release_connection
+from sonar.db_retry import DATABASE_AWAY, one_line, release_connection
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from threading import Lock
 from django.conf import settings
 from django.db import connection
 
+from sonar.db_retry import DATABASE_AWAY, one_line
 from sonar.models import Endpoint
 from sonar.models.version import RAISED
 from sonar.movers.peers import host_in
-from sonar.patience import DATABASE_AWAY, one_line
 
 log = logging.getLogger(__name__)
 

@@ -19,22 +19,22 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
 from sonar import (
+    cleanup,
     company,
-    leftovers,
+    db_retry,
+    heartbeats,
     partitions,
-    patience,
     probes,
     scheduler,
     sealing,
-    signs,
-    sweeping,
 )
 from sonar.celery import app
 from sonar.models import SignOfLife
 from sonar.stopping import LastResort
+from sonar.sweep import sweep as sweep_now
 
 # While the database or the queue restarts a task is a line in the log: the next one does its work.
-task = app.task(throws=(*patience.DATABASE_AWAY, QueueAway))
+task = app.task(throws=(*db_retry.DATABASE_AWAY, QueueAway))
 
 
 @task
@@ -47,9 +47,9 @@ def plan() -> None:
 @task
 def sweep() -> None:
     now = timezone.now()
-    signs.forget(now)
+    heartbeats.forget(now)
     company.forget(now)
-    for probe_id in sweeping.sweep(now):
+    for probe_id in sweep_now(now):
         transfer.delay(str(probe_id))
 
 
@@ -60,7 +60,7 @@ def clean() -> None:
     It begins no file in the second half of the time until the next message. Two at once do not
     work on the same endpoint.
     """
-    leftovers.clean(seconds=settings.SONAR_CLEAN_SECONDS / 2)
+    cleanup.clean(seconds=settings.SONAR_CLEAN_SECONDS / 2)
 
 
 @task
@@ -84,10 +84,10 @@ def transfer(probe_id: str) -> None:
         transfer.delay(str(waiting))
 
 
-# Celery's signals: who this process is, and that it lives (sonar.signs). Their arguments are
+# Celery's signals: who this process is, and that it lives (sonar.heartbeats). Their arguments are
 # Celery's; those that are not used are in ``_``.
 
-pulse, last_resort = signs.Pulse(), LastResort()
+pulse, last_resort = heartbeats.Pulse(), LastResort()
 EVERY: dict[str, tuple[str, int]] = {
     str(entry["task"]): (name, cast(int, entry["schedule"]))
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items()
@@ -118,13 +118,13 @@ def beat_lives(**_: Any) -> None:  # noqa: ANN401
 @task_success.connect
 def task_ended_well(sender: Any, **_: Any) -> None:  # noqa: ANN401
     if sender.name in EVERY:
-        signs.ended_well(*EVERY[sender.name])
+        heartbeats.ended_well(*EVERY[sender.name])
 
 
 @worker_shutting_down.connect
 def stop_work(**_: Any) -> None:  # noqa: ANN401
     """End what runs, and this process within SONAR_STOP_SECONDS, however often it is told."""
     pulse.stop()
-    leftovers.stopping.set()
+    cleanup.stopping.set()
     probes.running.stop_all()
     last_resort.begin(settings.SONAR_STOP_SECONDS)

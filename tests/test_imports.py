@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).resolve().parent.parent
+from tests.imports import (
+    ARCHITECTURE,
+    drawn_into,
+    floor,
+    imported,
+    imports,
+    knots,
+    modules,
+    out_of_place,
+    within,
+)
 
 # A module may import from its own layer and from those before it.
 LAYERS: tuple[frozenset[str], ...] = (
@@ -18,29 +26,29 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.sizes",
             "sonar.windows",
             "sonar.log",
-            "sonar.disguises",
+            "sonar.redaction",
             "sonar.web_worker",
             "sonar.encodings",
             "sonar.addresses",
             "sonar.csv_text",
         }
     ),
-    frozenset({"sonar.movers", "sonar.redaction"}),
-    frozenset({"sonar.models", "sonar.binary", "sonar.credentials"}),
+    frozenset({"sonar.movers", "sonar.redaction.servers"}),
+    frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials"}),
     frozenset(
         {
             "sonar.partitions",
             "sonar.segments",
-            "sonar.error_texts",
+            "sonar.redaction.texts",
             "sonar.company",
             "sonar.circuits",
             "sonar.queueing",
         }
     ),
-    frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.patience"}),
+    frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.db_retry"}),
     frozenset(
         {
-            "sonar.signs",
+            "sonar.heartbeats",
             "sonar.broker",
             "sonar.compatibility",
             "sonar.reclassing",
@@ -48,13 +56,15 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"sonar.tokens"}),
-    frozenset({"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.orders"}),
-    frozenset({"sonar.leftovers", "sonar.probes", "sonar.sweeping", "sonar.stopping"}),
+    frozenset(
+        {"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.transfer_request"}
+    ),
+    frozenset({"sonar.cleanup", "sonar.probes", "sonar.sweep", "sonar.stopping"}),
     frozenset(
         {
             "sonar.celery",
             "sonar.tasks",
-            "sonar.ordering",
+            "sonar.request_probes",
             "sonar.admin",
             "sonar.management",
             "sonar.sandbox",
@@ -73,35 +83,15 @@ PROJECT_FILES = {
 PURE = ("django", "rest_framework", "sonar.models", "sonar.settings")
 
 
-def modules(package: str) -> Iterator[tuple[str, Path]]:
-    for path in sorted((PROJECT / package).rglob("*.py")):
-        name = ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
-        if "migrations" not in name:
-            yield name, path
-
-
-def imported(path: Path) -> set[str]:
-    """Every module that a file imports, at its top or inside a function."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
-
-
-def within(name: str, package: str) -> bool:
-    return name == package or name.startswith(f"{package}.")
-
-
 def layer(name: str) -> int | None:
+    """Return the place in LAYERS of what names a module most closely."""
     places = [
-        place
+        (len(package), place)
         for place, packages in enumerate(LAYERS)
-        if any(within(name, package) for package in packages)
+        for package in packages
+        if within(name, package)
     ]
-    return places[0] if places else None
+    return max(places)[1] if places else None
 
 
 SONAR = dict(modules("sonar"))
@@ -126,11 +116,67 @@ def test_movers_import_neither_the_orm_nor_settings(name: str):
     assert not [one for one in imported(SONAR[name]) if any(within(one, pure) for pure in PURE)]
 
 
+# What sends; matrix orders tests by the door sonar.request_probes.
+SENDING = (
+    "sonar.movers",
+    "sonar.scheduler",
+    "sonar.transfer_request",
+    "sonar.cleanup",
+    "sonar.probes",
+    "sonar.sweep",
+    "sonar.stopping",
+    "sonar.tasks",
+    "sonar.celery",
+)
+
+
 @pytest.mark.parametrize("name", MATRIX)
 def test_matrix_reads_and_never_sends(name: str):
-    sending = ["sonar.movers", "sonar.scheduler", "sonar.orders", "sonar.leftovers", "sonar.probes"]
-    sending += ["sonar.sweeping", "sonar.stopping", "sonar.tasks", "sonar.celery"]
-    assert not [one for one in imported(MATRIX[name]) if any(within(one, it) for it in sending)]
+    assert not [one for one in imported(MATRIX[name]) if any(within(one, it) for it in SENDING)]
+
+
+def test_imports_of_matrix_go_down_its_rooms():
+    assert [name for name in MATRIX if floor(name) is None and name != "matrix"] == []
+    assert out_of_place(imports("matrix")) == []
+
+
+def test_no_modules_of_matrix_know_each_other():
+    assert knots(imports("matrix")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("matrix.query.filters", "matrix.statistics.axes"),
+        ("matrix.statistics.cells", "matrix.store.runs"),
+        ("matrix.statistics.cells", "django.db.models"),
+        ("matrix.store.runs", "matrix.answers.grid"),
+        ("matrix.answers.grid", "matrix.plots.matrix"),
+        ("matrix.answers.grid", "rest_framework.views"),
+        ("matrix.plots.matrix", "matrix.http.negotiation"),
+        ("matrix.http.negotiation", "matrix.plots.matrix"),
+        ("matrix.http.exceptions", "matrix.api.base"),
+        ("matrix.api.base", "matrix.pages.base"),
+        ("matrix.pages.base", "matrix.api.base"),
+        ("matrix.pages.base", "matrix.urls"),
+        ("matrix.store.runs", "matrix.newcomer"),
+    ],
+)
+def test_each_kind_of_forbidden_import_is_found(name: str, other: str):
+    found = imports("matrix")
+    found[name].add(other)
+    assert out_of_place(found) == [f"{name} imports {other}"]
+
+
+def test_two_modules_of_one_room_that_know_each_other_are_found():
+    found = imports("matrix")
+    found["matrix.query.filters"].add("matrix.query.forms")
+    assert {"matrix.query.filters", "matrix.query.forms"} <= set(knots(found))
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports():
+    text = ARCHITECTURE.read_text()
+    assert drawn_into(text, imports("matrix")) == text, "run make picture"
 
 
 def test_matrix_has_no_models():

@@ -15,7 +15,7 @@ from matrix.store import probes, transfers
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import fitting, mover_choices
 from sonar.models.registry import NAME
-from sonar.ordering import Wish
+from sonar.request_probes import Wish
 
 Named = TypeVar("Named", bound=Model)
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]

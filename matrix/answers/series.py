@@ -15,7 +15,7 @@ from matrix.statistics.quantiles import quantiles
 from matrix.statistics.reduce import ratio
 from matrix.store.profile_filters import made_so
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
-from sonar import binary, segments
+from sonar import pg_copy, segments
 from sonar.models import SizeClass, Transfer
 from sonar.units import MB
 from sonar.windows import Window
@@ -31,10 +31,10 @@ FILLED = 5
 FEWEST_CUTS = 4
 QUANTILES = (0.05, 0.5, 0.95)
 FIELDS = {
-    "started_at": binary.TIME,
-    "bytes": binary.INTEGER,
-    "seconds": binary.FLOAT,
-    "ok": binary.FLAG,
+    "started_at": pg_copy.TIME,
+    "bytes": pg_copy.INTEGER,
+    "seconds": pg_copy.FLOAT,
+    "ok": pg_copy.FLAG,
 }
 
 
@@ -84,7 +84,7 @@ def build(
     """
     cut = cut_for(window, bucket)
     rows = read_rows(link, size, window, filters)
-    return in_buckets(binary.unix_ms(rows["started_at"]), segments.rates(rows), cut)
+    return in_buckets(pg_copy.unix_ms(rows["started_at"]), segments.rates(rows), cut)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def read_rows(
         state__in=[Transfer.State.DONE, Transfer.State.FAILED],
     )
     judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
-    return binary.columns(judged.order_by("started_at"), FIELDS)
+    return pg_copy.columns(judged.order_by("started_at"), FIELDS)
 
 
 def reduced(

@@ -27,7 +27,7 @@ from matrix.http.permissions import allow, allow_somewhere, sees
 from matrix.store import probes, transfers
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Cursor
-from sonar import ordering
+from sonar import request_probes
 from sonar.models import Endpoint, Probe, Site, SizeClass
 
 PARAMETERS = ("source", "destination", "site", "size", "state", "cursor", "page_size", "format")
@@ -99,19 +99,19 @@ class ProbeView(ApiView):
         allow(request, probe_request.ORDER, probe_request.sites_of([test]))
         refuse_parameters(request)
         try:
-            ordering.cancel(id, timezone.now())
-        except ordering.NotCancelledError as error:
+            request_probes.cancel(id, timezone.now())
+        except request_probes.NotCancelledError as error:
             raise Conflict({"id": [str(error)]}) from error
         return HttpResponse(status=204)
 
 
-def ordered(wished: list[ordering.Wish]) -> list[Probe]:
+def ordered(wished: list[request_probes.Wish]) -> list[Probe]:
     """Order tests; raise Conflict with the reasons against them by field."""
     try:
-        return ordering.order(wished, timezone.now())
-    except ordering.RefusedError as error:
+        return request_probes.order(wished, timezone.now())
+    except request_probes.RefusedError as error:
         raise Conflict(error.errors) from error
-    except ordering.PlannerBusyError as error:
+    except request_probes.PlannerBusyError as error:
         raise NotNow(str(error), RETRY_SECONDS) from error
 
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from matrix.answers import probe_request
 from matrix.query.forms import BadQueryError
-from sonar import ordering, roles
+from sonar import request_probes, roles
 
 FIELDS = ("source", "destination")
 
@@ -49,8 +49,8 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
     if test is None:
         raise Http404(f"No test has the id {id}.")
     try:
-        ordering.cancel(id, timezone.now())
-    except ordering.NotCancelledError as error:
+        request_probes.cancel(id, timezone.now())
+    except request_probes.NotCancelledError as error:
         return told(request, {"": [str(error)]}, 409, "The test was not cancelled")
     messages.success(
         request,
@@ -60,12 +60,12 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
     return HttpResponseRedirect("/operations/")
 
 
-def ordered(request: HttpRequest, wished: list[ordering.Wish]) -> HttpResponse:
+def ordered(request: HttpRequest, wished: list[request_probes.Wish]) -> HttpResponse:
     try:
-        first, *_ = ordering.order(wished, timezone.now())
-    except ordering.RefusedError as error:
+        first, *_ = request_probes.order(wished, timezone.now())
+    except request_probes.RefusedError as error:
         return told(request, error.errors, 409)
-    except ordering.PlannerBusyError as error:
+    except request_probes.PlannerBusyError as error:
         return told(request, {"": [str(error)]}, 503)
     return HttpResponseRedirect(f"/transfers/{first.id}/")
 

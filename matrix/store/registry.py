@@ -18,7 +18,7 @@ from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.axes import Links, Place
 from matrix.store.cache import Remembered
 from matrix.store.profile_filters import condition
-from sonar import binary
+from sonar import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.version import RAISED
 
@@ -134,12 +134,12 @@ def _read_plan(size: str, made: Iterable[Filter], links: Links) -> Plan:
     if wanted := condition(made, MESH_FIELDS):
         schedules = schedules.filter(mesh__in=Mesh.objects.filter(wanted).values("id"))
     fields = {
-        "source_id": binary.INTEGER,
-        "destination_id": binary.INTEGER,
-        "every_seconds": binary.SHORT,
+        "source_id": pg_copy.INTEGER,
+        "destination_id": pg_copy.INTEGER,
+        "every_seconds": pg_copy.SHORT,
         "priority": SMALL,
     }
-    rows = binary.columns(schedules.annotate(priority=F("mesh__priority")), fields)
+    rows = pg_copy.columns(schedules.annotate(priority=F("mesh__priority")), fields)
     plan, numbers = Plan.blank(links), links.numbers(rows)
     np.minimum.at(plan.every, numbers, rows["every_seconds"])
     np.maximum.at(plan.priority, numbers, rows["priority"].astype(np.int16))

@@ -13,7 +13,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 from psycopg import Copy
 
-from sonar import binary, segments
+from sonar import pg_copy, segments
 
 Array = NDArray[Any]
 NAMES = tuple(segments.DTYPES)
@@ -100,7 +100,7 @@ def keep(arrays: Mapping[Key, Array], needed: Collection[Key] = ()) -> None:
 def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:
     """Read columns by binary COPY, a third faster here than a plain SELECT of bytea."""
     statement = f"COPY ({_query(keys)}) TO STDOUT (FORMAT BINARY)"
-    with binary.copying(statement) as copy:
+    with pg_copy.copying(statement) as copy:
         for row in _rows(copy):
             _, _, segment, _, number, _ = _HEAD.unpack_from(row)
             yield Key(segment, NAMES[number]), _array(row[_HEAD.size :], NAMES[number])

@@ -141,7 +141,7 @@ class Circuit(models.Model):
 
 
 class Leftover(models.Model):
-    """A file of ours at an endpoint that could not be deleted yet; sonar.leftovers tries again."""
+    """A file of ours at an endpoint that could not be deleted yet; sonar.cleanup tries again."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
     path = models.CharField(max_length=200, help_text="Below the base URL of the endpoint.")

@@ -25,14 +25,14 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Timeout, parse_url
 
 from sonar.movers.base import End, MoverError, Order, Stopped, Where
-from sonar.movers.http_failures import foreign_failure
-from sonar.movers.http_patience import (
+from sonar.movers.http_deadlines import (
     CURRENT_WAIT,
     KEEP_ALIVE,
     PatientHTTPPool,
     PatientHTTPSPool,
     Wait,
 )
+from sonar.movers.http_failures import foreign_failure
 from sonar.movers.peers import (
     READING,
     ForbiddenPeer,

@@ -23,9 +23,9 @@ from sonar.movers.base import (
     Watch,
     Where,
 )
+from sonar.movers.http_deadlines import Wait
 from sonar.movers.http_exchange import Request, bearer, read_text
 from sonar.movers.http_failures import refused
-from sonar.movers.http_patience import Wait
 from sonar.movers.peers import Route
 from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
 from sonar.movers.spans import within

@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
-from sonar.disguises import without
 from sonar.movers.base import End, MoverError
+from sonar.redaction.disguises import without
 
 SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
 PORTS = {"http": 80, "https": 443}

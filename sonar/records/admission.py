@@ -12,10 +12,10 @@ from uuid import UUID
 
 from django.conf import settings
 
-from sonar import error_texts
 from sonar.models import Endpoint, Probe, Profile, SizeClass
 from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, shown
-from sonar.redaction import Servers
+from sonar.redaction import texts
+from sonar.redaction.servers import Servers
 from sonar.results import Profiles, Result
 from sonar.windows import format_time
 
@@ -58,7 +58,7 @@ class Known:
             oldest=now - timedelta(days=settings.SONAR_KEEP_DAYS),
             newest=now + CLOCK_SKEW,
             kinds=_imported_kinds(),
-            servers=error_texts.servers(),
+            servers=texts.servers(),
         )
 
     def has_the_registry_of(self, other: Known) -> bool:

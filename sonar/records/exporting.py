@@ -8,7 +8,7 @@ from datetime import datetime
 
 from psycopg import sql
 
-from sonar import binary, csv_text
+from sonar import csv_text, pg_copy
 
 ROWS_PER_PIECE = 1000
 
@@ -72,7 +72,7 @@ def csv_pieces(choice: Choice) -> Iterator[tuple[bytes, int]]:
     )
     piece: list[bytes] = []
     rows = -1  # the header is none
-    with binary.copying(statement) as copy:
+    with pg_copy.copying(statement) as copy:
         for row in copy:
             piece.append(bytes(row))
             rows += 1

@@ -1,10 +1,10 @@
 """Which links are due for a test and may run: claims them, and says why the others wait."""
 
+from sonar.scheduler.capacity import Room
 from sonar.scheduler.claims import claim_due
-from sonar.scheduler.following import follow_registry
 from sonar.scheduler.lock import PlannerBusyError
-from sonar.scheduler.orders import Ordered, RefusedError, Wish, order_all
-from sonar.scheduler.room import Room
+from sonar.scheduler.on_demand import Ordered, RefusedError, Wish, order_all
+from sonar.scheduler.sync import follow_registry
 from sonar.scheduler.waiting import start_waiting
 
 __all__ = [

@@ -16,11 +16,11 @@ from django.db.models.functions import Coalesce
 from sonar import circuits
 from sonar.models import Downtime, Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
+from sonar.scheduler.capacity import Room, either_end
 from sonar.scheduler.clock import put_right
-from sonar.scheduler.following import follow_registry
 from sonar.scheduler.lending import forbidden
 from sonar.scheduler.lock import is_only_planner
-from sonar.scheduler.room import Room, either_end
+from sonar.scheduler.sync import follow_registry
 from sonar.scheduler.waiting import start
 
 BATCH = 5000

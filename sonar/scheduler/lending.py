@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from sonar import credentials
 from sonar.models import Credential, Endpoint, Mesh
-from sonar.scheduler.room import either_end
+from sonar.scheduler.capacity import either_end
 
 IN_CLEAR = rf"^({'|'.join(credentials.IN_CLEAR)})://"
 

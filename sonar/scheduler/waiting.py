@@ -10,9 +10,9 @@ from django.db import transaction
 
 from sonar import credentials, results
 from sonar.models import Downtime, Probe
-from sonar.orders import WITH_CREDENTIALS
+from sonar.scheduler.capacity import Room, exhausted
 from sonar.scheduler.lock import is_only_planner
-from sonar.scheduler.room import Room, exhausted
+from sonar.transfer_request import WITH_CREDENTIALS
 
 
 def start_waiting(now: datetime) -> list[UUID]:

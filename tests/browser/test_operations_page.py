@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from matrix.answers.status import figures
-from sonar import ordering, roles
+from sonar import request_probes, roles
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
 from tests.browser.axe import violations
@@ -27,7 +27,7 @@ everybody = pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW, NARROW_DARK
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     figures.forget()
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sonar import ordering, probes, results, roles, scheduler, tokens
+from sonar import probes, request_probes, results, roles, scheduler, tokens
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
@@ -41,7 +41,7 @@ def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UUID]]:
     """Ids that were sent to the workers."""
     ids: list[UUID] = []
-    monkeypatch.setattr(ordering, "send", ids.extend)
+    monkeypatch.setattr(request_probes, "send", ids.extend)
     return ids
 
 
@@ -193,9 +193,9 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
     operator: Client, small_world: World, monkeypatch
 ) -> None:
     def busy(*_: object) -> None:
-        raise ordering.PlannerBusyError("The planner is at work: try again in some seconds.")
+        raise request_probes.PlannerBusyError("The planner is at work: try again in some seconds.")
 
-    monkeypatch.setattr(ordering, "order", busy)
+    monkeypatch.setattr(request_probes, "order", busy)
     response = post(operator, wish())
     assert refused(response, 503)["detail"].startswith("The planner is at work")
     assert response["Retry-After"] == "5"

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from matrix.answers.status import figures
 from matrix.store import waiting
-from sonar import ordering, roles
+from sonar import request_probes, roles
 from sonar import settings as project
 from sonar.models import Circuit, Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
@@ -32,7 +32,7 @@ MARKUP = "<script>alert(1)</script>"
 @pytest.fixture(autouse=True)
 def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     figures.forget()
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from sonar.movers import http_patience, peers
+from sonar.movers import http_deadlines, peers
 from sonar.movers.base import Limits, MoverError, Order, Watch, Where
 from sonar.movers.http_exchange import Body, Request, redirected
 from sonar.movers.http_tpc import HttpTpc
@@ -363,7 +363,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
             for one in answer
         ]
 
-    monkeypatch.setattr(http_patience.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(http_deadlines.socket, "getaddrinfo", look_up)
     return lambda host, *answers: known.__setitem__(host, list(answers))
 
 
@@ -455,13 +455,13 @@ def test_an_endpoint_inside_may_lead_to_its_own_kind_of_address_only(names: Name
 
 def test_an_address_is_looked_at_before_a_byte_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the socket says that it is connected to counts, whatever it was connected by."""
-    real = http_patience.connect
+    real = http_deadlines.connect
 
     def elsewhere(host: str, port: int, *rest: object) -> socket.socket:
         return real(STRANGER if port == inside.port else host, port, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(peers, "kind_of", lambda a: Kind.PUBLIC if a == "127.0.0.1" else kind_of(a))
-    monkeypatch.setattr(http_patience, "connect", elsewhere)
+    monkeypatch.setattr(http_deadlines, "connect", elsewhere)
     with scripted(status("200 OK"), STRANGER) as inside:
         with scripted(leads_to(f"http://127.0.0.1:{inside.port}/f")) as door:
             refusal("DELETE", order_to(door.url))

@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sonar import leftovers, movers, orders, tasks
+from sonar import cleanup, movers, tasks, transfer_request
 from sonar.models import Endpoint, Leftover
 from sonar.movers.base import End, FileInfo, MoverError, Order, Where
 from sonar.movers.fake import FakeMover
@@ -59,8 +59,8 @@ def left(at: Endpoint, name: str, **values: object) -> Leftover:
 
 def clean_all() -> None:
     """Do what a run of `clean` does, in this thread and its transaction."""
-    for endpoint_id in leftovers.due_endpoints(timezone.now()):
-        leftovers.clean_endpoint(endpoint_id, until=math.inf)
+    for endpoint_id in cleanup.due_endpoints(timezone.now()):
+        cleanup.clean_endpoint(endpoint_id, until=math.inf)
 
 
 def pass_time(seconds: float) -> None:
@@ -118,7 +118,7 @@ def test_pauses_of_an_endpoint_grow_from_a_minute_to_six_hours_whichever_file_is
         clean_all()
         latest = Leftover.objects.order_by("-next_try")[0]
         pauses.append(round((latest.next_try - before) / timedelta(minutes=1)))
-        pass_time(leftovers.LONGEST_PAUSE.total_seconds() + 60)
+        pass_time(cleanup.LONGEST_PAUSE.total_seconds() + 60)
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]
     assert {url.rpartition("/")[2] for url in storage.asked} == set("abc")
     assert len(storage.asked) == len(pauses)
@@ -171,8 +171,8 @@ def test_of_many_cleaners_one_works_at_an_endpoint(storage, monkeypatch):
     monkeypatch.setattr(storage.files, "delete", delete)
 
     def one() -> None:
-        while leftovers.due_endpoints(timezone.now()):
-            leftovers.clean(seconds=60)
+        while cleanup.due_endpoints(timezone.now()):
+            cleanup.clean(seconds=60)
         connection.close()
 
     threads = [threading.Thread(target=one) for _ in range(3)]
@@ -200,9 +200,9 @@ def test_a_cleaner_that_dies_has_failed(storage, monkeypatch):
     monkeypatch.setattr(storage.files, "delete", die)
     with pytest.raises(RuntimeError):
         clean_all()
-    assert leftovers.due_endpoints(timezone.now()) == []
+    assert cleanup.due_endpoints(timezone.now()) == []
     pass_time(61)
-    assert len(leftovers.due_endpoints(timezone.now())) == 1
+    assert len(cleanup.due_endpoints(timezone.now())) == 1
 
 
 @pytest.mark.usefixtures("real_commits")
@@ -215,7 +215,7 @@ def test_a_fault_at_one_endpoint_does_not_keep_the_others(storage, monkeypatch):
     left(endpoint("LANCS"), "b")
     monkeypatch.setattr(storage.files, "delete", delete)
     with pytest.raises(RuntimeError):
-        leftovers.clean(seconds=60)
+        cleanup.clean(seconds=60)
     assert names() == ["a"]
 
 
@@ -268,16 +268,16 @@ def test_files_at_a_retired_endpoint_are_deleted_too(storage):
 def test_no_file_is_begun_once_the_time_is_up_or_the_worker_stops(storage, monkeypatch):
     glasgow = endpoint("GLASGOW")
     left(glasgow, "a")
-    leftovers.clean_endpoint(glasgow.id, until=time.monotonic())
+    cleanup.clean_endpoint(glasgow.id, until=time.monotonic())
     stopping = threading.Event()
     stopping.set()
-    monkeypatch.setattr(leftovers, "stopping", stopping)
-    leftovers.clean_endpoint(glasgow.id, until=math.inf)
+    monkeypatch.setattr(cleanup, "stopping", stopping)
+    cleanup.clean_endpoint(glasgow.id, until=math.inf)
     assert storage.asked == []
 
 
 def test_one_endpoint_with_many_files_takes_turns(storage, monkeypatch):
-    monkeypatch.setattr(leftovers, "FILES_IN_TURN", 3)
+    monkeypatch.setattr(cleanup, "FILES_IN_TURN", 3)
     glasgow, lancs = endpoint("GLASGOW"), endpoint("LANCS")
     for number in range(5):
         left(glasgow, f"g{number}", next_try=timezone.now() - timedelta(hours=1))
@@ -295,7 +295,7 @@ def test_no_connection_is_held_while_storage_is_asked(storage, monkeypatch):
         lambda end, order: held.append(connection.connection is not None),
     )
     left(endpoint("GLASGOW"), "a")
-    leftovers.clean(seconds=60)
+    cleanup.clean(seconds=60)
     assert held == [False]
 
 
@@ -323,7 +323,7 @@ def test_endpoints_that_never_answer_cost_cleaning_short_limits_and_nobody_else_
     wait_until(lambda: "good" not in names())
     assert cleaner.is_alive()  # those that hang are still being asked
     cleaner.join()
-    assert time.monotonic() - began < 2 * leftovers.CLEANING_LIMITS.total
+    assert time.monotonic() - began < 2 * cleanup.CLEANING_LIMITS.total
     errors = list(Leftover.objects.filter(tries=1).values_list("error", flat=True))
     assert len(errors) == 3
     assert all("no answer within 10 s" in error for error in errors)
@@ -339,9 +339,9 @@ def test_cleaning_logs_nothing_while_nothing_is_wrong(storage, caplog):
 def test_what_is_kept_twice_stays_as_it_was(storage):
     glasgow = endpoint("GLASGOW")
     place = (glasgow, "sonar/incoming/a")
-    leftovers.keep([place], "fake", "first", timezone.now())
-    leftovers.claim(glasgow.id, timezone.now())
-    leftovers.keep([place], "fake", "second", timezone.now())
+    cleanup.keep([place], "fake", "first", timezone.now())
+    cleanup.claim(glasgow.id, timezone.now())
+    cleanup.keep([place], "fake", "second", timezone.now())
     leftover = Leftover.objects.get()
     assert (leftover.error, leftover.tries) == ("first", 1)
 
@@ -351,7 +351,8 @@ def test_an_order_to_delete_stays_below_the_base_url(storage):
     clean_all()
     assert storage.asked == ["fake://glasgow/data/sonar/incoming/a"]
     assert (
-        orders.end_at(Where.DESTINATION, Endpoint.objects.get(), "x").base_url in storage.asked[0]
+        transfer_request.end_at(Where.DESTINATION, Endpoint.objects.get(), "x").base_url
+        in storage.asked[0]
     )
 
 
@@ -368,10 +369,10 @@ def test_messages_of_cleaning_that_nobody_takes_expire_with_the_next(settings):
     entry = settings.CELERY_BEAT_SCHEDULE["clean"]
     assert entry["options"]["expires"] <= entry["schedule"]
     assert settings.CELERY_TASK_ROUTES[entry["task"]] == {"queue": "cleaning"}
-    slowest = settings.SONAR_CLEAN_SECONDS / 2 + leftovers.CLEANING_LIMITS.total
+    slowest = settings.SONAR_CLEAN_SECONDS / 2 + cleanup.CLEANING_LIMITS.total
     assert slowest <= entry["schedule"]
 
 
 def test_a_claim_outlasts_the_longest_deletion():
     """Or a second cleaner would begin at an endpoint before the first has given up."""
-    assert leftovers.FIRST_PAUSE.total_seconds() > 2 * leftovers.CLEANING_LIMITS.total
+    assert cleanup.FIRST_PAUSE.total_seconds() > 2 * cleanup.CLEANING_LIMITS.total

@@ -16,7 +16,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import company, probes, results, sweeping, tasks
+from sonar import company, probes, results, sweep, tasks
 from sonar.company import Company, Span
 from sonar.models import Endpoint, Probe, RecentRun, SizeClass, Transfer
 from sonar.movers.base import MoverError, Receipt, Stopped, Where
@@ -216,7 +216,7 @@ def test_runs_are_forgotten_once_nobody_runs_that_could_have_met_them(db):
 
 def test_the_sweep_forgets_old_runs(db, monkeypatch):
     glasgow, lancs, _ = three_endpoints()
-    monkeypatch.setattr(sweeping, "sweep", lambda now: [])
+    monkeypatch.setattr(sweep, "sweep", lambda now: [])
     ran(glasgow, lancs, -1000, -500)
     tasks.sweep()
     assert not RecentRun.objects.exists()

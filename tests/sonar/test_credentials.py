@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from sonar import credentials, ordering, orders, probes, registry_file, scheduler
+from sonar import credentials, probes, registry_file, request_probes, scheduler, transfer_request
 from sonar.models import (
     Credential,
     Endpoint,
@@ -23,7 +23,7 @@ from sonar.models import (
     Version,
 )
 from sonar.movers.base import MoverError, Where
-from sonar.ordering import Wish
+from sonar.request_probes import Wish
 from sonar.roles import Role
 from sonar.storage_hosts import known_hosts
 from tests.accounts import account
@@ -384,9 +384,9 @@ def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at
 def test_an_end_gets_its_own_token_and_the_other_what_is_lent(tokens):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lent="glasgow-read")
-    pull = orders.order_for(queued(glasgow, lancs))
+    pull = transfer_request.order_for(queued(glasgow, lancs))
     assert (pull.source.token, pull.source.lent) == ("writes", "reads")
-    push = orders.order_for(queued(lancs, glasgow, "push"))
+    push = transfer_request.order_for(queued(lancs, glasgow, "push"))
     assert (push.destination.token, push.destination.lent) == ("writes", "reads")
     assert (push.source.token, push.source.lent) == ("", "")
 
@@ -395,8 +395,8 @@ def test_the_active_end_lends_nothing(tokens):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lent="missing", lend=True)
     for order in (
-        orders.order_for(queued(lancs, glasgow)),
-        orders.order_for(queued(glasgow, lancs, "push")),
+        transfer_request.order_for(queued(lancs, glasgow)),
+        transfer_request.order_for(queued(glasgow, lancs, "push")),
     ):
         assert {order.source.lent, order.destination.lent} == {""}
 
@@ -404,7 +404,7 @@ def test_the_active_end_lends_nothing(tokens):
 def test_an_endpoint_that_says_so_lends_its_own(tokens):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
-    assert orders.order_for(queued(glasgow, lancs)).source.lent == "writes"
+    assert transfer_request.order_for(queued(glasgow, lancs)).source.lent == "writes"
 
 
 @pytest.mark.parametrize("mode", ["pull", "push"])
@@ -413,7 +413,7 @@ def test_no_worker_lends_what_an_endpoint_does_not_lend(tokens, mode: str):
     bind(ends[0], "glasgow")
     source, destination = ends if mode == "pull" else reversed(ends)
     with pytest.raises(MoverError, match="GLASGOW_DATADISK lends no credential") as caught:
-        orders.order_for(queued(source, destination, mode))
+        transfer_request.order_for(queued(source, destination, mode))
     assert (caught.value.where, caught.value.permanent) == (Where.CONTROL, True)
 
 
@@ -423,11 +423,11 @@ def test_nothing_is_lent_in_clear(tokens):
     Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://lancs.example/data")
     lancs.refresh_from_db()
     with pytest.raises(MoverError, match="sent to LANCS_DATADISK in clear"):
-        orders.order_for(queued(glasgow, lancs))
+        transfer_request.order_for(queued(glasgow, lancs))
     Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://127.0.0.1:8080/data")
     lancs.refresh_from_db()
     Probe.objects.all().delete()
-    assert orders.order_for(queued(glasgow, lancs)).source.lent == "reads"
+    assert transfer_request.order_for(queued(glasgow, lancs)).source.lent == "reads"
 
 
 def test_a_row_that_was_written_past_the_forms_ends_at_the_worker_without_a_token_sent(tokens):
@@ -449,7 +449,7 @@ def test_a_worker_asks_the_database_nothing_about_credentials(tokens, django_ass
     probe = probes.claim(queued(glasgow, lancs).id, timezone.now())
     known_hosts()
     with django_assert_num_queries(1):  # whether the registry, and so known_hosts, has changed
-        assert orders.order_for(probe).source.lent == "reads"
+        assert transfer_request.order_for(probe).source.lent == "reads"
 
 
 def test_hosts_that_were_taken_away_past_the_forms_count_at_the_worker(tokens):
@@ -537,8 +537,8 @@ def wish(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Wish:
 def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow")
-    with pytest.raises(ordering.RefusedError) as caught:
-        ordering.order([wish(glasgow, lancs)] * 3, NOW)
+    with pytest.raises(request_probes.RefusedError) as caught:
+        request_probes.order([wish(glasgow, lancs)] * 3, NOW)
     assert caught.value.errors == {
         "source": [
             "GLASGOW_DATADISK lends no credential: by pull LANCS_DATADISK would be given the one "
@@ -546,7 +546,7 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
         ]
     }
     assert not Probe.objects.exists()
-    assert len(ordering.order([wish(lancs, glasgow)], NOW)) == 1
+    assert len(request_probes.order([wish(lancs, glasgow)], NOW)) == 1
 
 
 def test_by_rest_such_an_order_is_a_409_with_the_sentence(operator: Client):
@@ -565,8 +565,8 @@ def test_an_order_of_an_end_whose_credential_is_not_bound_is_refused():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
     Credential.objects.update(hosts=["elsewhere.example"])
-    with pytest.raises(ordering.RefusedError, match="is not for the host") as caught:
-        ordering.order([wish(lancs, glasgow)], NOW)
+    with pytest.raises(request_probes.RefusedError, match="is not for the host") as caught:
+        request_probes.order([wish(lancs, glasgow)], NOW)
     assert list(caught.value.errors) == ["destination"]
 
 
@@ -574,8 +574,8 @@ def test_an_ordered_test_that_waits_goes_on_waiting_while_it_would_give_somethin
     glasgow, lancs, ral = three_endpoints()
     Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
     bind(glasgow, "glasgow", lend=True)
-    ordering.order([wish(ral, lancs)], NOW)
-    ordering.order([wish(glasgow, lancs)], NOW)
+    request_probes.order([wish(ral, lancs)], NOW)
+    request_probes.order([wish(glasgow, lancs)], NOW)
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     Probe.objects.exclude(state="waiting").delete()
     scheduler.start_waiting(NOW)
@@ -589,8 +589,8 @@ def test_what_waits_for_leave_keeps_no_place_from_others():
     bind(glasgow, "glasgow", lend=True)
     Endpoint.objects.filter(pk=glasgow.pk).update(outbound_cap=1)
     Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
-    ordering.order([wish(glasgow, ral, "push")], NOW)
-    (held,) = ordering.order([wish(glasgow, lancs)], NOW)
+    request_probes.order([wish(glasgow, ral, "push")], NOW)
+    (held,) = request_probes.order([wish(glasgow, lancs)], NOW)
     assert held.state == "waiting"
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     mesh()

@@ -14,13 +14,20 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import ordering, probes, results, scheduler, tasks
+from sonar import probes, request_probes, results, scheduler, tasks
 from sonar import settings as project
 from sonar.celery import app
 from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
-from sonar.ordering import NotCancelledError, PlannerBusyError, RefusedError, Wish, cancel, order
+from sonar.request_probes import (
+    NotCancelledError,
+    PlannerBusyError,
+    RefusedError,
+    Wish,
+    cancel,
+    order,
+)
 from sonar.scheduler.lock import PLANNER_LOCK
 from tests import refusing
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
@@ -189,7 +196,7 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
 
 
 def test_only_so_many_may_wait(db, monkeypatch):
-    monkeypatch.setattr("sonar.scheduler.orders.MOST_WAITING", 4)
+    monkeypatch.setattr("sonar.scheduler.on_demand.MOST_WAITING", 4)
     glasgow, lancs, _ = three_endpoints()
     order(wishes(glasgow, lancs, 4), NOW)
     assert refused(wishes(glasgow, lancs, 2)) == {
@@ -234,7 +241,7 @@ def test_a_test_that_waits_or_is_queued_is_cancelled_and_leaves_its_room(
     db, django_capture_on_commit_callbacks, monkeypatch
 ):
     sent: list[object] = []
-    monkeypatch.setattr(ordering, "send", sent.extend)
+    monkeypatch.setattr(request_probes, "send", sent.extend)
     glasgow, lancs, _ = three_endpoints()
     first, second, third = order(wishes(glasgow, lancs, 3), NOW)
     cancel(second.id, NOW)
@@ -270,7 +277,7 @@ def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
 
 
 def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(real_commits, monkeypatch):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, lancs, _ = three_endpoints()
     for _ in range(20):
         (one,) = order(wishes(glasgow, lancs), NOW)
@@ -307,7 +314,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
 
 
 def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(real_commits, monkeypatch):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, lancs, ral = three_endpoints()
     mesh()
     mesh("other")
@@ -379,7 +386,7 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
 
 
 def test_two_who_order_at_once_do_not_pass_a_cap_together(real_commits, monkeypatch):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, others = endpoint("GLASGOW", outbound_cap=3), [endpoint(f"SITE{n}") for n in range(4)]
     at_once(*(lambda one=one: order(wishes(glasgow, one, 2), NOW) for one in others))
     assert sorted(states()) == ["queued"] * 3 + ["waiting"] * 5
@@ -388,7 +395,7 @@ def test_two_who_order_at_once_do_not_pass_a_cap_together(real_commits, monkeypa
 def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
     real_commits, monkeypatch
 ):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, lancs, _ = three_endpoints()
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=5 * small().test_bytes)
     outcomes = at_once(*[lambda: attempt(order, wishes(glasgow, lancs, 2), NOW)] * 4)
@@ -470,7 +477,7 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
 
 
 def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
-    from sonar.sweeping import sweep
+    from sonar.sweep import sweep
 
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(wishes(glasgow, lancs), NOW)

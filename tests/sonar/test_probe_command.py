@@ -15,7 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers, ordering, scheduler
+from sonar import movers, request_probes, scheduler
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.fake import FakeMover
@@ -118,7 +118,7 @@ def after(calls: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_it_waits_while_another_test_of_the_link_runs_and_says_why(fake, monkeypatch, capsys):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     first, second = order(2)
     after([first.delete, lambda: None, second.delete], monkeypatch)
     probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
@@ -134,7 +134,7 @@ def test_it_waits_while_another_test_of_the_link_runs_and_says_why(fake, monkeyp
 
 def test_no_worker_is_sent_what_was_ordered_in_the_foreground(fake, monkeypatch):
     sent: list[UUID] = []
-    monkeypatch.setattr(ordering, "send", sent.extend)
+    monkeypatch.setattr(request_probes, "send", sent.extend)
     (first,) = order(1)
     after([first.delete], monkeypatch)
     probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
@@ -142,7 +142,7 @@ def test_no_worker_is_sent_what_was_ordered_in_the_foreground(fake, monkeypatch)
 
 
 def test_ctrl_c_drops_one_that_waits(fake, monkeypatch):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     (first,) = order(1)
     after([lambda: os.kill(os.getpid(), signal.SIGINT)], monkeypatch)
     with pytest.raises(CommandError, match="Stopped; nothing was recorded") as caught:
@@ -163,7 +163,7 @@ def test_ctrl_c_drops_one_that_waits(fake, monkeypatch):
     ],
 )
 def test_one_that_goes_while_it_waits_says_what_became_of_it(fake, monkeypatch, change, said: str):
-    monkeypatch.setattr(ordering, "send", lambda ids: None)
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
     order(1)
     after([change], monkeypatch)
     with pytest.raises(CommandError, match=said):

@@ -15,7 +15,7 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import leftovers, movers, orders, patience, probes, results, scheduler, sweeping
+from sonar import cleanup, db_retry, movers, probes, results, scheduler, sweep, transfer_request
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
 from sonar.movers.base import (
     FileInfo,
@@ -146,7 +146,7 @@ def test_a_half_uploaded_file_that_stayed_is_remembered(probe):
     outcome = Outcome(None, MoverError(Where.SOURCE, "507"), None, 0.0, 1.5, left_aside=left)
     running = claimed(probe)
     probes.record(running, outcome)
-    order = orders.order_for(running)
+    order = transfer_request.order_for(running)
     (kept,) = Leftover.objects.all()
     assert f"{kept.endpoint.base_url}/{kept.path}" == aside(order).url
 
@@ -278,7 +278,7 @@ def fails(times: int, error: Exception, then: Callable[..., object]) -> Callable
 def test_a_result_that_the_database_did_not_take_is_kept_and_offered_again(
     probe, monkeypatch, error
 ):
-    monkeypatch.setattr(patience, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(db_retry, "FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(results, "end_probe", fails(3, error, results.end_probe))
     running = claimed_now(probe)
     probes.finish(running, FAILED)
@@ -293,7 +293,7 @@ def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, mo
         pauses.append(seconds)
         running.deadline -= timedelta(seconds=seconds)
 
-    monkeypatch.setattr(patience.time, "sleep", sleep)
+    monkeypatch.setattr(db_retry.time, "sleep", sleep)
     monkeypatch.setattr(results, "end_probe", fails(999, OperationalError("no"), results.end_probe))
     probes.finish(running, FAILED)
     assert pauses[:3] == [0.1, 0.2, 0.4]
@@ -363,10 +363,10 @@ def test_a_claim_whose_answer_was_lost_is_given_back(probe, fake, monkeypatch):
 
 def test_the_sweep_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe, fake):
     running = claimed(probe)
-    order = orders.order_for(running)
-    assert sweeping.sweep(running.deadline) == []
+    order = transfer_request.order_for(running)
+    assert sweep.sweep(running.deadline) == []
     assert Probe.objects.exists()
-    sweeping.sweep(running.deadline + timedelta(seconds=1))
+    sweep.sweep(running.deadline + timedelta(seconds=1))
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert transfer.worker == running.worker
@@ -381,18 +381,18 @@ def test_the_sweep_asks_no_storage(probe, monkeypatch):
 
     running = claimed(probe)
     monkeypatch.setattr(movers, "get", asked)
-    sweeping.sweep(running.deadline + timedelta(seconds=1))
+    sweep.sweep(running.deadline + timedelta(seconds=1))
     assert Transfer.objects.get().state == "lost"
-    sweeping.sweep(running.deadline + timedelta(days=1))
+    sweep.sweep(running.deadline + timedelta(days=1))
 
 
 def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
     """A sweep that dies between the two must neither forget files nor the loss."""
     running = claimed(probe)
-    monkeypatch.setattr(leftovers, "keep", fails(1, OperationalError("gone"), leftovers.keep))
+    monkeypatch.setattr(cleanup, "keep", fails(1, OperationalError("gone"), cleanup.keep))
     for _ in range(2):
         with contextlib.suppress(OperationalError):
-            sweeping.sweep(running.deadline + timedelta(seconds=1))
+            sweep.sweep(running.deadline + timedelta(seconds=1))
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
 
@@ -400,15 +400,15 @@ def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
 def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
     running = claimed(probe)
     both, lost = threading.Barrier(2), []
-    lose = sweeping.lose
+    lose = sweep.lose
 
     def together(*arguments: object) -> bool:
         both.wait(20)
         lost.append(lose(*arguments))
         return lost[-1]
 
-    monkeypatch.setattr(sweeping, "lose", together)
-    in_threads(2, lambda: sweeping.sweep(running.deadline + timedelta(seconds=1)))
+    monkeypatch.setattr(sweep, "lose", together)
+    in_threads(2, lambda: sweep.sweep(running.deadline + timedelta(seconds=1)))
     assert sorted(lost) == [False, True]
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
@@ -422,10 +422,10 @@ def test_the_sweep_does_not_wait_for_a_worker_that_hangs_while_it_records(probe)
         cursor.execute("SET statement_timeout = '20s'")  # else a sweep that waits never ends
     with psycopg.connect(**connection.get_connection_params()) as hanging:
         hanging.execute("SELECT FROM sonar_probe WHERE id = %s FOR UPDATE", [probe.id])
-        sweeping.sweep(late)
+        sweep.sweep(late)
         assert not Transfer.objects.exists()
         hanging.rollback()
-    sweeping.sweep(late)
+    sweep.sweep(late)
     assert Transfer.objects.get().state == "lost"
     connection.close()
 
@@ -446,19 +446,19 @@ def in_threads(count: int, step: Callable[[], object]) -> None:
 
 def test_the_sweep_sends_again_what_nobody_took(probe, settings):
     stale = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert sweeping.sweep(NOW) == []
-    assert sweeping.sweep(stale) == [probe.id]
-    assert sweeping.sweep(stale) == []
+    assert sweep.sweep(NOW) == []
+    assert sweep.sweep(stale) == [probe.id]
+    assert sweep.sweep(stale) == []
 
 
 def test_each_run_of_a_probe_has_a_file_name_of_its_own(probe):
     first = claimed(probe)
-    assert orders.incoming_path(first) == f"sonar/incoming/{probe.id}"
+    assert transfer_request.incoming_path(first) == f"sonar/incoming/{probe.id}"
     probes.hand_back(first)
     second = claimed(probe)
     assert (first.runs, second.runs) == (1, 2)
-    assert orders.incoming_path(second) == f"sonar/incoming/{probe.id}.2"
-    parts = {aside(orders.order_for(run)).url for run in (first, second)}
+    assert transfer_request.incoming_path(second) == f"sonar/incoming/{probe.id}.2"
+    parts = {aside(transfer_request.order_for(run)).url for run in (first, second)}
     assert len(parts) == 2
     probe.refresh_from_db()
     assert probe.runs == 2
@@ -491,7 +491,7 @@ def test_a_leftover_of_the_first_run_is_cleaned_under_the_second_which_ends_well
             receipt = super().move(order, watch)
             assert sorted(incoming(self)) == [first_url, order.destination.url]
             Leftover.objects.update(next_try=NOW)
-            leftovers.clean_endpoint(probe.destination_id, until=math.inf)
+            cleanup.clean_endpoint(probe.destination_id, until=math.inf)
             assert incoming(self) == [order.destination.url]
             return receipt
 
@@ -499,7 +499,7 @@ def test_a_leftover_of_the_first_run_is_cleaned_under_the_second_which_ends_well
     mover.files = held
     monkeypatch.setattr(movers, "get", lambda name: mover)
     first = claimed(probe)
-    first_url = orders.order_for(first).destination.url
+    first_url = transfer_request.order_for(first).destination.url
     held.held[first_url] = FileInfo(probe.bytes)
     assert probes.abandon(first, "told to stop")
     probes.run(probe.id)
@@ -534,7 +534,7 @@ def test_a_file_that_a_worker_could_not_delete_is_kept_for_cleaning(probe, fake,
 def test_a_run_that_was_stopped_while_it_prepared_keeps_its_half_source_file(probe):
     running = claimed(probe)
     probes.record(running, Outcome(None, Stopped(), None, 0.0, left_aside=Stopped()))
-    part = aside(orders.order_for(running)).url
+    part = aside(transfer_request.order_for(running)).url
     leftover = Leftover.objects.get()
     assert f"{leftover.endpoint.base_url}/{leftover.path}" == part
 
@@ -543,11 +543,11 @@ def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
     settings.SONAR_CREDENTIALS_DIR = tmp_path
     glasgow = bind(Endpoint.objects.get(name="GLASGOW_DATADISK"), "glasgow", lend=True)
     (tmp_path / "glasgow").write_text("sesame\n")
-    order = orders.order_for(claimed(probe))
+    order = transfer_request.order_for(claimed(probe))
     assert (order.source.token, order.destination.token) == ("sesame", "")
     assert "sesame" not in repr(order)
     (tmp_path / "glasgow").write_text("renewed\n")
-    assert orders.token_of(glasgow, glasgow.credential) == "renewed"
+    assert transfer_request.token_of(glasgow, glasgow.credential) == "renewed"
 
 
 def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings, tmp_path, fake):
@@ -561,7 +561,7 @@ def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings,
 
 
 def test_everything_that_is_written_lies_below_the_base_url(probe):
-    order = orders.order_for(claimed(probe))
+    order = transfer_request.order_for(claimed(probe))
     assert order.source.url == f"fake://glasgow/data/sonar/source/{20 * 10**6}"
     assert order.destination.url == f"fake://lancs/data/sonar/incoming/{probe.id}"
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sonar.disguises import View
-from sonar.redaction import Servers
+from sonar.redaction.disguises import View
+from sonar.redaction.servers import Servers
 
 REGISTRY = {
     "GLASGOW_DATADISK": "davs://Glasgow.example:1094/data/grid/",

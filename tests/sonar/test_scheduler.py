@@ -23,7 +23,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.scheduler import claims, clock, spent
+from sonar.scheduler import budget, claims, clock
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -387,7 +387,7 @@ def test_an_hour_that_did_not_change_is_not_read_again(django_assert_num_queries
     glasgow, lancs, _ = three_endpoints()
     result(glasgow, lancs, NOW - timedelta(hours=2))
     result(glasgow, lancs, NOW)
-    today = spent.Spent()
+    today = budget.Spent()
     with django_assert_num_queries(1 + 24):
         today.today(NOW)
     result(lancs, glasgow, NOW)

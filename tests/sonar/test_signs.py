@@ -12,9 +12,9 @@ from celery.signals import after_task_publish
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from sonar import signs, sweeping, tasks
+from sonar import heartbeats, sweep, tasks
+from sonar.heartbeats import Pulse
 from sonar.models import SignOfLife
-from sonar.signs import Pulse
 from tests.sonar.world import NOW
 
 KIND = SignOfLife.Kind
@@ -96,20 +96,20 @@ def test_a_database_that_is_away_is_borne_quietly_and_the_next_sign_comes(
         return SignOfLife.objects.exists()
 
     wait_for(beaten)
-    told = [one for one in caplog.records if one.name == "sonar.signs"]
+    told = [one for one in caplog.records if one.name == "sonar.heartbeats"]
     assert len(told) == 2
     assert all(one.levelname == "INFO" and "\n" not in one.getMessage() for one in told)
 
 
 def test_a_second_sign_replaces_the_first(db):
     for queues in (["transfers"], ["control"]):
-        signs.write(SignOfLife(name="a", kind=KIND.WORKER, every_seconds=10, queues=queues))
+        heartbeats.write(SignOfLife(name="a", kind=KIND.WORKER, every_seconds=10, queues=queues))
     assert SignOfLife.objects.get().queues == ["control"]
 
 
 def test_a_sign_costs_one_statement(db, django_assert_num_queries):
     with django_assert_num_queries(1):
-        signs.ended_well("plan", 10)
+        heartbeats.ended_well("plan", 10)
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_sign_costs_one_statement(db, django_assert_num_queries):
 )
 def test_who_misses_three_signs_is_silent(db, every: int, age: int, silent: bool):
     one = sign(every_seconds=every, seen_ago=timedelta(seconds=age))
-    assert signs.is_silent(one, NOW) is silent
+    assert heartbeats.is_silent(one, NOW) is silent
 
 
 def test_a_sign_from_the_future_is_no_life_but_a_clock_may_differ_a_little(db):
     """One whose clock was a day ahead, and who then died, would seem to live for that day."""
-    assert signs.is_silent(sign(seen_ago=-timedelta(days=1)), NOW)
-    assert not signs.is_silent(sign("two", seen_ago=-timedelta(minutes=4)), NOW)
+    assert heartbeats.is_silent(sign(seen_ago=-timedelta(days=1)), NOW)
+    assert not heartbeats.is_silent(sign("two", seen_ago=-timedelta(minutes=4)), NOW)
 
 
 def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(db, monkeypatch):
@@ -132,7 +132,7 @@ def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(
     sign("plan", day, kind=KIND.TASK)
     sign("fresh", timedelta(hours=23))
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    monkeypatch.setattr(sweeping, "sweep", lambda now: [])
+    monkeypatch.setattr(sweep, "sweep", lambda now: [])
     tasks.sweep()
     assert set(SignOfLife.objects.values_list("name", flat=True)) == {"plan", "fresh"}
 
@@ -190,5 +190,5 @@ def test_whoever_is_not_the_beat_does_not_beat_by_sending(told):
 
 
 def test_no_sign_keeps_a_connection(real_commits):
-    signs.ended_well("plan", 10)
+    heartbeats.ended_well("plan", 10)
     assert connection.connection is None or connection.connection.closed

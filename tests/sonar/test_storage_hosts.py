@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from sonar import orders, probes, scheduler, storage_hosts
+from sonar import probes, scheduler, storage_hosts, transfer_request
 from sonar import settings as project
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers.base import Watch
@@ -58,11 +58,11 @@ def test_an_order_costs_one_small_query_for_them_while_the_registry_stays(
     probe = claimed()
     known_hosts()
     with django_assert_num_queries(1):
-        order = orders.order_for(probe)
+        order = transfer_request.order_for(probe)
     assert order.known_hosts == {"glasgow", "lancs", "ral"}
     set_base_url("RAL_DATADISK", "fake://elsewhere/data")
     with django_assert_num_queries(2):
-        assert "elsewhere" in orders.order_for(probe).known_hosts
+        assert "elsewhere" in transfer_request.order_for(probe).known_hosts
 
 
 def test_while_the_database_is_away_those_known_before_are_used(monkeypatch, caplog):

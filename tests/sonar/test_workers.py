@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sonar import leftovers, orders, tasks
+from sonar import cleanup, tasks, transfer_request
 from sonar.models import Leftover, Probe, SignOfLife, SizeClass, Transfer
 from sonar.movers.base import aside
 from tests.sonar import world
@@ -110,9 +110,9 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
     assert Probe.objects.count() == len(probes)
     assert not Transfer.objects.exists()
     left = {f"{one.endpoint.base_url}/{one.path}" for one in Leftover.objects.all()}
-    ordered = [orders.order_for(probe) for probe in Probe.objects.all()]
+    ordered = [transfer_request.order_for(probe) for probe in Probe.objects.all()]
     assert left == {url for one in ordered for url in (one.destination.url, aside(one).url)}
-    assert leftovers.due_endpoints(timezone.now()) == []  # a server may yet create a file
+    assert cleanup.due_endpoints(timezone.now()) == []  # a server may yet create a file
 
 
 def test_a_worker_that_has_nothing_to_do_ends_by_itself(worker: Worker):

@@ -17,7 +17,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sonar import ordering, registry_file
+from sonar import registry_file, request_probes
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.sandbox import processes
 from tests.storage.conftest import Pair
@@ -84,9 +84,9 @@ def workers(tmp_path: Path) -> Iterator[None]:
 
 def order(count: int, size: str = "large") -> None:
     source, destination = (Endpoint.objects.get(name=f"{one}_DATADISK") for one in "AB")
-    wish = ordering.Wish(source, destination, SizeClass.objects.get(name=size))
+    wish = request_probes.Wish(source, destination, SizeClass.objects.get(name=size))
     with transaction.atomic():
-        ordering.order([wish] * count, timezone.now())
+        request_probes.order([wish] * count, timezone.now())
 
 
 def ended(known: set[object]) -> list[Transfer]:

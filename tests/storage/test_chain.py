@@ -15,7 +15,7 @@ import requests
 from django.db import connection
 from django.utils import timezone
 
-from sonar import leftovers, orders, probes, registry_file, tasks
+from sonar import cleanup, probes, registry_file, tasks, transfer_request
 from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
 from tests.storage.conftest import Pair
 from tests.storage.xrootd import give_to_server
@@ -219,7 +219,7 @@ def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     register(mortal, processes, slow_road(mortal.source, SLOW / 4).url)
     probe = one_probe("large")
     first = probes.claim(probe.id, timezone.now())
-    left = mortal.destination.data / "base" / orders.incoming_path(first)
+    left = mortal.destination.data / "base" / transfer_request.incoming_path(first)
     left.parent.mkdir(parents=True)
     give_to_server(left.parent.parent)
     give_to_server(left.parent)
@@ -232,7 +232,7 @@ def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     wait_for(second.exists, processes)
     assert left.exists()
     Leftover.objects.update(next_try=timezone.now())
-    leftovers.clean(seconds=60)
+    cleanup.clean(seconds=60)
     assert not left.exists()
     assert second.exists()
     assert running_large()

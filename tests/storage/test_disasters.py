@@ -16,8 +16,8 @@ import pytest
 from urllib3.response import BaseHTTPResponse
 
 from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.http_deadlines import Wait
 from sonar.movers.http_exchange import Request, Web
-from sonar.movers.http_patience import Wait
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import LOOK_AGAIN_SECONDS, Outcome, measure, remove
 from tests.storage.conftest import Pair

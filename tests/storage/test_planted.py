@@ -29,8 +29,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sonar import tasks
-from sonar.disguises import View, codes, letters_of
 from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
+from sonar.redaction.disguises import View, codes, letters_of
 from sonar.roles import Role
 from sonar.sandbox import processes as children
 from tests.accounts import account, logged_in

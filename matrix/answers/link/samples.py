@@ -15,13 +15,13 @@ from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import Place
 from matrix.store.profile_filters import made_so
 from matrix.store.read_plan import Span
-from sonar import binary, segments
+from sonar import pg_copy, segments
 from sonar.models import Transfer
 from sonar.windows import Window
 
 # What a window is compared with: the four weeks before it.
 USUAL = timedelta(days=28)
-FIELDS = segments.ROW_FIELDS | {"size_class_id": binary.INTEGER, "id": "V16"}
+FIELDS = segments.ROW_FIELDS | {"size_class_id": pg_copy.INTEGER, "id": "V16"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def read(ends: Sequence[Place], window: Window, filters: Sequence[Filter]) -> Re
         state__in=[Transfer.State.DONE, Transfer.State.FAILED],
     )
     judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
-    return of_rows(binary.columns(judged, FIELDS))
+    return of_rows(pg_copy.columns(judged, FIELDS))
 
 
 def of_rows(rows: NDArray[np.void]) -> Results:
@@ -92,7 +92,7 @@ def of_rows(rows: NDArray[np.void]) -> Results:
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)
     return Results(
-        started=binary.unix_ms(rows["started_at"]),
+        started=pg_copy.unix_ms(rows["started_at"]),
         rates=rates,
         keys=links << np.uint64(32) | rates.view(np.uint32),
         sizes=rows["size_class_id"].astype(np.int64),

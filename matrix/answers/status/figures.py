@@ -17,7 +17,7 @@ from matrix.statistics.states import STATES
 from matrix.store.cache import Recent
 from matrix.store.registry import VERSIONS
 from matrix.store.waiting import NEXT_TICK
-from sonar import circuits, signs
+from sonar import circuits, heartbeats
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason
 from sonar.sealing import GRACE
@@ -111,7 +111,7 @@ class Life:
 
     def is_late(self, sign: SignOfLife | None) -> bool:
         """Say whether somebody has been silent for too long, or was never heard of."""
-        return sign is None or signs.is_silent(sign, self.moment)
+        return sign is None or heartbeats.is_silent(sign, self.moment)
 
     def is_stuck(self, task: str) -> bool:
         """Say whether a task has ended well before and does not any more.

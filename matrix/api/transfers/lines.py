@@ -16,7 +16,7 @@ from psycopg.abc import Buffer
 
 from matrix.api.streaming import Pieces, by_piece
 from matrix.store.snapshot import snapshot
-from sonar import binary, csv_text
+from sonar import csv_text, pg_copy
 from sonar.company import Company
 from sonar.models import Transfer
 from sonar.records.record import FIELDS, TOLD_BESIDES
@@ -91,13 +91,13 @@ def lines(rows: QuerySet[Transfer], form: str, most: bool) -> Iterator[Buffer]:
         statement = copy_of(rows, form)
     except EmptyResultSet:
         return
-    with reading_for_long(most), binary.copying(statement) as copy:
+    with reading_for_long(most), pg_copy.copying(statement) as copy:
         yield from copy
 
 
 def copy_of(rows: QuerySet[Transfer], form: str) -> str:
     """Return the COPY of results; raise EmptyResultSet where there can be none."""
-    chosen = binary.sql_of(rows.order_by("-started_at", "-id").values_list(*COLUMNS))
+    chosen = pg_copy.sql_of(rows.order_by("-started_at", "-id").values_list(*COLUMNS))
     records = RECORDS.format(what=WHAT[form], chosen=chosen)
     return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
 

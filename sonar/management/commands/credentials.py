@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from sonar import credentials, orders
+from sonar import credentials, transfer_request
 from sonar.management.columns import in_columns
 from sonar.models import Credential, Endpoint
 
@@ -53,7 +53,7 @@ def unreadable(files: dict[Credential, str]) -> Iterator[str]:
 def file_problem(credential: Credential) -> str:
     """Say why a worker could not use its file; empty if it could."""
     try:
-        orders.read_token(credential.name)
+        transfer_request.read_token(credential.name)
     except ValueError as error:
         return str(error)
     return ""

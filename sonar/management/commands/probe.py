@@ -14,7 +14,7 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from sonar import movers, ordering, probes, queueing, scheduler
+from sonar import movers, probes, queueing, request_probes, scheduler
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import MoverError, Receipt, Stopped, Watch
 from sonar.movers.measure import Outcome
@@ -71,7 +71,7 @@ def ordered(wish: scheduler.Wish) -> Probe:
         (probe,), started = scheduler.order_all([wish], timezone.now(), socket.gethostname())
     except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
         raise CommandError(f"Not now: {error}") from error
-    ordering.send(started)
+    request_probes.send(started)
     return probe
 
 
@@ -84,7 +84,7 @@ def wait(probe: Probe, console: Console) -> None:
             if (sentence := waits(probe)) != said:
                 console.print(sentence)
                 said = sentence
-            ordering.send(scheduler.start_waiting(timezone.now()))
+            request_probes.send(scheduler.start_waiting(timezone.now()))
             probe = Probe.objects.filter(id=probe.id).first() or gone(probe)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -108,8 +108,8 @@ def gone(probe: Probe) -> NoReturn:
 def drop(probe: Probe) -> NoReturn:
     """Forget a test that has not begun."""
     try:
-        ordering.cancel(probe.id, timezone.now())
-    except ordering.NotCancelledError as error:
+        request_probes.cancel(probe.id, timezone.now())
+    except request_probes.NotCancelledError as error:
         raise CommandError(str(error)) from error
     raise CommandError("Stopped; nothing was recorded.", returncode=130)
 

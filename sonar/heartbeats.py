@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
+from sonar.db_retry import one_line, release_connection
 from sonar.models import SignOfLife
-from sonar.patience import one_line, release_connection
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from django.db import transaction
 from sonar import credentials
 from sonar.models import Downtime, Endpoint, Probe, SizeClass
 from sonar.models.mesh import fitting
+from sonar.scheduler.capacity import Room
 from sonar.scheduler.lock import wait_for_planner
-from sonar.scheduler.room import Room
 from sonar.scheduler.waiting import start
 
 # Each tick looks at all that wait, and nobody waits for the thousandth.

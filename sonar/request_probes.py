@@ -13,8 +13,8 @@ from kombu.exceptions import OperationalError as QueueAway
 
 from sonar import tasks
 from sonar.celery import app
+from sonar.db_retry import one_line
 from sonar.models import Probe
-from sonar.patience import one_line
 from sonar.scheduler import PlannerBusyError, RefusedError, Wish, order_all, start_waiting
 
 __all__ = ["NotCancelledError", "PlannerBusyError", "RefusedError", "Wish", "cancel", "order"]

@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 
 from sonar.circuits import open_circuits
 from sonar.models import Endpoint, Probe, SizeClass
-from sonar.scheduler.spent import spent
+from sonar.scheduler.budget import spent
 
 Link = tuple[int, int]
 LINK_IN = """

@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from sonar.disguises import Span, View, codes, fold, letters_of
+from sonar.redaction.disguises import Span, View, codes, fold, letters_of
 
 # Schemes of base URLs whose port may be left out, and is said by movers all the same.
 PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}

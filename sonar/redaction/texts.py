@@ -10,9 +10,9 @@ from pathlib import Path
 from django.conf import settings
 from django.db.models import Subquery
 
-from sonar.disguises import without
 from sonar.models import Endpoint, Version
-from sonar.redaction import Servers
+from sonar.redaction.disguises import without
+from sonar.redaction.servers import Servers
 
 LONGEST_TOKEN = 16 * 1024
 Registry = tuple[int, int | None]

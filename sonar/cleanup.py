@@ -18,11 +18,12 @@ from django.db import transaction
 from django.db.models import Max, Min, Q
 from django.utils import timezone
 
-from sonar import error_texts, movers
+from sonar import movers
+from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers.base import CLEANING_LIMITS, Files, MoverError, Order, Where, part_of
-from sonar.orders import end_at, incoming_path, source_path
-from sonar.patience import release_connection
+from sonar.redaction import texts
+from sonar.transfer_request import end_at, incoming_path, source_path
 
 # A pause begins with the claim of a file, so that it is the lease as well: it must be longer
 # than a deletion may take.
@@ -51,7 +52,7 @@ def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> N
     No server is asked. One statement.
     """
     # Operators alone read it: it may say where servers are.
-    error = error_texts.without_tokens(why)
+    error = texts.without_tokens(why)
     facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
     Leftover.objects.bulk_create(
         [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
@@ -128,7 +129,7 @@ def pause_after(failures: int) -> timedelta:
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
     if why := delete(leftover.endpoint, leftover.path, leftover.mover):
-        changes: dict[str, object] = {"error": error_texts.without_tokens(str(why))}
+        changes: dict[str, object] = {"error": texts.without_tokens(str(why))}
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
         Leftover.objects.filter(pk=leftover.pk).update(**changes)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from sonar import leftovers, results
+from sonar import cleanup, results
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def lose(probe: Probe, now: datetime) -> bool:
     free = Probe.objects.select_for_update(skip_locked=True).filter(id=probe.id)
     if not list(free) or not results.lose_probe(probe, now):
         return False
-    leftovers.keep(leftovers.places_of(probe), probe.mover, WHY_LEFT, now)
+    cleanup.keep(cleanup.places_of(probe), probe.mover, WHY_LEFT, now)
     return True
 
 
