@@ -291,7 +291,7 @@ STATIC_ROOT = SONAR_HOME / "static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "sonar.static_names.HashedNames"},
 }
 # Source maps are half of all bytes, and only developers' tools ask for them.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")

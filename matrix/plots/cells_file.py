@@ -11,7 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from matrix.plots.arrangement import Arrangement
-from matrix.statistics.states import STATE_WORDS
+from matrix.statistics.states import NOT_APPLICABLE, STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
 ALIGNED = 8
@@ -64,6 +64,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "rows": len(arrangement.rows.groups),
         "columns": len(arrangement.columns.groups),
         "states": list(STATE_WORDS.values()),
+        "leads_nowhere": NOT_APPLICABLE,
         "arrays": [
             {"name": name, "kind": KINDS[name], "offset": offset}
             for name, offset in zip(arrays, offsets, strict=False)

@@ -1,5 +1,5 @@
 """From an arranged grid to a Plotly figure. What depends on the theme is the name of a variable
-in static/css/sonar.css, which static/js/picture.js puts in, so that light and dark need one
+in static/css/sonar.css, which static/js/colours.js puts in, so that light and dark need one
 figure; it mixes the colour in veil(...) with the surface."""
 
 from __future__ import annotations

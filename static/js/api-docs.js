@@ -1,5 +1,4 @@
 // The calls of the API, drawn by Swagger UI from the schema, to read and to try out.
-"use strict";
 
 const place = document.getElementById("api-docs");
 
@@ -11,7 +10,7 @@ function withCsrfToken(request) {
   return request;
 }
 
-SwaggerUIBundle({
+window.SwaggerUIBundle({
   url: place.dataset.schema,
   domNode: place,
   deepLinking: true,
@@ -24,7 +23,7 @@ SwaggerUIBundle({
 });
 
 // It is dark where Sonar is.
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const dark = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", follow);
 follow();

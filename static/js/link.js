@@ -1,13 +1,19 @@
 // The page of a link: a point of the picture leads to its transfer.
-"use strict";
 
-special.rates = {
+import { extend } from "./picture.js";
+
+extend("rates", {
   after(plot) {
     if (plot.dataset.leads) return;
     plot.dataset.leads = "yes";
     plot.on("plotly_click", (event) => {
       const id = event.points[0].customdata;
-      if (typeof id === "string") location.assign(`/transfers/${id.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")}/`);
+      if (typeof id === "string") location.assign(addressOf(id, plot.parentElement.dataset.transfer));
     });
   },
-};
+});
+
+// The page gives the address of the transfer whose id is nothing but zeros.
+function addressOf(id, address) {
+  return address.replace(/[0-]{36}/, id.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-"));
+}

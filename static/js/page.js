@@ -1,6 +1,10 @@
 // What every page does with a script: says that it works or failed, refreshes itself, copies,
 // and finds what the reader wants to jump to.
-"use strict";
+
+import { clock, utc } from "./time.js";
+
+// The library hangs on the window; nothing else reads it there.
+const { htmx } = window;
 
 const REFRESH_MS = 60000;
 // An answer that takes longer than this is said to be on its way, and can be given up.
@@ -10,7 +14,11 @@ const working = document.getElementById("working");
 
 document.documentElement.classList.add("scripted");
 // A wall may lie behind another window and is to be right when it comes to the front.
-setInterval(() => (document.hidden && !document.body.classList.contains("wall")) || refresh(), REFRESH_MS);
+setInterval(() => isSeen() && refresh(), REFRESH_MS);
+
+function isSeen() {
+  return !document.hidden || document.body.classList.contains("wall");
+}
 
 // Back was pressed before htmx listened: the address has changed, the page has not.
 const loaded = performance.getEntriesByType("navigation")[0]?.name.split("#")[0];
@@ -18,7 +26,7 @@ if (history.state?.htmx && loaded && loaded !== location.href.split("#")[0]) loc
 
 // The part of a page that shows data has hx-get and hx-trigger="refresh": it is fetched anew and
 // morphed, so that scroll, focus and what was opened stay. What the reader asks for goes first.
-function refresh() {
+export function refresh() {
   if (asked.size) return;
   for (const part of document.querySelectorAll(REFRESHED)) htmx.trigger(part, "refresh");
 }
@@ -71,13 +79,15 @@ document.addEventListener("htmx:error", (event) => {
 
 document.addEventListener("htmx:response:error", (event) => {
   const status = event.detail.ctx.response.status;
-  if (status >= 500 || isRefresh(event.detail.ctx)) say(event.detail.ctx, `the server answered with status ${status}`);
+  if (status < 500 && !isRefresh(event.detail.ctx)) return;
+  say(event.detail.ctx, `the server answered with status ${status}`);
 });
 
 // An answer without the part that was asked for is another page, the login for one.
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx, tasks } = event.detail;
-  if (!isRefresh(ctx) || ctx.response.status >= 400 || tasks.some((task) => task.fragment.firstElementChild)) return;
+  if (!isRefresh(ctx) || ctx.response.status >= 400) return;
+  if (tasks.some((task) => task.fragment.firstElementChild)) return;
   event.preventDefault();
   say(ctx, "the server answered with another page; perhaps you must log in again");
 });
@@ -88,25 +98,29 @@ document.addEventListener("htmx:after:swap", (event) => {
   if (!isRefresh(request)) settleForms();
   trouble.hidden = true;
   lateSince = null;
-  sayUpdated(`updated ${clock()} UTC`, false);
+  sayUpdated(`updated ${clock()}`, false);
 });
 
 // A morph leaves in the fields what the reader chose; what the page shows now counts, except for
 // what is just being typed.
 function settleForms() {
-  const typing = document.activeElement?.matches("input:not([type=checkbox])") ? document.activeElement : null;
+  const { activeElement: active } = document;
+  const typing = active?.matches("input:not([type=checkbox])") ? active : null;
   for (const form of document.querySelectorAll("#page .controls form")) if (!form.contains(typing)) form.reset();
 }
 
 function say(request, what) {
   trouble.hidden = false;
   if (!isRefresh(request)) {
-    trouble.textContent = `This did not work: ${what}. What you see is unchanged; try again, or look at the server's log.`;
+    trouble.textContent =
+      `This did not work: ${what}. What you see is unchanged; try again, or look at the server's log.`;
     return;
   }
   lateSince ??= clock();
-  trouble.textContent = `This page could not be refreshed since ${lateSince} UTC: ${what}. What you see is from before; trying again every minute.`;
-  sayUpdated(`not updated since ${lateSince} UTC`, true);
+  trouble.textContent =
+    `This page could not be refreshed since ${lateSince}: ${what}. ` +
+    "What you see is from before; trying again every minute.";
+  sayUpdated(`not updated since ${lateSince}`, true);
 }
 
 function sayUpdated(text, isLate) {
@@ -114,10 +128,6 @@ function sayUpdated(text, isLate) {
   if (!updated) return;
   updated.textContent = text;
   updated.classList.toggle("late", isLate);
-}
-
-function clock() {
-  return new Date().toISOString().slice(11, 19);
 }
 
 // Forms with data-autosubmit need no button: a choice is enough.
@@ -131,7 +141,8 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const label = button.dataset.label ?? button.textContent;
   button.dataset.label = label;
-  button.textContent = (await copied(button.dataset.copy)) ? "Copied" : (button.dataset.failed ?? "Copy it from the address bar");
+  const isCopied = await copied(button.dataset.copy);
+  button.textContent = isCopied ? "Copied" : (button.dataset.failed ?? "Copy it from the address bar");
   setTimeout(() => (button.textContent = label), 2000);
 });
 
@@ -148,8 +159,12 @@ async function copied(text) {
 
 // A printed page says where it is from.
 addEventListener("beforeprint", () => {
-  const from = document.getElementById("printed-from") ?? document.body.appendChild(Object.assign(document.createElement("p"), { id: "printed-from" }));
-  from.textContent = `Printed from ${location.href} at ${new Date().toISOString().slice(0, 10)} ${clock()} UTC`;
+  let from = document.getElementById("printed-from");
+  if (!from) {
+    from = Object.assign(document.createElement("p"), { id: "printed-from" });
+    document.body.append(from);
+  }
+  from.textContent = `Printed from ${location.href} at ${utc()}`;
 });
 
 // The jump box: arrows walk through what was found while the caret stays where it is.
@@ -169,7 +184,7 @@ if (jump) {
   jump.addEventListener("keydown", walk);
   jump.addEventListener("input", () => jump.value.trim() || closeFound());
   document.addEventListener("click", (event) => event.target.closest(".jump") || closeFound());
-  jump.form.addEventListener("focusout", (event) => event.relatedTarget?.closest(".jump") || event.relatedTarget === null || closeFound());
+  jump.form.addEventListener("focusout", ({ relatedTarget: to }) => !to || to.closest(".jump") || closeFound());
   document.addEventListener("htmx:after:swap", (event) => isSearch(event.detail.ctx) && openFound());
 }
 

@@ -44,6 +44,12 @@ class Method:
             beside=BESIDE_TEXTS[profile.beside],
         )
 
+    @property
+    def name(self) -> str:
+        way = f"{self.mover} {self.mode}".rstrip()
+        streams = "1 stream" if self.streams == 1 else f"{self.streams} streams"
+        return f"{way}, {streams}, {self.origin}"
+
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
         chosen = [

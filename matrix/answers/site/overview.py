@@ -32,6 +32,10 @@ class Listed:
         return sum(not place.retired for place in self.endpoints)
 
     @property
+    def endpoints_text(self) -> str:
+        return ", ".join(f"{one.name}{' (retired)' * one.retired}" for one in self.endpoints)
+
+    @property
     def is_history(self) -> bool:
         """Say whether it had endpoints and all of them are retired."""
         return bool(self.endpoints) and not self.in_use

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from django.urls import reverse
 
+from matrix.answers.grid import RATE_UNIT
+from matrix.pages.controls import STAT_LABELS
 from matrix.pages.matrix.cell_links import Openings, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
@@ -15,6 +18,9 @@ from matrix.statistics.rounding import rounded
 
 Json = dict[str, Any]
 
+# The card of a cell says these whatever the statistic is.
+ALWAYS_SAID = ("mean", "std", "median", "count", "last")
+
 
 def payload(arrangement: Arrangement, openings: Openings) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
@@ -22,7 +28,7 @@ def payload(arrangement: Arrangement, openings: Openings) -> Json:
     asked = grid.query.to_params() | arrangement.display.to_params()
     return {
         "figure": figure(arrangement),
-        "cells_url": f"/cells/{parameters(asked)}",
+        "cells_url": reverse("cells") + parameters(asked),
         "arrangement": arrangement.digest,
         "version": arrangement.version,
         "transposed": arrangement.display.transpose,
@@ -30,11 +36,18 @@ def payload(arrangement: Arrangement, openings: Openings) -> Json:
         "columns": side(arrangement.columns, labels.columns),
         "average": numbers(grid.averages.grand)[0],
         "stat": grid.query.stat,
+        "said": said(grid.query.stat),
         "unit": grid.unit,
+        "rate_unit": RATE_UNIT,
         "open": opening(arrangement, openings),
-        "heading": grid.query.describe(),
-        "simulated": grid.simulated,
+        "link_url": reverse("link", args=[":source", ":destination"]),
+        "square": grid.query.rows == grid.query.columns,
     }
+
+
+def said(stat: str) -> str | None:
+    """Return what the card calls a statistic, without its unit; None if it says it anyway."""
+    return None if stat in ALWAYS_SAID else STAT_LABELS.get(stat, stat).partition(" (")[0]
 
 
 def side(one: Side, labels: list[str]) -> Json:

@@ -46,11 +46,32 @@ class End:
     worst: list[Linked]
     failing: list[Linked]
     failing_more: int
+    shows: str
 
     @property
     def data_id(self) -> str:
         """Return the id of the JSON of the figure in the page."""
         return f"bars-{self.end}-data"
+
+    @property
+    def line(self) -> str:
+        """Say what the site is in the matrix of sites."""
+        return "row" if self.end == "source" else "column"
+
+    @property
+    def way(self) -> str:
+        """Say where its links lead, from it or to it."""
+        return "from" if self.end == "source" else "to"
+
+    @property
+    def other_way(self) -> str:
+        return "to" if self.end == "source" else "from"
+
+    @property
+    def figure_label(self) -> str:
+        """Say what the picture shows to those who do not see it."""
+        among = ", of those that fail and the slowest" if self.drawn < self.cells else ""
+        return f"{self.shows}, the fastest first{among}. The table below has the numbers."
 
     @property
     def drawn(self) -> int:
@@ -75,7 +96,14 @@ def end_of(report: Report, end: str, site: Site) -> End:
         linked(report.worst(end), end, report),
         linked(failing[:MOST_FAILING], end, report),
         max(len(failing) - MOST_FAILING, 0),
+        shown(report, end, site),
     )
+
+
+def shown(report: Report, end: str, site: Site) -> str:
+    """Name the picture of a row or column."""
+    there = (site.name, "each destination") if end == "source" else ("each source", site.name)
+    return f"Mean rate of {report.query.size} files from {there[0]} to {there[1]}"
 
 
 def figure_of(report: Report, end: str, cells: list[Cell], mean: float) -> dict[str, Any] | None:

@@ -1,13 +1,16 @@
 // The card beside a cell: both directions, side by side.
-"use strict";
 
-const STATISTICS = { p05: "5th percentile", p95: "95th percentile", min: "lowest", max: "highest", throughput: "throughput", success: "success" };
+import { utc } from "../time.js";
+import { ends, reverseOf, urlOf } from "./links.js";
+import { DASH, ageOf, cellOf, counted, inUnit, rate } from "./numbers.js";
+import { markHot, pixelsOf } from "./places.js";
+import { isNarrow, view } from "./view.js";
 
-function showCard(place, point) {
-  hovered = { place, point };
+export function showCard(place, point) {
+  view.hovered = { place, point };
   const card = document.getElementById("card");
   card.replaceChildren(...contents(place));
-  card.classList.toggle("pinned", pinned !== null);
+  card.classList.toggle("pinned", view.pinned !== null);
   card.hidden = false;
   const cell = place.row === undefined || place.column === undefined ? null : pixelsOf(place);
   putBeside(card, cell, point ?? { x: cell.left + cell.width, y: cell.top + cell.height });
@@ -17,21 +20,22 @@ function contents(place) {
   if (place.row === undefined || place.column === undefined) return aboutAverage(place);
   const { from, to } = ends(place);
   const lines = [made("p", "from ", made("b", from)), made("p", "to ", made("b", to))];
-  if (!cells) return [...lines, made("p", matrix.trouble ?? "loading the numbers …")];
+  if (!view.cells) return [...lines, made("p", view.trouble ?? "loading the numbers …")];
   const cell = cellOf(place);
-  const words = cells.states[cell.state];
+  const words = view.cells.states[cell.state];
   lines.push(...(words.includes(":") ? [made("p", words)] : []), bothWays(place, cell));
-  if (pinned) lines.push(...links(place));
+  if (view.pinned) lines.push(...links(place));
   return lines;
 }
 
 function aboutAverage({ row, column }) {
-  const side = row === undefined ? matrix.columns : matrix.rows;
+  const side = row === undefined ? view.columns : view.rows;
   const at = row ?? column;
-  const isSource = (row === undefined) === matrix.pages.matrix.payload.transposed;
-  const heads = at === undefined ? [made("p", "all cells")] : [made("p", isSource ? "from " : "to ", made("b", side.names[at]))];
-  const average = at === undefined ? matrix.pages.matrix.payload.average : side.average[at];
-  return [...heads, made("p", `mean of measured cells: ${average === null ? "none is measured" : inUnit(average)}`)];
+  const isSource = (row === undefined) === view.payload.transposed;
+  const head = at === undefined ? ["all cells"] : [isSource ? "from " : "to ", made("b", side.names[at])];
+  const average = at === undefined ? view.payload.average : side.average[at];
+  const mean = average === null ? "none is measured" : inUnit(average);
+  return [made("p", ...head), made("p", `mean of measured cells: ${mean}`)];
 }
 
 function bothWays(place, cell) {
@@ -42,7 +46,8 @@ function bothWays(place, cell) {
   const head = made("thead", made("tr", made("td"), th("col", arrow(from, to)), th("col", arrow(to, from))));
   const rows = Object.keys(there).map((name) => [name, there[name], other ? (other[name] ?? DASH) : DASH]);
   if (!other) rows[0][2] = "not in this view";
-  return made("table", head, made("tbody", ...rows.map(([name, one, two]) => made("tr", th("row", name), made("td", one), made("td", two)))));
+  const lines = rows.map(([name, one, two]) => made("tr", th("row", name), made("td", one), made("td", two)));
+  return made("table", head, made("tbody", ...lines));
 }
 
 // Both names stand above: where they are long, an arrow to one of them says enough.
@@ -52,15 +57,15 @@ function arrow(from, to) {
 
 function figures(cell) {
   const hasResult = !Number.isNaN(cell.last);
-  const { stat } = matrix.pages.matrix.payload;
+  const { said } = view.payload;
   return {
-    state: cells.states[cell.state].split(":")[0],
+    state: view.cells.states[cell.state].split(":")[0],
     "mean ± std": rate(cell.mean, cell.std),
     median: rate(cell.median, NaN),
-    ...(stat in STATISTICS ? { [STATISTICS[stat]]: inUnit(cell.value) } : {}),
+    ...(said ? { [said]: inUnit(cell.value) } : {}),
     tests: `${counted(cell.ok)} ok, ${counted(cell.failed)} failed`,
     last: hasResult ? ageOf(cell.last) : DASH,
-    "": hasResult ? utc(cell.last) : "",
+    "": hasResult ? utc(new Date(1000 * cell.last)) : "",
   };
 }
 
@@ -69,7 +74,7 @@ function links(place) {
   return [place, back].filter(Boolean).flatMap((one) => {
     const url = urlOf(one);
     const { from, to } = ends(one);
-    const what = matrix.pages.matrix.payload.open.kind === "link" ? "Open the link" : "Look into";
+    const what = view.payload.open.kind === "link" ? "Open the link" : "Look into";
     return url ? [made("p", Object.assign(made("a", `${what} ${from} → ${to}`), { href: url }))] : [];
   });
 }
@@ -92,24 +97,26 @@ function putBeside(card, cell, point) {
     card.style.transform = `translate(0, ${point.y > screenHigh / 2 ? 0 : screenHigh - high}px)`;
     return;
   }
-  const beside = cell && cell.width < screenWide / 3 ? { left: cell.left, right: cell.left + cell.width } : { left: point.x, right: point.x };
-  const below = cell && cell.height < screenHigh / 3 ? { top: cell.top, bottom: cell.top + cell.height } : { top: point.y, bottom: point.y };
-  const isBesideFree = beside.right + 14 + wide <= screenWide || beside.left - 14 - wide >= 0;
-  let x = beside.right + 14 + wide <= screenWide ? beside.right + 14 : beside.left - 14 - wide;
+  const isThin = cell && cell.width < screenWide / 3;
+  const [left, right] = isThin ? [cell.left, cell.left + cell.width] : [point.x, point.x];
+  const isLow = cell && cell.height < screenHigh / 3;
+  const [top, bottom] = isLow ? [cell.top, cell.top + cell.height] : [point.y, point.y];
+  const isBesideFree = right + 14 + wide <= screenWide || left - 14 - wide >= 0;
+  let x = right + 14 + wide <= screenWide ? right + 14 : left - 14 - wide;
   let y = point.y + 14;
   if (!isBesideFree) {
     x = point.x - wide / 2;
-    y = below.bottom + 14 + high <= screenHigh ? below.bottom + 14 : below.top - 14 - high;
+    y = bottom + 14 + high <= screenHigh ? bottom + 14 : top - 14 - high;
   }
   x = Math.max(4, Math.min(x, screenWide - wide - 4));
   y = Math.max(4, Math.min(y, screenHigh - high - 4));
   card.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
 }
 
-function hideCard() {
-  if (pinned || !matrix) return;
-  hovered = null;
+export function hideCard() {
+  if (view.pinned || !view.plot) return;
+  view.hovered = null;
   const card = document.getElementById("card");
   if (card) card.hidden = true;
-  if (card && !cursor) markHot(null);
+  if (card && !view.cursor) markHot(null);
 }

@@ -1,5 +1,7 @@
 // Controls of the page that need a script: zoom, the values offered to a filter, the clock of a wall.
-"use strict";
+
+import { clock } from "../time.js";
+import { zoom } from "./keys.js";
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-zoom]");
@@ -17,6 +19,6 @@ setInterval(tick, 1000);
 
 // The clock of a wall tells whether the page itself still runs.
 function tick() {
-  const clock = document.getElementById("clock");
-  if (clock) clock.textContent = `${new Date().toISOString().slice(11, 19)} UTC`;
+  const wall = document.getElementById("clock");
+  if (wall) wall.textContent = clock();
 }

@@ -1,24 +1,20 @@
 // The matrix is drawn by static/js/picture.js; this is what is particular to it: it keeps the place
 // that the reader looks at, fits text to cells, and has marks and a card on top.
-"use strict";
 
-// What is drawn: the payload of the page, its places by position and name, and Plotly's element.
-let matrix = null;
-// The numbers of the cells, or null while they are on their way.
-let cells = null;
-// The cell of the keyboard, the cell whose card is held, what the card is about, and where a
-// button went down.
-let cursor = null;
-let pinned = null;
-let hovered = null;
-let pressed = null;
-const isNarrow = matchMedia("(max-width: 600px)");
-const isTouched = matchMedia("(pointer: coarse)");
+import { extend, redrawPictures, relayout } from "../picture.js";
+import { hideCard } from "./card.js";
+import { listenToKeys } from "./keys.js";
+import { makeNarrow, startNarrow, thinBefore, thinLabels, titleWord } from "./labels.js";
+import { loadCells } from "./loading.js";
+import { markCursor, markHot, span } from "./places.js";
+import { listenToPointer } from "./pointer.js";
+import { isNarrow, isTouched, view } from "./view.js";
 
-special.picture = { prepare, after, config: { displayModeBar: false, doubleClick: false } };
+extend("picture", { prepare, after, config: { displayModeBar: false, doubleClick: false } });
 isNarrow.addEventListener("change", async () => {
-  // A colour bar that comes to lie where it stood leaves its ticks and its margin behind: it goes first.
-  if (matrix) await relayout(matrix.plot, () => ({ "coloraxis.showscale": false }));
+  // A colour bar that comes to lie where it stood leaves its ticks and its margin behind: it goes
+  // first.
+  if (view.plot) await relayout(view.plot, () => ({ "coloraxis.showscale": false }));
   redrawPictures();
 });
 
@@ -27,8 +23,8 @@ function prepare(figure, plot, payload) {
   layout.meta = layout.uirevision = payload.arrangement;
   layout.hovermode = false;
   layout.dragmode = isNarrow.matches || isTouched.matches ? "pan" : "zoom";
-  for (const [name, places] of [["xaxis", payload.columns], ["yaxis", payload.rows]]) {
-    Object.assign(layout[name], { minallowed: -0.5, maxallowed: places.labels.length - 0.5 });
+  for (const [name, { labels }] of [["xaxis", payload.columns], ["yaxis", payload.rows]]) {
+    Object.assign(layout[name], { minallowed: -0.5, maxallowed: labels.length - 0.5 });
   }
   thinBefore(layout, plot, payload);
   fitText(figure, plot, payload);
@@ -65,32 +61,36 @@ const LEAST_TEXT = 8;
 
 function after(plot, payload) {
   const box = plot.parentElement;
-  const before = matrix;
-  matrix = { plot, payload, box, rows: places(payload.rows), columns: places(payload.columns) };
+  const before = { ...view };
+  const [rows, columns] = [places(payload.rows), places(payload.columns)];
+  Object.assign(view, { plot, box, payload, rows, columns, trouble: null });
   if (!box.querySelector("#card")) furnish(box);
-  const isOther = before?.box !== box || before.payload.arrangement !== payload.arrangement;
+  const isOther = before.box !== box || before.payload.arrangement !== payload.arrangement;
   if (isOther) leaveAll();
   if (isOther && isNarrow.matches) startNarrow(plot);
   placed();
   performance.mark("picture-drawn");
-  if (!cells || before.payload.version !== payload.version || before.payload.cells_url !== payload.cells_url) loadCells(payload);
+  const { version, cells_url } = before.payload ?? {};
+  if (!view.cells || version !== payload.version || cells_url !== payload.cells_url) loadCells(payload);
 }
 
 // What stands on the picture beside what Plotly draws: marks, card, and what is said aloud.
 function furnish(box) {
   const extra = document.createElement("template");
-  extra.innerHTML = '<div class="band" hidden></div><div class="band" hidden></div><div class="cursor" hidden></div><div id="card" hidden></div><p id="said" class="visually-hidden" aria-live="polite"></p>';
+  extra.innerHTML =
+    '<div class="band" hidden></div><div class="band" hidden></div><div class="cursor" hidden></div>' +
+    '<div id="card" hidden></div><p id="said" class="visually-hidden" aria-live="polite"></p>';
   box.append(extra.content);
-  matrix.plot.on("plotly_relayout", placed);
-  matrix.plot.on("plotly_afterplot", placed);
+  view.plot.on("plotly_relayout", placed);
+  view.plot.on("plotly_afterplot", placed);
   listenToPointer(box);
   listenToKeys(box);
 }
 
 // Other rows and columns: what was pointed at is no more.
 function leaveAll() {
-  [cells, cursor, pinned] = [null, null, null];
-  matrix.box.querySelector(".cursor").hidden = true;
+  [view.cells, view.cursor, view.pinned] = [null, null, null];
+  view.box.querySelector(".cursor").hidden = true;
   hideCard();
 }
 
@@ -103,19 +103,16 @@ function places(side) {
 
 // After each draw: as many labels as there is room for, and the marks at their cells again.
 function placed() {
-  if (matrix.plot.layout.meta !== matrix.pages.matrix.payload.arrangement) return; // being drawn anew
+  if (view.plot.layout.meta !== view.payload.arrangement) return; // being drawn anew
   thinLabels();
-  if (cursor) markCursor();
-  if (pinned) markHot(pinned);
+  if (view.cursor) markCursor();
+  if (view.pinned) markHot(view.pinned);
   const whole = document.getElementById("whole");
   if (whole) whole.disabled = !isZoomed();
 }
 
 function isZoomed() {
-  const { xaxis, yaxis } = matrix.plot.layout;
-  return span(xaxis) < matrix.pages.matrix.payload.columns.labels.length - 0.01 || span(yaxis) < matrix.pages.matrix.payload.rows.labels.length - 0.01;
-}
-
-function span(axis) {
-  return Math.abs(axis.range[1] - axis.range[0]);
+  const { xaxis, yaxis } = view.plot.layout;
+  const [across, down] = [view.payload.columns, view.payload.rows].map((side) => side.labels.length);
+  return span(xaxis) < across - 0.01 || span(yaxis) < down - 0.01;
 }

@@ -1,5 +1,11 @@
 // The keyboard: a cursor that walks over the cells and brings them into view.
-"use strict";
+
+import { relayout } from "../picture.js";
+import { hideCard, showCard } from "./card.js";
+import { ends, follow, reverseOf } from "./links.js";
+import { DASH, cellOf, counted, inUnit, rate } from "./numbers.js";
+import { markCursor } from "./places.js";
+import { view } from "./view.js";
 
 const PAGE = 10;
 const MOVES = {
@@ -13,35 +19,35 @@ const MOVES = {
   PageDown: ({ row, column }) => ({ row: row + PAGE, column }),
 };
 const ACTS = {
-  Enter: (event, all) => cursor && follow(cursor, all),
-  " ": () => cursor && pin(),
+  Enter: (event, all) => view.cursor && follow(view.cursor, all),
+  " ": () => view.cursor && pin(),
   Escape: (event) => leave(event),
-  r: () => cursor && reverse(),
+  r: () => view.cursor && reverse(),
   "?": () => document.getElementById("keys").showModal(),
   "+": () => zoom(0.5),
   "-": () => zoom(2),
   0: () => zoom(Infinity),
 };
 
-function listenToKeys(box) {
+export function listenToKeys(box) {
   box.addEventListener("keydown", keyed);
   box.addEventListener("focus", focused);
   box.addEventListener("blur", (event) => box.contains(event.relatedTarget) || leaveCursor());
 }
 
 function focused() {
-  if (!matrix || !matrix.box.matches(":focus-visible")) return;
-  go(cursor ?? { row: 0, column: 0 });
+  if (!view.box?.matches(":focus-visible")) return;
+  go(view.cursor ?? { row: 0, column: 0 });
 }
 
 function leaveCursor() {
-  [pinned, cursor] = [null, null];
-  matrix.box.querySelector(".cursor").hidden = true;
+  [view.pinned, view.cursor] = [null, null];
+  view.box.querySelector(".cursor").hidden = true;
   hideCard();
 }
 
 function keyed(event) {
-  if (!matrix || event.altKey) return;
+  if (!view.plot || event.altKey) return;
   if (event.target.closest("#card")) return event.key === "Escape" && leave(event);
   const all = event.ctrlKey || event.metaKey;
   if (event.key in MOVES) move(event.key, all);
@@ -52,14 +58,14 @@ function keyed(event) {
 
 // The first key shows the cursor where it stands.
 function move(key, all) {
-  const last = { row: matrix.rows.names.length - 1, column: matrix.columns.names.length - 1 };
-  const { row, column } = MOVES[key](cursor ?? { row: 0, column: 0 }, last, all);
-  go(cursor ? { row: between(row, 0, last.row), column: between(column, 0, last.column) } : { row: 0, column: 0 });
+  const last = { row: view.rows.names.length - 1, column: view.columns.names.length - 1 };
+  const { row, column } = MOVES[key](view.cursor ?? { row: 0, column: 0 }, last, all);
+  go(view.cursor ? { row: between(row, 0, last.row), column: between(column, 0, last.column) } : { row: 0, column: 0 });
 }
 
 function go(place) {
-  cursor = place;
-  if (pinned) pinned = place;
+  view.cursor = place;
+  if (view.pinned) view.pinned = place;
   bringIntoView(place);
   markCursor();
   showCard(place);
@@ -67,16 +73,16 @@ function go(place) {
 }
 
 function pin() {
-  pinned = pinned ? null : cursor;
-  showCard(cursor);
+  view.pinned = view.pinned ? null : view.cursor;
+  showCard(view.cursor);
 }
 
 function leave(event) {
   event.preventDefault();
-  if (pinned) {
-    pinned = null;
-    matrix.box.focus();
-    if (cursor) showCard(cursor);
+  if (view.pinned) {
+    view.pinned = null;
+    view.box.focus();
+    if (view.cursor) showCard(view.cursor);
     else hideCard();
   } else {
     leaveCursor();
@@ -84,33 +90,34 @@ function leave(event) {
 }
 
 function reverse() {
-  const back = reverseOf(cursor);
+  const back = reverseOf(view.cursor);
   if (back) go(back);
   else document.getElementById("said").textContent = "The reverse direction is not in this view.";
 }
 
-function tell(place) {
+export function tell(place) {
   const { from, to } = ends(place);
   const said = document.getElementById("said");
-  if (!cells) {
+  if (!view.cells) {
     said.textContent = `from ${from} to ${to}`;
     return;
   }
   const cell = cellOf(place);
-  const value = matrix.pages.matrix.payload.stat === "mean" ? rate(cell.mean, NaN) : inUnit(cell.value);
-  const state = cells.states[cell.state].split(":")[0];
-  said.textContent = `from ${from} to ${to}: ${[value === DASH ? "no value" : value, `${counted(cell.ok)} ok`, `${counted(cell.failed)} failed`, state].join(", ")}`;
+  const value = view.payload.stat === "mean" ? rate(cell.mean, NaN) : inUnit(cell.value);
+  const state = view.cells.states[cell.state].split(":")[0];
+  const tests = `${counted(cell.ok)} ok, ${counted(cell.failed)} failed`;
+  said.textContent = `from ${from} to ${to}: ${value === DASH ? "no value" : value}, ${tests}, ${state}`;
 }
 
 function bringIntoView(place) {
-  relayout(matrix.plot, () => moved(place));
+  relayout(view.plot, () => moved(place));
 }
 
 // Returns the ranges that hold a cell; none where it is in view.
 function moved({ row, column }) {
   const changes = {};
-  for (const [name, position] of [["xaxis", matrix.columns.at[column]], ["yaxis", matrix.rows.at[row]]]) {
-    const range = shifted(matrix.plot.layout[name].range, position);
+  for (const [name, position] of [["xaxis", view.columns.at[column]], ["yaxis", view.rows.at[row]]]) {
+    const range = shifted(view.plot.layout[name].range, position);
     if (range) changes[`${name}.range`] = range;
   }
   return changes;
@@ -119,18 +126,20 @@ function moved({ row, column }) {
 // Returns a range moved just so far that it holds the whole of a cell, or null if it does.
 function shifted(range, position) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
-  const by = position - 0.5 < low - 1e-6 ? position - 0.5 - low : position + 0.5 > high + 1e-6 ? position + 0.5 - high : 0;
+  const [before, behind] = [position - 0.5 - low, position + 0.5 - high];
+  const by = before < -1e-6 ? before : behind > 1e-6 ? behind : 0;
   return by ? range.map((end) => end + by) : null;
 }
 
-function zoom(factor) {
-  if (matrix) relayout(matrix.plot, () => zoomed(factor));
+export function zoom(factor) {
+  if (view.plot) relayout(view.plot, () => zoomed(factor));
 }
 
 function zoomed(factor) {
   const changes = {};
-  for (const [name, side, at] of [["xaxis", matrix.columns, cursor?.column], ["yaxis", matrix.rows, cursor?.row]]) {
-    const [low, high] = [...matrix.plot.layout[name].range].sort((one, other) => one - other);
+  const { rows, columns, cursor } = view;
+  for (const [name, side, at] of [["xaxis", columns, cursor?.column], ["yaxis", rows, cursor?.row]]) {
+    const [low, high] = [...view.plot.layout[name].range].sort((one, other) => one - other);
     const length = side.labels.length;
     const wide = Math.max(Math.min(3, length), Math.min(length, (high - low) * factor));
     const middle = at === undefined ? (low + high) / 2 : side.at[at];

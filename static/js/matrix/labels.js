@@ -1,5 +1,8 @@
 // Labels of rows and columns: as many as there is room for, shorter on a telephone.
-"use strict";
+
+import { relayout } from "../picture.js";
+import { sizeOf, span } from "./places.js";
+import { isNarrow, view } from "./view.js";
 
 // Room for one label: rows lie flat, columns stand at 40 degrees.
 const LABEL_PIXELS = { yaxis: 15, xaxis: 23 };
@@ -8,7 +11,7 @@ const NARROW_LABEL = 12;
 let isThinning = false;
 
 // A thousand labels cost seconds to draw: leave most out before, by a guess at their room.
-function thinBefore(layout, plot, payload) {
+export function thinBefore(layout, plot, payload) {
   const room = { xaxis: plot.clientWidth - 360, yaxis: plot.clientHeight - 200 };
   for (const name of ["xaxis", "yaxis"]) {
     const cellPixels = Math.max(room[name], 50) / span(layout[name]);
@@ -18,19 +21,20 @@ function thinBefore(layout, plot, payload) {
 
 // Shows every label where there is room, else every second, third and so on, but names of
 // groups before others.
-async function thinLabels() {
+export async function thinLabels() {
   if (isThinning) return;
   const changes = {};
   for (const name of ["xaxis", "yaxis"]) {
-    const axis = matrix.plot._fullLayout[name];
-    const { tickvals, ticktext } = thinned(ticksOf(matrix.pages.matrix.payload, name), labelPixels(name, matrix.plot.layout) / sizeOf(axis));
-    if (matrix.plot.layout[name].tickvals.length === tickvals.length) continue;
+    const axis = view.plot._fullLayout[name];
+    const cellsPerLabel = labelPixels(name, view.plot.layout) / sizeOf(axis);
+    const { tickvals, ticktext } = thinned(ticksOf(view.payload, name), cellsPerLabel);
+    if (view.plot.layout[name].tickvals.length === tickvals.length) continue;
     Object.assign(changes, { [`${name}.tickvals`]: tickvals, [`${name}.ticktext`]: ticktext });
   }
   if (!Object.keys(changes).length) return;
   // Other labels leave other margins, which may have room for others again: once is enough.
   isThinning = true;
-  await relayout(matrix.plot, () => changes);
+  await relayout(view.plot, () => changes);
   isThinning = false;
 }
 
@@ -73,7 +77,8 @@ function shorter(label, tail) {
 }
 
 function unescaped(html) {
-  return html.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&#x27;", "'").replaceAll("&amp;", "&");
+  const marks = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" };
+  return html.replaceAll(/&(lt|gt|quot|#x27|amp);/g, (entity) => marks[entity]);
 }
 
 function escaped(text) {
@@ -81,26 +86,32 @@ function escaped(text) {
 }
 
 // A telephone has room for short labels, and for the colour bar below.
-function makeNarrow({ data, layout }) {
-  Object.assign(layout.xaxis, { domain: [0, 0.86], tickangle: -90, title: { text: titleWord(layout.xaxis), standoff: 6 } });
-  Object.assign(layout.yaxis, { domain: [0.07, 1], title: { text: titleWord(layout.yaxis), standoff: 2 } });
+export function makeNarrow({ data, layout }) {
+  const [across, down] = [layout.xaxis, layout.yaxis].map(titleWord);
+  Object.assign(layout.xaxis, { domain: [0, 0.86], tickangle: -90, title: { text: across, standoff: 6 } });
+  Object.assign(layout.yaxis, { domain: [0.07, 1], title: { text: down, standoff: 2 } });
   Object.assign(layout.xaxis2, { domain: [0.88, 1], tickangle: -90 });
   Object.assign(layout.yaxis2, { domain: [0, 0.05], ticktext: ["mean"] });
   const bar = layout.coloraxis.colorbar;
-  Object.assign(bar, { orientation: "h", y: -0.02, yanchor: "top", x: 0.4, thickness: 10, title: { ...bar.title, side: "right" } });
+  const title = { ...bar.title, side: "right" };
+  Object.assign(bar, { orientation: "h", y: -0.02, yanchor: "top", x: 0.4, thickness: 10, title });
   for (const trace of data) if (trace.textfont) trace.textfont.size = 10;
 }
 
 // "from (source endpoint, all DATADISK)": the direction is what cannot be left out.
-function titleWord(axis) {
+export function titleWord(axis) {
   return axis.title.text.split(" ")[0];
 }
 
 // It begins with as many cells as can be told apart; the rest is a drag away.
-function startNarrow(plot) {
+export function startNarrow(plot) {
   return relayout(plot, () => {
     const { xaxis, yaxis } = plot._fullLayout;
-    const [across, down] = [xaxis, yaxis].map((axis) => Math.min(span(axis), Math.max(3, Math.floor(axis._length / LEAST_CELL_PIXELS))));
+    const [across, down] = [xaxis, yaxis].map((axis) => Math.min(span(axis), cellsOnScreen(axis)));
     return { "xaxis.range": [-0.5, across - 0.5], "yaxis.range": [down - 0.5, -0.5] };
   });
+}
+
+function cellsOnScreen(axis) {
+  return Math.max(3, Math.floor(axis._length / LEAST_CELL_PIXELS));
 }

@@ -1,31 +1,37 @@
 // From pixels to cells and back, and the marks of row, column and cursor.
-"use strict";
+
+import { view } from "./view.js";
 
 const SLANT = Math.tan((40 * Math.PI) / 180);
 
-function pixelsOf({ row, column }) {
-  const { xaxis, yaxis } = matrix.plot._fullLayout;
-  const box = matrix.plot.getBoundingClientRect();
-  const [x, y] = [matrix.columns.at[column], matrix.rows.at[row]];
+export function pixelsOf({ row, column }) {
+  const { xaxis, yaxis } = view.plot._fullLayout;
+  const box = view.plot.getBoundingClientRect();
+  const [x, y] = [view.columns.at[column], view.rows.at[row]];
   const left = xaxis.l2p(x - 0.5);
   const top = yaxis.l2p(y - 0.5);
-  return { left: box.left + xaxis._offset + left, top: box.top + yaxis._offset + top, width: xaxis.l2p(x + 0.5) - left, height: yaxis.l2p(y + 0.5) - top };
+  return {
+    left: box.left + xaxis._offset + left,
+    top: box.top + yaxis._offset + top,
+    width: xaxis.l2p(x + 0.5) - left,
+    height: yaxis.l2p(y + 0.5) - top,
+  };
 }
 
 // Returns the cell under a point, or only its row or column on a label or an average, {} on the
 // average of all, or null.
-function placeAt(event) {
-  const { xaxis, yaxis, xaxis2, yaxis2 } = matrix.plot._fullLayout;
-  const box = matrix.plot.getBoundingClientRect();
+export function placeAt(event) {
+  const { xaxis, yaxis, xaxis2, yaxis2 } = view.plot._fullLayout;
+  const box = view.plot.getBoundingClientRect();
   const [x, y] = [event.clientX - box.left, event.clientY - box.top];
   const above = yaxis._offset - y;
   const inRows = above <= 0 && -above <= yaxis._length;
   const inColumns = x >= xaxis._offset && x <= xaxis._offset + xaxis._length;
-  const row = inRows ? indexAt(matrix.rows, yaxis, y) : undefined;
-  if (inRows && inColumns) return cellIn(row, indexAt(matrix.columns, xaxis, x));
+  const row = inRows ? indexAt(view.rows, yaxis, y) : undefined;
+  if (inRows && inColumns) return cellIn(row, indexAt(view.columns, xaxis, x));
   if (inRows && (x < xaxis._offset || within(xaxis2, x))) return row === undefined ? null : { row };
-  if (above > 0) return labelled(indexAt(matrix.columns, xaxis, x - above / SLANT));
-  if (within(yaxis2, y) && inColumns) return labelled(indexAt(matrix.columns, xaxis, x));
+  if (above > 0) return labelled(indexAt(view.columns, xaxis, x - above / SLANT));
+  if (within(yaxis2, y) && inColumns) return labelled(indexAt(view.columns, xaxis, x));
   return within(yaxis2, y) && within(xaxis2, x) ? {} : null;
 }
 
@@ -46,15 +52,18 @@ function indexAt(side, axis, pixels) {
   return index === -1 ? undefined : index;
 }
 
-function markHot(place) {
-  const [across, down] = matrix.box.querySelectorAll(".band");
-  const { xaxis, yaxis, xaxis2, yaxis2 } = matrix.plot._fullLayout;
-  across.hidden = place?.row === undefined;
-  down.hidden = place?.column === undefined;
-  if (place?.row !== undefined) band(across, xaxis._offset, offsetOf(yaxis, matrix.rows.at[place.row]), endOf(xaxis2) - xaxis._offset, sizeOf(yaxis));
-  if (place?.column !== undefined) band(down, offsetOf(xaxis, matrix.columns.at[place.column]), yaxis._offset, sizeOf(xaxis), endOf(yaxis2) - yaxis._offset);
-  markLabel("x", place?.column === undefined ? null : matrix.columns.at[place.column]);
-  markLabel("y", place?.row === undefined ? null : matrix.rows.at[place.row]);
+export function markHot(place) {
+  const [across, down] = view.box.querySelectorAll(".band");
+  const { xaxis, yaxis, xaxis2, yaxis2 } = view.plot._fullLayout;
+  const [x, y] = [view.columns.at[place?.column], view.rows.at[place?.row]];
+  across.hidden = y === undefined;
+  down.hidden = x === undefined;
+  const { _offset: left } = xaxis;
+  const { _offset: top } = yaxis;
+  if (y !== undefined) lay(across, left, offsetOf(yaxis, y), endOf(xaxis2) - left, sizeOf(yaxis));
+  if (x !== undefined) lay(down, offsetOf(xaxis, x), top, sizeOf(xaxis), endOf(yaxis2) - top);
+  markLabel("x", x);
+  markLabel("y", y);
 }
 
 function offsetOf(axis, position) {
@@ -65,27 +74,34 @@ function endOf(axis) {
   return axis._offset + axis._length;
 }
 
-function sizeOf(axis) {
+export function sizeOf(axis) {
   return axis._length / span(axis);
 }
 
-function band(element, left, top, width, height) {
-  Object.assign(element.style, { transform: `translate(${left}px, ${top}px)`, width: `${width}px`, height: `${height}px` });
+function lay(mark, left, top, width, height) {
+  const transform = `translate(${left}px, ${top}px)`;
+  Object.assign(mark.style, { transform, width: `${width}px`, height: `${height}px` });
 }
 
 function markLabel(letter, position) {
-  for (const text of matrix.plot.querySelectorAll(`.${letter}axislayer-above text.hot`)) text.classList.remove("hot");
-  if (position === null) return;
-  for (const tick of matrix.plot.querySelectorAll(`.${letter}axislayer-above .${letter}tick`)) {
+  for (const text of view.plot.querySelectorAll(`.${letter}axislayer-above text.hot`)) text.classList.remove("hot");
+  if (position === undefined) return;
+  for (const tick of view.plot.querySelectorAll(`.${letter}axislayer-above .${letter}tick`)) {
     if (tick.__data__?.x === position) tick.querySelector("text")?.classList.add("hot");
   }
 }
 
-function markCursor() {
-  const mark = matrix.box.querySelector(".cursor");
-  mark.hidden = !cursor;
-  if (!cursor) return;
-  const { xaxis, yaxis } = matrix.plot._fullLayout;
-  band(mark, offsetOf(xaxis, matrix.columns.at[cursor.column]), offsetOf(yaxis, matrix.rows.at[cursor.row]), sizeOf(xaxis), sizeOf(yaxis));
-  markHot(cursor);
+export function markCursor() {
+  const mark = view.box.querySelector(".cursor");
+  mark.hidden = !view.cursor;
+  if (!view.cursor) return;
+  const { xaxis, yaxis } = view.plot._fullLayout;
+  const [x, y] = [view.columns.at[view.cursor.column], view.rows.at[view.cursor.row]];
+  lay(mark, offsetOf(xaxis, x), offsetOf(yaxis, y), sizeOf(xaxis), sizeOf(yaxis));
+  markHot(view.cursor);
+}
+
+// How many cells an axis shows.
+export function span(axis) {
+  return Math.abs(axis.range[1] - axis.range[0]);
 }

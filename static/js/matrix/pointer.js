@@ -1,13 +1,20 @@
 // The pointer and the finger: pointing shows the card, a click opens, a tap does both in two steps.
-"use strict";
+
+import { hideCard, showCard } from "./card.js";
+import { follow } from "./links.js";
+import { markHot, placeAt } from "./places.js";
+import { view } from "./view.js";
+
+// Where a button went down.
+let pressed = null;
 
 addEventListener("pointerup", released);
 addEventListener("scroll", hideCard, { passive: true });
 document.addEventListener("pointerdown", (event) => {
-  if (event.pointerType === "touch" && matrix && !matrix.box.contains(event.target)) touched(null);
+  if (event.pointerType === "touch" && view.box && !view.box.contains(event.target)) touched(null);
 });
 
-function listenToPointer(box) {
+export function listenToPointer(box) {
   box.addEventListener("pointermove", pointed);
   box.addEventListener("pointerleave", () => pressed || hideCard());
   box.addEventListener("pointerdown", ({ target, clientX, clientY, button }) => {
@@ -18,9 +25,9 @@ function listenToPointer(box) {
 }
 
 function pointed(event) {
-  if (event.pointerType === "touch" || pinned || pressed || event.target.closest("#card")) return;
+  if (event.pointerType === "touch" || view.pinned || pressed || event.target.closest("#card")) return;
   const place = placeAt(event);
-  matrix.box.style.cursor = place ? "" : "default";
+  view.box.style.cursor = place ? "" : "default";
   if (!place) return hideCard();
   markHot(place);
   showCard(place, { x: event.clientX, y: event.clientY });
@@ -29,7 +36,7 @@ function pointed(event) {
 function released(event) {
   const start = pressed;
   pressed = null;
-  if (!start || !matrix?.box.isConnected) return;
+  if (!start || !view.box.isConnected) return;
   if (Math.hypot(event.clientX - start.x, event.clientY - start.y) > 5) return hideCard();
   const place = placeAt(event);
   if (event.pointerType === "touch") return touched(place, event);
@@ -38,10 +45,10 @@ function released(event) {
 
 // A finger cannot hover: a tap shows the card, which has the link in it.
 function touched(place, event) {
-  pinned = null;
+  view.pinned = null;
   hideCard();
   if (!place || place.row === undefined || place.column === undefined) return;
-  pinned = place;
+  view.pinned = place;
   markHot(place);
   showCard(place, { x: event.clientX, y: event.clientY });
 }

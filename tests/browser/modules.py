@@ -1,0 +1,24 @@
+"""What the tests ask of the modules of a page: these hang nothing on its window."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+PLOT = "document.querySelector('#picture .plot')"
+
+
+def call(path: str, function: str) -> str:
+    """Return the expression that gives a module of static/js/ to a function of it."""
+    return f"import('/static/js/{path}.js').then({function})"
+
+
+def refresh(page: Page) -> None:
+    """Have what a page shows fetched anew, as it does each minute."""
+    page.evaluate(call("page", "(page) => page.refresh()"))
+
+
+def wait_for_turns(page: Page) -> None:
+    """Wait until every change of the matrix that was asked for has been drawn."""
+    for _ in range(2):
+        page.wait_for_timeout(300)
+        page.evaluate(call("picture", f"({{ inTurn }}) => inTurn({PLOT}, () => null)"))

@@ -1,0 +1,112 @@
+"""Templates, style sheets and scripts as texts: how wide they are, and who loads what."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from pytest_django import Settings
+
+from sonar import settings as project
+
+PROJECT = Path(__file__).resolve().parent.parent
+TEMPLATES = PROJECT / "templates"
+SCRIPTS = PROJECT / "static" / "js"
+PAGES = sorted(TEMPLATES.rglob("*.html"))
+MODULES = {path.relative_to(SCRIPTS).as_posix(): path for path in sorted(SCRIPTS.rglob("*.js"))}
+STYLES = sorted((PROJECT / "static" / "css").rglob("*.css"))
+WIDEST = 120
+
+SCRIPT_TAG = re.compile(r"<script\b[^>]*\bsrc=[^>]*>")
+SOURCE = re.compile(r"""(?:src|href)="\{% static 'js/([^']+)' %\}\"""")
+PRELOAD = re.compile(r'<link rel="modulepreload" [^>]*>')
+IMPORT = re.compile(r"""^(?:import|export)\b[^;'"]*?["'](\.[^"']+)["'];""", re.MULTILINE)
+# A library that is no module hangs on the window: there each is read in one place.
+LIBRARIES = {"page.js": "htmx", "picture.js": "Plotly", "api-docs.js": "SwaggerUIBundle"}
+
+
+def code_of(path: Path) -> str:
+    """Return a script without its comments, which stand on lines of their own or behind code."""
+    return re.sub(r"(?m)(^|\s)//.*$", "", path.read_text())
+
+
+def imported(name: str) -> set[str]:
+    """Return the modules that one imports, and those that they import."""
+    found: set[str] = set()
+    for text in IMPORT.findall(MODULES[name].read_text()):
+        target = (MODULES[name].parent / text).resolve().relative_to(SCRIPTS).as_posix()
+        found |= {target, *imported(target)}
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, *STYLES, *MODULES.values()], ids=lambda path: str(path.relative_to(PROJECT))
+)
+def test_no_line_is_wider_than_an_editor(path: Path):
+    lines = path.read_text().splitlines()
+    assert [(at, line) for at, line in enumerate(lines, 1) if len(line) > WIDEST] == []
+
+
+def test_every_script_of_ours_is_loaded_as_a_module():
+    tags = [tag for page in PAGES for tag in SCRIPT_TAG.findall(page.read_text())]
+    ours = [tag for tag in tags if SOURCE.search(tag)]
+    assert ours
+    assert [tag for tag in ours if 'type="module"' not in tag] == []
+    assert [tag for tag in tags if tag not in ours and " defer " not in tag] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_hangs_anything_on_the_window(name: str):
+    """Each names the window only where it reads the library that hangs there, if at all."""
+    code = code_of(MODULES[name])
+    library = LIBRARIES.get(name)
+    reading = rf"const {{ {library} }} = window;|window\.{library}\(" if library else "$^"
+    code, readings = re.subn(reading, "", code)
+    assert readings == (library is not None)
+    assert not re.search(r"\b(window|globalThis|self|use strict)\b", code)
+
+
+@pytest.mark.parametrize(("home", "library"), LIBRARIES.items())
+def test_each_library_is_used_by_one_module(home: str, library: str):
+    use = re.compile(rf"\b{library}\b(?!:)")  # not the name of an event
+    assert {name for name, path in MODULES.items() if use.search(code_of(path))} == {home}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_what_a_page_imports_is_preloaded_beside_its_scripts(page: Path):
+    text = page.read_text()
+    scripts = {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
+    preloaded = [name for tag in PRELOAD.findall(text) for name in SOURCE.findall(tag)]
+    needed = set().union(*(imported(name) for name in scripts)) - scripts
+    if page.name != "base.html":
+        needed -= {"page.js", *imported("page.js")}
+    assert sorted(preloaded) == sorted(needed)
+
+
+def test_every_module_is_loaded_by_a_page():
+    scripts = {name for page in PAGES for name in SOURCE.findall(page.read_text())}
+    assert scripts == set(MODULES)
+
+
+@pytest.fixture
+def laid_out(tmp_path: Path, settings: Settings) -> Path:
+    """Lay the scripts out as production does, and return where."""
+    settings.STORAGES = settings.STORAGES | {"staticfiles": project.STORAGES["staticfiles"]}
+    settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+    settings.STATICFILES_DIRS = [("js", SCRIPTS)]
+    settings.STATIC_ROOT = tmp_path
+    call_command("collectstatic", interactive=False, verbosity=0)
+    return tmp_path
+
+
+def test_modules_import_each_other_by_names_that_change_with_the_contents(laid_out: Path):
+    names = json.loads((laid_out / "staticfiles.json").read_text())["paths"]
+    for name, path in MODULES.items():
+        there = laid_out / names[f"js/{name}"]
+        plain = [(path.parent / text).resolve() for text in IMPORT.findall(path.read_text())]
+        hashed = [(there.parent / text).resolve() for text in IMPORT.findall(there.read_text())]
+        keys = [f"js/{one.relative_to(SCRIPTS).as_posix()}" for one in plain]
+        assert hashed == [laid_out / names[key] for key in keys]
