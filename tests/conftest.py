@@ -2,23 +2,70 @@
 
 from __future__ import annotations
 
+import gc
+import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 
+import hypothesis
 import pytest
 from django.apps import apps
-from django.db import transaction
-from pytest_django import DjangoDbBlocker, Settings
+from django.db import connection, transaction
+from django.test import TransactionTestCase, override_settings
+from django.utils import timezone
+from hypothesis import HealthCheck
+from pytest_django import DjangoDbBlocker
+
+from tests.matrix import world
 
 # The worlds of the tests stand still in these months, whenever they run.
 MONTHS = [datetime(2026, month, 1, tzinfo=UTC) for month in (10, 11, 12)]
 
 
-@pytest.fixture(autouse=True)
-def plain_static_files(settings: Settings) -> None:
-    """Serve static files as they are: hashed names need a collectstatic first."""
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
+# How many examples Hypothesis tries. `quick` takes the same ones each time, so that what has passed
+# passes again; `thorough` takes four times as many and looks for new ones. Nothing is timed: the
+# machine may be busy. That fixtures stay from one example to the next is on purpose.
+COMMON = hypothesis.settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+hypothesis.settings.register_profile("thorough", COMMON, max_examples=100)
+hypothesis.settings.register_profile("quick", COMMON, max_examples=25, derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "quick")
+
+# Files are served as they are, as hashed names need a collectstatic first; and who logs in does not
+# wait for a hash that is slow on purpose.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass by what was imported: to look at it costs a tenth."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # extensions look for what has leaked as the process ends
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_of_tests() -> Iterator[None]:
+    with override_settings(STORAGES=STORAGES, PASSWORD_HASHERS=HASHERS):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _brief_flush() -> Iterator[None]:
+    from tests import flush
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", flush.empty)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +85,20 @@ def real_commits(transactional_db: None) -> None:
     """
     from sonar.models import SizeClass
 
+    assert not connection.in_atomic_block, "a scene of the module stands in a transaction"
     default = import_module("sonar.migrations.0002_triggers_and_size_classes")
     if not SizeClass.objects.exists():
         with transaction.atomic():
             default.add_default_classes(apps, None)
+
+
+@pytest.fixture
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process, a server in one of its threads too, live at the world's noon."""
+    monkeypatch.setattr(timezone, "now", lambda: world.NOW)
+
+
+@pytest.fixture
+def small_world(db: None) -> world.World:
+    """Return three sites, their endpoints, and a mesh over all links; nothing is measured."""
+    return world.make()

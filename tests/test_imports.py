@@ -78,6 +78,7 @@ PROJECT_FILES = {
     "sonar.wsgi",
     "sonar.gunicorn_conf",
     "sonar.apps",
+    "sonar.static_names",
     "sonar",
 }
 PURE = ("django", "rest_framework", "sonar.models", "sonar.settings")

@@ -16,17 +16,16 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import get_resolver
-from django.utils import timezone
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from sonar.models import Site, Token
 from sonar.roles import Role
 from tests.accounts import account, logged_in
-from tests.matrix.world import NOW
 from tests.rights_samples import SAMPLES, Sample, scene
+from tests.scenes import standing
 from tests.test_docs import routes
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "routes.md"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ALLOWED, NO_ACCOUNT, MAY_NOT = "allowed", "401", "403"
@@ -156,11 +155,10 @@ class Scene:
         return next(one for one in self.callers if one.role == "administrator" and one.session)
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Scene:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    return Scene(scene(), callers())
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scene]:
+    with standing(django_db_blocker, lambda: Scene(scene(), callers())) as made:
+        yield made
 
 
 def compare(row: Row, made: Scene, callers: list[Caller]) -> None:

@@ -122,11 +122,6 @@ def test_csv_is_a_file_and_nothing_else(
     )
 
 
-@pytest.fixture
-def small_world(db: None) -> world.World:
-    return world.make()
-
-
 # Cookies
 
 

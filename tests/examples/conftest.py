@@ -15,14 +15,13 @@ from types import ModuleType
 import pytest
 import sonar_client
 from django.contrib.auth.models import User
-from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from sonar import roles, tokens
 from sonar.roles import Role
 from tests.examples.road import Road
 from tests.matrix import world
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, World, transfer
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 MINUTE = timedelta(minutes=1)
@@ -30,14 +29,8 @@ MINUTE = timedelta(minutes=1)
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the server, which is a thread of this process, live at the world's noon."""
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 @pytest.fixture
-def known_world(real_commits: None) -> World:
+def known_world(real_commits: None, at_noon: None) -> World:
     """Glasgow to RAL is fast, DESY's are slow, failing, or long ago."""
     found = world.make()
     ral, glasgow, desy, scratch = found.endpoints

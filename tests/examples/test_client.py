@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +15,7 @@ from redis import Redis
 from sonar_client import Sonar, SonarError
 
 from sonar.models import Transfer
+from tests.examples.records import result
 from tests.examples.road import Road
 from tests.matrix.world import World
 
@@ -32,20 +31,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
     return waits
-
-
-def result(**fields: object) -> dict[str, Any]:
-    plain = {
-        "id": str(uuid.uuid4()),
-        "source": "RAL_DATADISK",
-        "destination": "Glasgow_DATADISK",
-        "started_at": "2026-11-20T03:00:00Z",
-        "seconds": 412.5,
-        "bytes": 2_000_000_000,
-        "state": "done",
-        "mover": "fts",
-    }
-    return plain | fields
 
 
 def test_the_matrix_is_a_table_of_sources_by_destinations(sonar: Sonar) -> None:

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import time
-import uuid
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from sonar.models import Probe, Transfer
 from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
 from tests.examples.conftest import EXAMPLES, Run, Said, Say
+from tests.examples.records import result
 from tests.examples.road import Road
 
 CLIENT = "sonar_client.py"
@@ -168,21 +168,6 @@ def test_a_reader_that_has_seen_enough_is_no_failure(url: str) -> None:
     assert client.stderr.read() == b""
     client.stderr.close()
     client.wait(30)
-
-
-def result(**fields: object) -> dict[str, Any]:
-    plain = {
-        "id": str(uuid.uuid4()),
-        "source": "RAL_DATADISK",
-        "destination": "Glasgow_DATADISK",
-        "started_at": "2026-11-20T03:00:00Z",
-        "seconds": 412.5,
-        "bytes": 2_000_000_000,
-        "state": "done",
-        "mover": "fts",
-        "ip_version": 6,
-    }
-    return plain | fields
 
 
 def ndjson(results: list[dict[str, Any]]) -> str:

@@ -11,6 +11,7 @@ from django.test import Client
 from sonar import roles
 from sonar.models import Site
 from sonar.roles import Role
+from tests.matrix import responses
 
 JSON = "application/json"
 START, END = "2026-11-20T08:00:00Z", "2026-11-20T14:00:00Z"
@@ -52,10 +53,7 @@ def caller(role: Role, *sites: str, name: str = "") -> Client:
 
 
 def get(client: Client, path: str) -> dict[str, Any]:
-    response = client.get(f"/api/v1/{path}")
-    assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
+    return responses.answer(client, f"/api/v1/{path}")
 
 
 def post(client: Client, path: str, body: object) -> HttpResponse:

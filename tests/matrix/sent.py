@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -26,8 +27,8 @@ def result(
         id=uuid4(),
         source_id=source.id,
         destination_id=destination.id,
-        size_class_id=SizeClass.objects.get(name=size).id,
-        profile_id=world.profile(**PLAIN).id,
+        size_class_id=fields.get("size_class_id") or SizeClass.objects.get(name=size).id,
+        profile_id=fields.get("profile_id") or world.profile(**PLAIN).id,
         state="done",
         started_at=at,
         seconds=10.0,
@@ -45,15 +46,18 @@ def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -
 
 def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) -> None:
     """Record results a minute apart, every fifth of them failed, of all classes in turn."""
-    sizes = ("small", "medium", "large")
+    sizes, profile = ("small", "medium", "large"), world.profile(**PLAIN).id
+    classes = dict(SizeClass.objects.values_list("name", "id"))
     results.store(
         result(
             source,
             destination,
             before - number * MINUTE,
-            sizes[number % 3],
+            size,
+            size_class_id=classes[size],
+            profile_id=profile,
             seconds=1 + number % 7,
             error=f"timeout after {number}.5 s" if number % 5 == 0 else "",
         )
-        for number in range(count)
+        for number, size in zip(range(count), cycle(sizes), strict=False)
     )

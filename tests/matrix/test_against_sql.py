@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from django.db import connection, transaction
 from django.http import QueryDict
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers import grid
@@ -22,6 +22,7 @@ from sonar import results, sealing
 from sonar.models import Transfer
 from sonar.windows import format_time
 from tests.matrix import world
+from tests.properties import examples
 from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out
 
 pytestmark = pytest.mark.django_db
@@ -135,11 +136,7 @@ def tolerance(name: str, cell: dict[str, Any]) -> dict[str, float]:
     return {"rel": 2e-7 if name[0] == "p" else 1e-6, "abs": 1e-7 * (cell["mean"] or 0)}
 
 
-@settings(
-    max_examples=80,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(80)
 @given(steps=STEPS, asked=st.lists(ASKED, min_size=1, max_size=3))
 def test_any_history_window_filter_and_grouping(small_world, steps, asked):
     with transaction.atomic():
@@ -157,11 +154,14 @@ def test_each_statistic_over_sealed_and_dirty_hours(small_world, stat):
     store = Store(small_world.endpoints)
     moments = [MIDNIGHT + timedelta(minutes=37 * number) for number in range(-60, 90)]
     states = ["done", "done", "failed", "done", "lost"]
-    for number, moment in enumerate(moments):
-        store.add(moment, states[number % 5], number % 7)
+    results.store(
+        store.result(moment, states[number % 5], number % 7)
+        for number, moment in enumerate(moments)
+    )
     sealing.seal(NOW)
-    for number, moment in enumerate(moments[::9]):
-        store.add(moment, "done", number % 7)
+    results.store(
+        store.result(moment, "done", number % 7) for number, moment in enumerate(moments[::9])
+    )
     for text in FILTERS:
         for rows, columns in (("endpoint", "endpoint"), ("cloud", "site")):
             check(MIDNIGHT - timedelta(hours=30), MIDNIGHT + timedelta(hours=50, seconds=7),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -113,7 +113,6 @@ def written_cell(name: str, value: float) -> Any:
     return pytest.approx(value, rel=1e-6, abs=0.5e-6)
 
 
-@settings(deadline=None)
 @given(grids())
 def test_the_bytes_say_what_the_grid_says(found: Grid):
     answer = as_read(found)
@@ -128,7 +127,6 @@ def test_the_bytes_say_what_the_grid_says(found: Grid):
     assert answer["average"] == written_cell("value", found.averages.grand)
 
 
-@settings(deadline=None)
 @given(grids())
 def test_csv_says_what_the_grid_says(found: Grid):
     lines = list(
@@ -167,7 +165,6 @@ def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
     assert matrix_formats.as_csv(found, ("ok",)).count(b"\n") == 1 + applicable
 
 
-@settings(deadline=None)
 @given(st.floats(0, 9e6))
 def test_no_number_has_more_than_seven_digits_or_six_decimals(value: float):
     text = cell_text.numbers(np.array([[value]])).decode().strip("[]")

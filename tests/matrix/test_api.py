@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from typing import Any
 
 import pytest
@@ -11,24 +10,17 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from pytest_django import Settings
 
-from tests.matrix.world import HOUR, NOW, World, make_published, transfer
+from tests.matrix import responses
+from tests.matrix.world import HOUR, World, make_published, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/matrix/"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def answer(client: Client, text: str = "") -> dict[str, Any]:
-    response = client.get(f"{URL}?{text}")
-    assert response.status_code == 200, response.content
-    return json.loads(response.content, parse_constant=pytest.fail)
+    return responses.answer(client, f"{URL}?{text}")
 
 
 def test_the_whole_matrix_comes_in_one_answer(client: Client, small_world: World) -> None:

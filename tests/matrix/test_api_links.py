@@ -19,29 +19,19 @@ from matrix.answers import link_table
 from matrix.api import link_rows
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
-from tests.matrix import many_links, world
+from tests.matrix import many_links, responses, world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 API = "/api/v1/links/"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def get(client: Client, text: str = "") -> dict[str, Any]:
-    response = client.get(API + text)
-    assert response.status_code == 200, response.content
-    return response.json()
+    return responses.answer(client, API + text)
 
 
 def lines(client: Client, text: str = "?format=csv") -> list[dict[str, str]]:
-    response = client.get(API + text)
-    assert response.status_code == 200, response
-    assert response["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.DictReader(response.getvalue().decode().splitlines()))
+    return responses.csv_rows(client, API + text)
 
 
 def ends(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:

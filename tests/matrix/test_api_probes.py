@@ -13,28 +13,24 @@ from uuid import UUID, uuid4
 
 import orjson
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sonar import probes, request_probes, results, roles, scheduler, tokens
+from sonar import probes, request_probes, results, scheduler, tokens
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.roles import Role
+from tests.accounts import account
+from tests.matrix import responses
 from tests.matrix.world import NOW, World, transfer
+from tests.properties import examples
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/probes/"
 MINUTE = timedelta(minutes=1)
 WORKER = "worker-7.internal.example.org"
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +39,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UUID]]:
     ids: list[UUID] = []
     monkeypatch.setattr(request_probes, "send", ids.extend)
     return ids
-
-
-def account(role: Role, *sites: object) -> User:
-    user = User.objects.create_user(f"{role}-{uuid4()}")
-    roles.give(user, role, sites)
-    return user
 
 
 @pytest.fixture
@@ -94,9 +84,7 @@ def probe(
 
 
 def get(client: Client, path: str = "", **params: object) -> Any:
-    response = client.get(URL + path, params)
-    assert response.status_code == 200, response.content
-    return response.json()
+    return responses.answer(client, URL + path, params)
 
 
 # Ordering.
@@ -291,7 +279,7 @@ BODIES = st.dictionaries(
 
 @given(BODIES)
 @example({"source": "\ud800"})
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150)
 def test_no_body_breaks_it(operator: Client, small_world: World, body: dict[str, Any]) -> None:
     response = post(operator, body)
     assert response.status_code in (202, 400, 409), response.content
@@ -318,7 +306,7 @@ def test_an_admin_of_either_site_may_order_and_no_other(client: Client, small_wo
         (small_world.desy.site, 202),
         (small_world.glasgow.site, 403),
     ):
-        client.force_login(account(Role.SITE_ADMIN, site))
+        client.force_login(account(Role.SITE_ADMIN, site, name=f"admin of {site}"))
         assert post(client, wish()).status_code == status, site
 
 
@@ -383,7 +371,7 @@ def test_who_may_order_it_may_cancel_it_and_no_other(client: Client, small_world
     client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site))
     assert cancel(client, one.id).status_code == 403
     assert Probe.objects.exists()
-    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="admin of DESY"))
     assert cancel(client, one.id).status_code == 204
 
 

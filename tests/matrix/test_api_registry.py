@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from matrix.api.registry.annotations import AnnotationsView
 from matrix.api.registry.downtimes import DowntimesView
@@ -28,7 +27,7 @@ from sonar.roles import Role
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
 from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 VIEWS: dict[str, type[ListView]] = {
     "sites": SitesView,
     "endpoints": EndpointsView,
@@ -37,16 +36,6 @@ VIEWS: dict[str, type[ListView]] = {
     "downtimes": DowntimesView,
     "annotations": AnnotationsView,
 }
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
-@pytest.fixture
-def root(small_world: World) -> Client:
-    return caller(Role.ADMINISTRATOR, name="root")
 
 
 def rows(client: Client, path: str) -> list[dict[str, Any]]:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.test import Client
-from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.api.registry.annotations import ANNOTATIONS
@@ -18,26 +17,16 @@ from matrix.api.registry.endpoints import ENDPOINTS
 from matrix.api.registry.meshes import MESHES
 from matrix.api.registry.sites import SITES
 from matrix.api.registry.size_classes import SIZE_CLASSES
-from sonar.roles import Role
-from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, made, patch, post
-from tests.matrix.world import NOW, World
+from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
+from tests.matrix.world import World
+from tests.properties import examples
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 KINDS = {
     kind.plural.replace("_", "-"): kind
     for kind in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS)
 }
 MODELS = ("Site", "Endpoint", "SizeClass", "Mesh", "MeshInterval", "Downtime", "Annotation")
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
-@pytest.fixture
-def root(small_world: World) -> Client:
-    return caller(Role.ADMINISTRATOR, name="root")
 
 
 def kept() -> list[Any]:
@@ -392,11 +381,7 @@ def bodies(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return plural, (BODIES[plural][0] if draw(st.booleans()) else {}) | changed
 
 
-@settings(
-    max_examples=120,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(120)
 @given(sent=bodies())
 def test_no_body_whatever_is_an_error_of_the_server(
     root: Client, sent: tuple[str, dict[str, Any]]

@@ -19,19 +19,8 @@ from sonar import sizes
 from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
 from sonar.roles import Role
 from tests.matrix.registry import BODIES, JSON, address, caller, made, patch, post
-from tests.matrix.world import World, make
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def world(real_commits: None) -> World:
-    return make()
-
-
-@pytest.fixture
-def root(world: World) -> Client:
-    return caller(Role.ADMINISTRATOR, name="root")
+pytestmark = pytest.mark.usefixtures("real_commits")
 
 
 @contextmanager

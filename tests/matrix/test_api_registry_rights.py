@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone
 from pytest_django import Settings
 
 from sonar import roles, tokens
@@ -15,22 +14,12 @@ from sonar.models import Annotation, Endpoint, Site
 from sonar.roles import Role
 from tests.credentials import bind
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, made, patch, post
-from tests.matrix.world import NOW, World
+from tests.matrix.world import World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "small_world")]
 BY_OPERATORS = ("sites", "endpoints", "meshes")
 BY_SITE_ADMINS = ("downtimes", "annotations")
 CAPS = {"inbound_cap": 4, "outbound_cap": 5, "budget_bytes_per_day": 10**12}
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch, small_world: World) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
-@pytest.fixture
-def root() -> Client:
-    return caller(Role.ADMINISTRATOR, name="root")
 
 
 def with_token(user: User, *scopes: str) -> Client:

@@ -9,25 +9,17 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
-from tests.matrix import world
+from tests.matrix import responses, world
 from tests.matrix.sent import MINUTE, PLAIN, many
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def get(client: Client, text: str = "", url: str = URL) -> dict:
-    response = client.get(f"{url}{text}")
-    assert response.status_code == 200, response.content
-    return response.json()
+    return responses.answer(client, f"{url}{text}")
 
 
 def results(small_world: World) -> None:

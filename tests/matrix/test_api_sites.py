@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import Any
 
@@ -17,14 +16,10 @@ from matrix.answers.site import reports
 from matrix.api.schema.sites import LISTED, REPORT, ListedSite, SiteReport
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site, Transfer
+from tests.matrix import responses
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
 @pytest.fixture
@@ -38,17 +33,11 @@ def measured(small_world: World) -> World:
 
 
 def answer(client: Client, path: str) -> dict[str, Any]:
-    response = client.get(f"/api/v1/{path}")
-    assert response.status_code == 200, response.content
-    assert response["Content-Type"] == "application/json"
-    found: dict[str, Any] = response.json()
-    return found
+    return responses.answer(client, f"/api/v1/{path}")
 
 
 def lines(client: Client, path: str) -> list[dict[str, str]]:
-    response = client.get(f"/api/v1/{path}")
-    assert response["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.DictReader(response.content.decode().splitlines()))
+    return responses.csv_rows(client, f"/api/v1/{path}")
 
 
 def test_all_sites_are_answered_with_what_is_registered_and_measured(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,31 +20,20 @@ from matrix.api.transfers.lines import CSV_FIELDS, FIRST
 from sonar import roles
 from sonar.models import Mesh, Probe, SizeClass, Transfer
 from sonar.records.record import FIELDS
-from tests.matrix import world
+from tests.matrix import responses, world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/transfers/"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def get(client: Client, text: str = "", path: str = URL) -> dict:
-    response = client.get(f"{path}{text}")
-    assert response.status_code == 200, response.content
-    assert response["Content-Type"] == "application/json"
-    return response.json()
+    return responses.answer(client, f"{path}{text}")
 
 
 def lines(client: Client, text: str = "?format=csv", path: str = URL) -> list[dict[str, str]]:
-    response = client.get(f"{path}{text}")
-    assert response.status_code == 200, response
-    body = b"".join(response.streaming_content).decode()
-    return list(csv.DictReader(io.StringIO(body)))
+    return responses.csv_rows(client, f"{path}{text}")
 
 
 def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(

@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from pytest_django import Settings
 
 from sonar import roles
@@ -17,7 +16,7 @@ from sonar.models import Transfer
 from tests.matrix.sent import send
 from tests.matrix.world import NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 API = "/api/v1/"
 LINK = "source=RAL_DATADISK&destination=Glasgow_DATADISK"
 CALLS = {
@@ -34,11 +33,6 @@ COMPARED = (
     *("transfers/", "transfers/{id}/", "sites/", "sites/RAL/", "endpoints/"),
     *("size-classes/", "meshes/", "downtimes/", "annotations/", "probes/", "status/"),
 )
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import pytest
 from django.test import Client
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
@@ -23,6 +23,7 @@ from sonar.roles import Role
 from sonar.windows import format_time, parse_time
 from tests.matrix.registry import BODIES, END, START, caller
 from tests.matrix.world import World
+from tests.properties import examples
 from tests.rights_samples import RESULT
 
 API = "/api/v1"
@@ -103,11 +104,7 @@ PATHS = (
 )
 
 pytestmark = pytest.mark.django_db
-in_process = settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+in_process = examples(8)
 
 
 @pytest.fixture

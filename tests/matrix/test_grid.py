@@ -405,12 +405,14 @@ def test_a_cell_of_many_links_is_as_young_as_its_youngest_success(small_world: W
 @pytest.mark.parametrize("max_age", ["1h", "50000", "3d"])
 def test_the_young_cells_are_those_of_sql(small_world: World, text: str, max_age: str) -> None:
     rng = np.random.default_rng(7)
-    for _ in range(80):
-        source, destination = rng.choice(4, 2, replace=False)
-        ends = small_world.endpoints[source], small_world.endpoints[destination]
-        ago = timedelta(seconds=int(rng.integers(0, 4 * 86_400)))
-        made = world.profile(streams=int(rng.integers(1, 3)))
-        transfer(*ends, None if rng.random() < 0.5 else 5.0, ago=ago, made=made)
+    streams = {number: world.profile(streams=number) for number in (1, 2)}
+    with world.transfers() as some:
+        for _ in range(80):
+            source, destination = rng.choice(4, 2, replace=False)
+            ends = small_world.endpoints[source], small_world.endpoints[destination]
+            ago = timedelta(seconds=int(rng.integers(0, 4 * 86_400)))
+            made = streams[int(rng.integers(1, 3))]
+            some.add(*ends, None if rng.random() < 0.5 else 5.0, ago=ago, made=made)
     sealing.seal(NOW)
     answer = built(f"{text}&max_age={max_age}&stat=count")
     chosen = Transfer.objects.filter(

@@ -6,37 +6,24 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from redis import Redis
 
 from sonar import tokens
 from tests.benchmarks import loopback
+from tests.matrix.conftest import Web
 
 CALL = "/api/v1/matrix/"
-
-Web = Callable[..., loopback.Web]
-
-
-@pytest.fixture
-def web(real_commits: None, tmp_path: Path) -> Iterator[Web]:
-    """Start Sonar's own web server on the database of this test, with these settings."""
-    base = os.environ["DATABASE_URL"].rpartition("/")[0]
-    url = f"{base}/{connection.settings_dict['NAME']}"
-    with ExitStack() as stack:
-
-        def started(**settings: str) -> loopback.Web:
-            return stack.enter_context(loopback.sonar(tmp_path, {"DATABASE_URL": url} | settings))
-
-        yield started
+AT_ONCE = 15.0
+"""Far below the 30 s that gunicorn gives a request, far above what a busy machine needs."""
 
 
 @contextmanager
@@ -83,7 +70,7 @@ def test_a_statement_has_so_many_seconds_and_no_more(web: Web) -> None:
         begun = time.monotonic()
         answered = ask(running, "/api/v1/links/")
         shown = ask(running, "/table/?window=24h")
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < AT_ONCE
     assert (answered.status, answered.headers["Retry-After"]) == (503, "30")
     assert json.loads(answered.data) == {"detail": sentence, "errors": {}}
     assert (shown.status, shown.headers["Content-Type"]) == (503, "text/html; charset=utf-8")
@@ -96,11 +83,11 @@ def test_a_database_that_goes_away_is_a_503_until_it_is_back(web: Web, tmp_path:
     with closed_database(), ThreadPoolExecutor() as threads:
         begun = time.monotonic()
         answered = list(threads.map(lambda path: ask(running, path), (CALL, "/")))
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < AT_ONCE
     assert [one.status for one in answered] == [503, 503]
     assert json.loads(answered[0].data)["detail"].startswith("The database is away or busy")
     assert b"Tests go on and results are kept" in answered[1].data
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while ask(running, CALL).status != 200:
         assert time.monotonic() < deadline
         time.sleep(0.5)
@@ -115,7 +102,7 @@ def test_many_at_once_are_counted_one_by_one(web: Web) -> None:
     assert sorted(got) == [200] * 20 + [429] * 20
 
 
-def raw(web: loopback.Web, *parts: bytes, seconds: float = 5) -> bytes:
+def raw(web: loopback.Web, *parts: bytes, seconds: float = 30) -> bytes:
     """Send bytes as they are; return what came until the server closed or nothing more comes."""
     host, _, port = web.url.removeprefix("http://").partition(":")
     got = b""
@@ -149,7 +136,7 @@ def test_requests_that_are_too_much_are_refused_at_once(web: Web) -> None:
     too_large = raw(running, head + b"Content-Length: 8000002\r\n\r\n", b"[" * 8_000_002)
     chunked = raw(running, head + b"Transfer-Encoding: chunked\r\n\r\n", b"2\r\n[]\r\n0\r\n\r\n")
     negative = raw(running, head + b"Content-Length: -5\r\n\r\n", b"[]")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < AT_ONCE
     got = [long_url, long_header, many_headers, claims_less, claims_more, too_large, chunked]
     assert [int(one.split()[1]) for one in [*got, negative]] == [
         414,

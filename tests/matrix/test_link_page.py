@@ -12,7 +12,6 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.link import report
@@ -21,32 +20,22 @@ from matrix.plots.scales import decades
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
 from sonar.roles import Role
 from tests.accounts import account
-from tests.matrix import world
+from tests.matrix import responses, world
+from tests.matrix.responses import words
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def page(client: Client, text: str = "", path: str = LINK) -> str:
-    response = client.get(f"{path}{text}")
-    assert response.status_code == 200, response
-    return response.content.decode()
+    return responses.html(client, f"{path}{text}")
 
 
 def inside(html: str, start: str, end: str) -> str:
     return html.partition(start)[2].partition(end)[0]
-
-
-def words(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
 
 
 def section(html: str, name: str) -> str:
@@ -604,13 +593,15 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
     for count in (10, 1000):
         many(small_world.ral, small_world.glasgow, count, NOW)
         many(small_world.glasgow, small_world.ral, count, NOW)
-        for number in range(count // 10):
-            Downtime.objects.create(
+        Downtime.objects.bulk_create(
+            Downtime(
                 site=small_world.ral.site,
                 starts_at=NOW - (number + 2) * HOUR,
                 ends_at=NOW - (number + 1) * HOUR,
                 reason="disk",
             )
+            for number in range(count // 10)
+        )
         page(client)  # places are read anew after a change of the registry
         with CaptureQueriesContext(connection) as captured:
             page(client, "?reverse=1")

@@ -66,17 +66,20 @@ def values(table: LinkTable, size: str) -> dict[tuple[str, str], list[float]]:
 def fill(small_world: World, count: int, seed: int) -> None:
     """Record results of random links, sizes, rates and times over the last eight days."""
     rng = np.random.default_rng(seed)
-    for _ in range(count):
-        source, destination = rng.choice(4, 2, replace=False)
-        made = transfer(
-            small_world.endpoints[source],
-            small_world.endpoints[destination],
-            None if rng.random() < 0.3 else float(rng.lognormal(2, 1)),
-            ago=timedelta(seconds=int(rng.integers(0, 8 * 86_400))),
-            size=str(rng.choice(["small", "large"])),
-        )
-        factor = float(rng.uniform(1, 2))
-        Transfer.objects.filter(id=made.id).update(bytes=int(made.bytes * factor))
+    with world.transfers() as some:
+        for _ in range(count):
+            source, destination = rng.choice(4, 2, replace=False)
+            rate = None if rng.random() < 0.3 else float(rng.lognormal(2, 1))
+            ago = timedelta(seconds=int(rng.integers(0, 8 * 86_400)))
+            size = str(rng.choice(["small", "large"]))
+            some.add(
+                small_world.endpoints[source],
+                small_world.endpoints[destination],
+                rate,
+                ago=ago,
+                size=size,
+                nbytes=int(world.SIZES[size] * float(rng.uniform(1, 2))),
+            )
 
 
 @pytest.mark.parametrize("seed", [1, 2])

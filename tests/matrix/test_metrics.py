@@ -14,7 +14,6 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 from django.urls import get_resolver
-from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
@@ -23,23 +22,11 @@ from sonar import settings as project
 from sonar import tokens
 from sonar.models import SignOfLife
 from tests import refusing
-from tests.matrix import world
 from tests.matrix.world import NOW, World, transfer
 
-pytestmark = pytest.mark.usefixtures("real_commits")
+pytestmark = pytest.mark.usefixtures("real_commits", "fresh_status")
 URL = "/metrics"
 HOST = "host-7.internal"
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-    figures.forget()
-
-
-@pytest.fixture
-def made(real_commits: None) -> World:
-    return world.make()
 
 
 def samples(client: Client, **headers: str) -> dict[tuple[str, str], float]:
@@ -69,12 +56,12 @@ def sign(name: str, kind: str, *queues: str) -> None:
     )
 
 
-def test_everything_that_one_alerts_on_is_there(client: Client, made: World) -> None:
+def test_everything_that_one_alerts_on_is_there(client: Client, small_world: World) -> None:
     sign(f"w@{HOST}", "worker", "transfers")
     sign(f"beat@{HOST}", "beat")
     sign("plan", "task")
-    transfer(made.ral, made.desy, 5.0, ago=timedelta(hours=2))
-    transfer(made.ral, made.desy, 5.0)
+    transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(hours=2))
+    transfer(small_world.ral, small_world.desy, 5.0)
     found = samples(client)
     at = NOW.timestamp()
     assert found["sonar_last_plan_timestamp_seconds", ""] == at
@@ -95,19 +82,19 @@ def test_everything_that_one_alerts_on_is_there(client: Client, made: World) -> 
     assert ("sonar_info", "0.5") in found
 
 
-def test_who_was_never_heard_of_has_no_sample(client: Client, made: World) -> None:
+def test_who_was_never_heard_of_has_no_sample(client: Client, small_world: World) -> None:
     names = {name for name, _ in samples(client)}
     assert not names & {"sonar_last_plan_timestamp_seconds", "sonar_beat_last_timestamp_seconds"}
 
 
-def test_no_machine_is_named(client: Client, made: World) -> None:
+def test_no_machine_is_named(client: Client, small_world: World) -> None:
     sign(f"w@{HOST}", "worker", "transfers")
     sign(f"beat@{HOST}", "beat")
     assert HOST.encode() not in client.get(URL).content
 
 
 def test_without_the_database_it_still_answers(
-    client: Client, made: World, monkeypatch: pytest.MonkeyPatch
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = {"dbname": "x", "host": "127.0.0.1", "port": 1, "connect_timeout": 2}
     monkeypatch.setattr(health, "quickly", lambda: nowhere)
@@ -118,7 +105,7 @@ def test_without_the_database_it_still_answers(
 
 
 def test_a_database_that_goes_while_it_is_asked_is_no_500(
-    client: Client, made: World, monkeypatch: pytest.MonkeyPatch
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
         raise OperationalError("server closed the connection")
@@ -127,7 +114,9 @@ def test_a_database_that_goes_while_it_is_asked_is_no_500(
     assert samples(client)["sonar_up", "database"] == 0
 
 
-def test_without_redis_it_still_answers(client: Client, made: World, settings: Settings) -> None:
+def test_without_redis_it_still_answers(
+    client: Client, small_world: World, settings: Settings
+) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     found = samples(client)
     assert (found["sonar_up", "redis"], found["sonar_up", "database"]) == (0, 1)
@@ -135,7 +124,7 @@ def test_without_redis_it_still_answers(client: Client, made: World, settings: S
 
 
 def test_a_redis_that_is_full_is_not_up_and_its_queues_are_counted(
-    client: Client, made: World
+    client: Client, small_world: World
 ) -> None:
     with refusing.full(project.REDIS_URL):
         found = samples(client)
@@ -144,7 +133,7 @@ def test_a_redis_that_is_full_is_not_up_and_its_queues_are_counted(
 
 
 def test_reading_it_needs_what_reading_needs(
-    client: Client, made: World, settings: Settings
+    client: Client, small_world: World, settings: Settings
 ) -> None:
     settings.SONAR_PUBLIC_READ = False
     refused = client.get(URL)
@@ -165,7 +154,9 @@ def requests_counted(client: Client) -> set[tuple[str, str]]:
     }
 
 
-def test_requests_are_counted_by_route_and_never_by_path(client: Client, made: World) -> None:
+def test_requests_are_counted_by_route_and_never_by_path(
+    client: Client, small_world: World
+) -> None:
     before = requests_counted(client)
     for number in range(5):
         client.get(f"/sites/nowhere-{number}/")

@@ -7,6 +7,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from tests.matrix.world import World
+from tests.matrix.written import written
 
 pytestmark = pytest.mark.django_db
 
@@ -18,17 +19,17 @@ def choose(client: Client, site: str, back: str = "/sites/RAL/", **more: object)
 def test_the_site_is_kept_for_a_year_and_linked_from_every_page(
     client: Client, small_world: World
 ) -> None:
-    assert "My site" not in client.get("/sites/").content.decode()
+    assert "My site" not in written(client.get("/sites/"))
     response = choose(client, "RAL", "/sites/RAL/?window=24h")
     assert (response.status_code, response["Location"]) == (302, "/sites/RAL/?window=24h")
     cookie = response.cookies["sonar_site"]
     assert (cookie.value, cookie["max-age"], cookie["samesite"]) == ("RAL", 31_536_000, "Lax")
     assert cookie["httponly"]
     assert not cookie["secure"]
-    html = client.get("/sites/").content.decode()
+    html = written(client.get("/sites/"))
     assert '<a href="/sites/RAL/" title="RAL">My site</a>' in html
-    assert "This is your site." in client.get("/sites/RAL/").content.decode()
-    assert "Make this my site" in client.get("/sites/DESY/").content.decode()
+    assert "This is your site." in written(client.get("/sites/RAL/"))
+    assert "Make this my site" in written(client.get("/sites/DESY/"))
 
 
 def test_over_https_the_cookie_stays_there(client: Client, small_world: World) -> None:
@@ -40,7 +41,7 @@ def test_it_is_forgotten_when_asked(client: Client, small_world: World) -> None:
     response = choose(client, "")
     assert response.status_code == 302
     assert response.cookies["sonar_site"]["max-age"] == 0
-    assert "My site" not in client.get("/sites/").content.decode()
+    assert "My site" not in written(client.get("/sites/"))
 
 
 def test_an_unknown_site_is_a_400_and_nothing_is_kept(client: Client, small_world: World) -> None:

@@ -9,7 +9,6 @@ from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from matrix.store import notes
 from sonar import roles
@@ -19,17 +18,12 @@ from sonar.windows import Window
 from tests.accounts import account, logged_in
 from tests.matrix.world import HOUR, NOW, World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = Window(NOW - timedelta(days=1), NOW)
 
 
 SITE = "/sites/RAL/?window=24h"
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/?window=24h"
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
 @pytest.fixture

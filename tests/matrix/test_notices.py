@@ -11,7 +11,6 @@ from django.db import connection
 from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.notices import Notice
@@ -19,13 +18,8 @@ from sonar.models import Endpoint, Probe, Schedule, SizeClass
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
 def told(text: str = "") -> dict[str, Notice]:

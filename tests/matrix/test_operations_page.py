@@ -7,22 +7,21 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.status import figures
 from matrix.store import waiting
-from sonar import request_probes, roles
+from sonar import request_probes
 from sonar import settings as project
 from sonar.models import Circuit, Downtime, Endpoint, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
 from tests import refusing
+from tests.accounts import account
 from tests.matrix import world
 from tests.matrix.world import NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL, ORDER = "/operations/", "/operations/probes/"
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 WORKER = "worker-7.internal"
@@ -30,10 +29,8 @@ MARKUP = "<script>alert(1)</script>"
 
 
 @pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
-    figures.forget()
 
 
 @pytest.fixture
@@ -62,12 +59,6 @@ def text(client: Client, url: str = URL) -> str:
     response = client.get(url)
     assert response.status_code == 200
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
-
-
-def account(role: Role, *sites: object) -> User:
-    user = User.objects.create_user(f"{role}-{uuid4()}")
-    roles.give(user, role, sites)
-    return user
 
 
 def probe(source: Endpoint, destination: Endpoint, **fields: object) -> Probe:
@@ -485,7 +476,7 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(
     assert f"{said} It has place 2 of those" in text(client, f"/transfers/{waiting[1].id}/")
     assert "Cancel this test" in text(client, f"/transfers/{waiting[1].id}/")
     assert "It is queued and waits for a worker" in text(client, f"/transfers/{first.id}/")
-    client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site))
+    client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site, name="glasgow"))
     assert "Cancel this test" not in text(client, f"/transfers/{waiting[1].id}/")
 
 

@@ -11,30 +11,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.test.utils import CaptureQueriesContext, override_script_prefix
 from pytest_django import Settings
 
 from sonar.models import Endpoint, Probe, Schedule, Site, SizeClass
-from tests.matrix import world
+from tests.matrix import responses, world
+from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
 def page(client: Client, text: str = "") -> str:
-    response = client.get(f"/{text}")
-    assert response.status_code == 200, response
-    return response.content.decode()
-
-
-def words(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+    return responses.html(client, f"/{text}")
 
 
 def test_the_heading_says_what_is_shown_and_in_which_unit(
@@ -487,7 +476,8 @@ def test_the_payload_names_rows_and_columns_as_they_are_drawn(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 2.0)
-    picture = client.get("/?order=tier").context["picture"]
+    context = client.get("/?order=tier").context
+    picture = context["picture"]
     rows = picture["rows"]
     assert rows["names"] == [
         *("RAL_DATADISK", "DESY_DATADISK", "DESY_SCRATCHDISK", "Glasgow_DATADISK")
@@ -498,8 +488,39 @@ def test_the_payload_names_rows_and_columns_as_they_are_drawn(
     assert rows["average"] == [2.0, None, None, None]
     assert picture["average"] == 2.0
     assert (picture["stat"], picture["unit"]) == ("mean", "MB/s")
-    assert not picture["simulated"]
+    assert not context["grid"].simulated
     assert "NaN" not in json.dumps(picture)
+
+
+def test_addresses_that_scripts_open_are_those_of_the_routes(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 2.0)
+    with override_script_prefix("/below/"):
+        below = client.get("/").context["picture"]
+    assert below["cells_url"] == "/below/cells/"
+    assert below["link_url"] == "/below/links/:source/:destination/"
+
+
+@pytest.mark.parametrize(
+    ("stat", "said"),
+    [("mean", None), ("count", None), ("p05", "5th percentile"), ("success", "success")],
+)
+def test_a_card_has_a_line_for_a_statistic_that_it_does_not_say_anyway(
+    client: Client, small_world: World, stat: str, said: str | None
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 2.0)
+    assert client.get(f"/?stat={stat}", follow=True).context["picture"]["said"] == said
+
+
+@pytest.mark.parametrize(
+    ("asked", "square"), [("", True), ("?rows=site&columns=site", True), ("?rows=site", False)]
+)
+def test_only_a_matrix_of_the_same_on_both_sides_has_reverse_cells(
+    client: Client, small_world: World, asked: str, square: bool
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 2.0)
+    assert client.get(f"/{asked}").context["picture"]["square"] is square
 
 
 def test_a_focus_on_nothing_has_a_page_without_a_picture(

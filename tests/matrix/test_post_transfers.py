@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
@@ -26,16 +26,12 @@ from sonar.models import Profile, Token, Transfer
 from sonar.records.record import FIELDS
 from sonar.roles import Role
 from tests.accounts import account
-from tests.matrix.world import NOW, World
+from tests.matrix.world import World
+from tests.properties import examples
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/transfers/"
 MATRIX = "/api/v1/matrix/"
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
 @pytest.fixture
@@ -198,9 +194,7 @@ anything = st.recursive(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(150)
 @given(field=st.sampled_from([*FIELDS, "other"]), value=anything)
 def test_no_value_of_any_field_is_a_server_error(
     client: Client, small_world: World, ingest, field: str, value: object
@@ -209,9 +203,7 @@ def test_no_value_of_any_field_is_a_server_error(
     assert post(client, body, ingest).status_code in (201, 400)
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(100)
 @given(st.binary(max_size=50) | anything.map(lambda one: json.dumps(one).encode()))
 def test_no_body_is_a_server_error(client: Client, small_world: World, ingest, body: bytes) -> None:
     assert post(client, body, ingest).status_code == 400

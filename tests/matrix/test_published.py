@@ -53,13 +53,14 @@ def made(row: dict[str, str], places: dict[str, Endpoint], classes: dict[str, in
     count = int(row["transfers"])
     rates = having(float(row["rate_mean_mb_s"]) * MB, float(row["rate_std_mb_s"]) * MB, count)
     sizes = having(float(row["size_mean_mb"]) * MB, float(row["size_std_mb"]) * MB, count)
+    profile = world.profile().id
     return [
         Result(
             id=uuid4(),
             source_id=places[row["source"]].id,
             destination_id=places[row["destination"]].id,
             size_class_id=classes[row["size_class"]],
-            profile_id=world.profile().id,
+            profile_id=profile,
             state="done",
             started_at=NOW - number * 10 * DAY / count - timedelta(minutes=1),
             seconds=round(size) / rate,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.http import QueryDict
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.query.filters import FILTERS, LINK_FILTERS
@@ -15,6 +15,7 @@ from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.windows import PRESETS
 from tests.matrix import world
+from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -81,9 +82,7 @@ plain = st.fixed_dictionaries(
 )
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
-)
+@examples(150)
 @given(given_plain=plain, window=windows)
 def test_every_query_survives_its_own_url(
     small_world: world.World, given_plain: dict[str, list[str]], window: dict[str, list[str]]

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from django.db import InternalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given
-from hypothesis import settings as examples
+from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import IsolationLevel
 from pytest_django import Settings
@@ -28,6 +27,7 @@ from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
 from sonar.windows import Window
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -169,14 +169,15 @@ BOUNDS = st.tuples(SECONDS, SECONDS).map(sorted).filter(lambda both: both[0] < b
 
 
 def fill(small_world: World, results: Sequence[tuple[Any, ...]]) -> None:
-    for offset, (source, destination), rate, state in results:
-        at(
-            small_world.endpoints[source],
-            small_world.endpoints[destination],
-            MIDNIGHT + timedelta(milliseconds=offset),
-            None if state else rate,
-            state=state,
-        )
+    with world.transfers() as some:
+        for offset, (source, destination), rate, state in results:
+            some.add(
+                small_world.endpoints[source],
+                small_world.endpoints[destination],
+                None if state else rate,
+                ago=NOW - MIDNIGHT - timedelta(milliseconds=offset),
+                state=state,
+            )
 
 
 @contextmanager
@@ -195,11 +196,7 @@ def undone() -> Iterator[None]:
     bounds=st.lists(BOUNDS, min_size=1, max_size=4),
     deleted=st.booleans(),
 )
-@examples(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(60)
 def test_any_window_is_equal_to_sql_whatever_is_sealed(
     small_world: World,
     early: list[Any],

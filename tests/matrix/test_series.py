@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given
-from hypothesis import settings as examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers import series
@@ -21,6 +20,7 @@ from sonar.models import SizeClass
 from sonar.windows import Window
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -63,15 +63,15 @@ def at(world_: World, moment: datetime, rate: float | None = 5.0, **more: Any) -
     bounds=st.tuples(st.integers(0, 3 * 86_400), st.integers(1, 86_400)),
     bucket=st.sampled_from(list(STRIDES)),
 )
-@examples(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(40)
 def test_buckets_are_equal_to_sql(
     small_world: World, results: list[Any], bounds: tuple[int, int], bucket: str
 ):
     series.Transfer.objects.all().delete()
-    for offset, rate in results:
-        at(small_world, TODAY + timedelta(milliseconds=offset), rate)
+    with world.transfers() as some:
+        for offset, rate in results:
+            moment = TODAY + timedelta(milliseconds=offset)
+            some.add(small_world.ral, small_world.glasgow, rate, ago=NOW - moment)
     start = TODAY + timedelta(seconds=bounds[0])
     window = Window(start, start + timedelta(seconds=bounds[1]))
     found = built(small_world, window, bucket)

@@ -11,32 +11,21 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from plotly import graph_objects
 from pytest_django import Settings
 
 from sonar import sealing
 from sonar.models import Annotation, Downtime, Endpoint, Schedule, Site, Transfer
-from tests.matrix import world
+from tests.matrix import responses, world
+from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 MARKUP = "</script><script>alert(1)</script>"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def page(client: Client, path: str = "/sites/RAL/") -> str:
-    response = client.get(path)
-    assert response.status_code == 200, response
-    return response.content.decode()
-
-
-def words(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+    return responses.html(client, path)
 
 
 def row(html: str, head: str, end: str = "source") -> list[str]:

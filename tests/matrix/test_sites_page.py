@@ -8,31 +8,20 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Site
-from tests.matrix import world
+from tests.matrix import responses, world
+from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
 def page(client: Client, text: str = "") -> str:
-    response = client.get(f"/sites/{text}")
-    assert response.status_code == 200, response
-    return response.content.decode()
-
-
-def words(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
+    return responses.html(client, f"/sites/{text}")
 
 
 def rows(client: Client, text: str = "") -> list[list[str]]:

@@ -9,25 +9,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from django.utils import timezone
 
 from matrix.answers.status import figures
 from matrix.store import cache
 from sonar import roles, sealing
 from sonar.models import Circuit, DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
+from tests.matrix import responses
 from tests.matrix.world import NOW, World, free_link, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL = "/api/v1/status/"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 KIND = SignOfLife.Kind
-
-
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-    figures.forget()
 
 
 def sign(name: str, kind: KIND, ago: float = 1, every: int = 10, *queues: str) -> None:
@@ -38,9 +32,7 @@ def sign(name: str, kind: KIND, ago: float = 1, every: int = 10, *queues: str) -
 
 
 def get(client: Client) -> Any:
-    response = client.get(URL)
-    assert response.status_code == 200, response.content
-    return response.json()
+    return responses.answer(client, URL)
 
 
 def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:

@@ -6,17 +6,18 @@ import csv
 import http.client
 import io
 import json
-import os
 import random
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from django.db import OperationalError, connection
@@ -33,6 +34,7 @@ from sonar import results
 from sonar.models import Transfer
 from tests.benchmarks import loopback
 from tests.matrix import world
+from tests.matrix.conftest import Web
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, result, send
 from tests.matrix.world import HOUR, NOW, World
 
@@ -76,11 +78,6 @@ def pages(client: Client, path: str, name: str, text: str = "") -> list[dict[str
     return found
 
 
-@pytest.fixture
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def nasty(small_world: World) -> None:
     ends = small_world.ral, small_world.glasgow
     six = world.profile(**PLAIN | {"streams": 16, "ip_version": 6, "origin": "production"})
@@ -89,15 +86,16 @@ def nasty(small_world: World) -> None:
         for number, error in enumerate(NASTY)
     )
     rng = random.Random(2011)
+    one = result(*ends, NOW, profile_id=six.id)
     results.store(
-        result(
-            *ends,
-            NOW - HOUR - timedelta(microseconds=rng.randrange(10**10)),
+        replace(
+            one,
+            id=uuid4(),
+            started_at=NOW - HOUR - timedelta(microseconds=rng.randrange(10**10)),
             seconds=rng.choice(
                 [1.0, 0.1 + 0.2, 1e-3, rng.uniform(0.001, 1), rng.expovariate(1e-3)]
             ),
             bytes=rng.choice([1, 10**9, rng.randrange(1, 10**9)]),
-            profile_id=six.id,
         )
         for _ in range(300)
     )
@@ -300,34 +298,27 @@ def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever() -> None:
 
 # Under gunicorn
 
-Web = Callable[..., loopback.Web]
-
 
 @pytest.fixture
-def web(real_commits: None, tmp_path: Path) -> Iterator[Web]:
-    """Start Sonar's own web server on the database of this test, with these settings."""
-    base = os.environ["DATABASE_URL"].rpartition("/")[0]
-    url = f"{base}/{connection.settings_dict['NAME']}"
-    with ExitStack() as stack:
-
-        def started(**settings: str) -> loopback.Web:
-            environment = {"DATABASE_URL": url, "SONAR_STREAMS": "1"} | settings
-            return stack.enter_context(loopback.sonar(tmp_path, environment))
-
-        yield started
+def web(web: Web) -> Web:
+    """Start a web server that has room for one stream."""
+    return partial(web, SONAR_STREAMS="1")
 
 
 @pytest.fixture
 def much(real_commits: None) -> datetime:
     """Results of 30 MB, which no buffer of a connection takes at once."""
     made, now, rng = world.make(), timezone.now(), random.Random(1)
+    one = result(made.ral, made.glasgow, now, error="like all the others")
     results.store(
-        result(
-            made.ral, made.glasgow, now - number * timedelta(seconds=1),
+        replace(
+            one,
+            id=uuid4(),
+            started_at=now - number * timedelta(seconds=1),
             error=rng.randbytes(4_900).hex(),
         )
         for number in range(3_000)
-    )  # fmt: skip
+    )
     return now
 
 
@@ -351,7 +342,7 @@ def backends() -> list[int]:
         return [pid for (pid,) in cursor.fetchall()]
 
 
-def until(holds: Callable[[], bool], seconds: float = 5) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline
@@ -398,8 +389,8 @@ def test_a_stream_whose_database_goes_away_has_no_end(
 
 
 def test_a_stream_ends_when_its_time_is_over(web: Web, much: datetime) -> None:
-    running = web(SONAR_STREAM_SECONDS="1", SONAR_STATEMENT_SECONDS="60")
+    running = web(SONAR_STREAM_SECONDS="2", SONAR_STATEMENT_SECONDS="60")
     response = begin(running)
-    time.sleep(1.5)
+    time.sleep(2.5)  # who reads nothing holds it up: it ends when it goes on
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         response.read()

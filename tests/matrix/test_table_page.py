@@ -10,34 +10,26 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from matrix.answers import link_table
 from matrix.pages.table import notices
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
-from tests.matrix import many_links, world
+from tests.matrix import many_links, responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 THIN = "\u2009"
 MARKUP = "</script><script>alert(1)</script>"
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def page(client: Client, text: str = "") -> str:
-    response = client.get(f"/table/{text}", follow=True)
-    assert response.status_code == 200, response
-    return response.content.decode()
+    return responses.html(client, f"/table/{text}", follow=True)
 
 
 def words(html: str) -> str:
-    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))).strip()
+    return unescape(responses.words(html)).strip()
 
 
 def rows(html: str) -> list[list[str]]:

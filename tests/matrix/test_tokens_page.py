@@ -20,6 +20,7 @@ from sonar import roles, tokens
 from sonar.models import Token
 from sonar.roles import Role
 from tests.matrix.world import World
+from tests.matrix.written import written
 from tests.needs import needs
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ def shifter(client: Client) -> User:
 def page(client: Client) -> str:
     response = client.get(URL)
     assert response.status_code == 200
-    return response.content.decode()
+    return written(response)
 
 
 def make(client: Client, **change: Any) -> Any:

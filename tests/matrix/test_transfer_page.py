@@ -13,34 +13,23 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.plots.inside import stretches
 from sonar.models import Mesh, Probe, SizeClass
 from sonar.roles import Role
 from tests.accounts import account
-from tests.matrix import world
+from tests.matrix import responses, world
+from tests.matrix.responses import words
 from tests.matrix.sent import MARKUP, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
 
 
-@pytest.fixture(autouse=True)
-def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
 def page(client: Client, one: object) -> str:
-    response = client.get(f"/transfers/{one}/")
-    assert response.status_code == 200, response
-    return response.content.decode()
-
-
-def words(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+    return responses.html(client, f"/transfers/{one}/")
 
 
 def facts(html: str) -> dict[str, str]:

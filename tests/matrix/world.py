@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 from sonar import results
 from sonar.models import Endpoint, Mesh, Probe, Profile, Schedule, Site, SizeClass, Transfer
@@ -35,15 +38,19 @@ class World:
 
 
 def make() -> World:
-    ral = endpoint(
-        "RAL_DATADISK", Site.objects.create(name="RAL", cloud="UK", tier=1, country="GB")
+    ral, glasgow, desy = Site.objects.bulk_create(
+        Site(name=name, cloud=cloud, tier=tier, country=country)
+        for name, cloud, tier, country in (
+            ("RAL", "UK", 1, "GB"),
+            ("Glasgow", "UK", 2, "GB"),
+            ("DESY", "DE", 2, "DE"),
+        )
     )
-    glasgow = Site.objects.create(name="Glasgow", cloud="UK", tier=2, country="GB")
-    desy = Site.objects.create(name="DESY", cloud="DE", tier=2, country="DE")
+    made = endpoints(
+        [("RAL_DATADISK", ral), ("Glasgow_DATADISK", glasgow), ("DESY_DATADISK", desy)]
+    )
     world = World(
-        ral=ral,
-        glasgow=endpoint("Glasgow_DATADISK", glasgow),
-        desy=endpoint("DESY_DATADISK", desy),
+        *made.values(),
         scratch=endpoint("DESY_SCRATCHDISK", desy, label="SCRATCHDISK"),
         mesh=Mesh.objects.create(name="everything"),
     )
@@ -54,13 +61,24 @@ def make() -> World:
 def endpoint(
     name: str, site: Site, label: str = "DATADISK", *, simulated: bool = False
 ) -> Endpoint:
-    return Endpoint.objects.create(
-        name=name,
-        site=site,
-        label=label,
-        base_url=f"https://{name.lower().replace('_', '-')}.example.org/data",
-        simulated=simulated,
+    return endpoints([(name, site)], label, simulated=simulated)[name]
+
+
+def endpoints(
+    named: Iterable[tuple[str, Site]], label: str = "DATADISK", *, simulated: bool = False
+) -> dict[str, Endpoint]:
+    """Register endpoints of these names at these sites, in one INSERT; return them by name."""
+    made = Endpoint.objects.bulk_create(
+        Endpoint(
+            name=name,
+            site=site,
+            label=label,
+            base_url=f"https://{name.lower().replace('_', '-')}.example.org/data",
+            simulated=simulated,
+        )
+        for name, site in named
     )
+    return {one.name: one for one in made}
 
 
 def free_link() -> tuple[Endpoint, Endpoint]:
@@ -89,34 +107,63 @@ def profile(**fields: object) -> Profile:
     return Profile.objects.get_or_create(mover="http-tpc", **fields)[0]
 
 
+class Transfers:
+    """Transfers that are stored together; classes and profiles are looked up once for all."""
+
+    def __init__(self) -> None:
+        self._sizes = dict(SizeClass.objects.values_list("name", "id"))
+        self._profiles = results.Profiles()
+        self._new: list[results.Result] = []
+
+    def add(
+        self,
+        source: Endpoint,
+        destination: Endpoint,
+        rate_mb_s: float | None,
+        *,
+        ago: timedelta = timedelta(minutes=30),
+        size: str = "large",
+        state: str = "",
+        made: Profile | None = None,
+        nbytes: int = 0,
+    ) -> UUID:
+        """Add one; a rate of None is a failed one."""
+        state = state or ("failed" if rate_mb_s is None else "done")
+        result = results.Result(
+            id=uuid4(),
+            source_id=source.id,
+            destination_id=destination.id,
+            size_class_id=self._sizes[size],
+            profile_id=made.id if made else self._profiles.id_of(mover="http-tpc"),
+            state=state,
+            started_at=NOW - ago,
+            seconds=SIZES[size] / (rate_mb_s * MB) if rate_mb_s else 10.0,
+            bytes=nbytes or SIZES[size],
+            error="" if state == "done" else "503 Service Unavailable",
+            error_where="" if state == "done" else "destination",
+        )
+        self._new.append(result)
+        return result.id
+
+    def store(self) -> None:
+        results.store(self._new, ids_are_new=True)
+
+
+@contextmanager
+def transfers() -> Iterator[Transfers]:
+    """Store what is added in the block as it ends, in one COPY."""
+    some = Transfers()
+    yield some
+    some.store()
+
+
 def transfer(
-    source: Endpoint,
-    destination: Endpoint,
-    rate_mb_s: float | None,
-    *,
-    ago: timedelta = timedelta(minutes=30),
-    size: str = "large",
-    state: str = "",
-    made: Profile | None = None,
+    source: Endpoint, destination: Endpoint, rate_mb_s: float | None, **more: Any
 ) -> Transfer:
-    """Record one transfer; a rate of None is a failed one."""
-    state = state or ("failed" if rate_mb_s is None else "done")
-    nbytes = SIZES[size]
-    result = results.Result(
-        id=uuid4(),
-        source_id=source.id,
-        destination_id=destination.id,
-        size_class_id=SizeClass.objects.get(name=size).id,
-        profile_id=(made or profile()).id,
-        state=state,
-        started_at=NOW - ago,
-        seconds=nbytes / (rate_mb_s * MB) if rate_mb_s else 10.0,
-        bytes=nbytes,
-        error="" if state == "done" else "503 Service Unavailable",
-        error_where="" if state == "done" else "destination",
-    )
-    results.store([result])
-    return Transfer.objects.get(id=result.id)
+    """Record one transfer, as ``Transfers.add`` takes it; a rate of None is a failed one."""
+    with transfers() as some:
+        added = some.add(source, destination, rate_mb_s, **more)
+    return Transfer.objects.get(id=added)
 
 
 @dataclass(frozen=True)
@@ -147,12 +194,12 @@ def published() -> Published:
 def make_published(table: Published | None = None) -> Published:
     """Register the endpoints of the published matrix and record a transfer for each cell."""
     table = table or published()
-    places = {
-        name: endpoint(name, Site.objects.create(name=name.removesuffix("_DATADISK")))
-        for name in (*table.sources, *table.destinations)
-    }
-    for source, rates in zip(table.sources, table.rates, strict=True):
-        for destination, rate in zip(table.destinations, rates, strict=True):
-            if rate is not None:
-                transfer(places[source], places[destination], rate)
+    names = [*table.sources, *table.destinations]
+    sites = Site.objects.bulk_create(Site(name=name.removesuffix("_DATADISK")) for name in names)
+    places = endpoints(zip(names, sites, strict=True))
+    with transfers() as some:
+        for source, rates in zip(table.sources, table.rates, strict=True):
+            for destination, rate in zip(table.destinations, rates, strict=True):
+                if rate is not None:
+                    some.add(places[source], places[destination], rate)
     return table

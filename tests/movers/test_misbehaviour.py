@@ -9,18 +9,20 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers import measure as measure_module
 from sonar.movers.base import Limits, MoverError, Order, Watch
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import measure
 from sonar.movers.webdav import WebDav
 from tests.movers.orders import SIZE_BYTES, order_between
 from tests.movers.scripted import STARTED, Script, chunk, goes_on, says, scripted
+from tests.properties import examples
 
-LIMITS = Limits(connect=1, answer=1, stall=1, total=3, checksum=2, cleaning=1)
+pytestmark = pytest.mark.usefixtures("no_looks")
+
+LIMITS = Limits(connect=1, answer=0.5, stall=0.5, total=3, checksum=1, cleaning=1)
 SLACK_SECONDS = 10.0
 ROOM_BYTES = 30_000_000
 HUGE = b"9" * 18
@@ -64,11 +66,6 @@ STEPS: dict[str, Step] = {
     "put": lambda files, order: files.put(order, Watch()),
     "mkcol": lambda files, order: files.make_directories(order.destination, order),
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_module, "LOOK_AGAIN_SECONDS", ())
 
 
 def in_time_and_room(step: Callable[[], object], seconds: float) -> None:
@@ -121,7 +118,7 @@ def test_who_says_the_same_of_everything_is_measured_only_if_the_length_is_right
     assert outcome.error
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(
     st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 302 Found\r\nLocation: ", STARTED]),
     st.binary(max_size=200),

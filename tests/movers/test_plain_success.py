@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from sonar.movers import measure as measure_module
 from sonar.movers.base import Limits, Order, Watch, Where
 from sonar.movers.content import adler32
 from sonar.movers.http_tpc import HttpTpc
@@ -17,15 +16,12 @@ from sonar.movers.measure import Outcome, measure
 from tests.movers.orders import SIZE_BYTES, order_between
 from tests.movers.scripted import Scripted, chunk, marker, scripted, status
 
+pytestmark = pytest.mark.usefixtures("no_looks")
+
 LIMITS = Limits(connect=2, answer=5, stall=2, total=10, checksum=5)
 EMPTY_CHUNKED = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 EMPTY = b"Content-Length: 0\r\n\r\n"
 CREATED, NO_CONTENT = b"HTTP/1.1 201 Created\r\n" + EMPTY, b"HTTP/1.1 204 No Content\r\n\r\n"
-
-
-@pytest.fixture(autouse=True)
-def _no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_module, "LOOK_AGAIN_SECONDS", ())
 
 
 class Storage:

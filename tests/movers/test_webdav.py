@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -256,10 +257,11 @@ def test_a_server_without_tls_behind_https_is_told() -> None:
 
 def speak_plainly(listener: socket.socket) -> None:
     connection, _ = listener.accept()
-    with connection:
+    with suppress(ConnectionResetError), connection:
         connection.recv(1)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        time.sleep(0.2)
+        while connection.recv(65_536):  # to hang up with something unread takes the answer back
+            pass
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
@@ -280,7 +282,7 @@ def test_a_server_that_takes_no_more_of_an_upload_is_given_up() -> None:
 
     def head_then_deaf(connection: socket.socket) -> None:
         if answered.is_set():
-            over.wait(10)
+            over.wait(60)
         answered.set()
         status("200 OK")(connection)
 
@@ -291,7 +293,7 @@ def test_a_server_that_takes_no_more_of_an_upload_is_given_up() -> None:
         with pytest.raises(MoverError, match=r"PUT .*not taken, in time"):
             WebDav().put(replace(order, source=order.destination), Watch())
         over.set()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # the server goes on for longer
 
 
 def test_an_upload_is_not_begun_where_even_looking_is_forbidden() -> None:

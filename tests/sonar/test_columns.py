@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.models import Probe, SizeClass, Transfer
@@ -16,16 +16,13 @@ from sonar.records import importing
 from sonar.records.admission import MOST_KINDS, Known
 from sonar.records.columns import Batch, Columns, OtherwiseError
 from sonar.records.record import FIELDS, WrongRecordError, from_text
+from tests.properties import examples
 from tests.sonar.test_export_results import records
-from tests.sonar.world import NOW, three_endpoints
+from tests.sonar.world import NOW
 
 pytestmark = pytest.mark.django_db
 
-QUICK = settings(
-    max_examples=300,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+QUICK = examples(300)
 PLAIN = {
     "id": "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
     "source": "GLASGOW_DATADISK",
@@ -162,17 +159,6 @@ lines = st.builds(
 )
 
 
-@pytest.fixture
-def grid() -> None:
-    three_endpoints()
-
-
-@pytest.fixture
-def known() -> Known:
-    three_endpoints()
-    return Known.at(NOW)
-
-
 def by_row(known: Known, given_: list[dict[str, str]]) -> Batch | None:
     """Return what reading row by row makes of it; None if there is anything wrong."""
     try:
@@ -292,7 +278,7 @@ def batches_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sonar.records.files.LINES", min(request.param, 2))
 
 
-@settings(QUICK, max_examples=30)
+@examples(30)
 @given(files_with_repeats())
 def test_each_id_is_stored_once_as_it_came_first(grid, batches_of, tmp_path, given_):
     Transfer.objects.all().delete()

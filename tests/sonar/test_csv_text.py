@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sonar import csv_text, results
 from sonar.models import Endpoint, Profile, Site, SizeClass, Transfer
 from sonar.results import Result
+from tests.matrix.responses import csv_rows
 from tests.sonar.world import NOW, three_endpoints
 
 FORMULAS = (
@@ -118,22 +119,15 @@ def test_export_import_and_export_again_are_the_same_bytes(
     assert written == [csv_text.quoted(one) for one in reversed(failures)]
 
 
-def rows(client: Client, address: str) -> list[dict[str, str]]:
-    response = client.get(address)
-    assert response.status_code == 200, response.content
-    body = b"".join(response.streaming_content) if response.streaming else response.content
-    return list(csv.DictReader(StringIO(body.decode(), newline="")))
-
-
 def test_results_of_the_api_have_their_errors_quoted_in_csv_and_as_they_are_in_json(
     client: Client, failures: list[str]
 ) -> None:
     address = "/api/v1/transfers/?state=failed&window=24h"
-    written = [row["error"] for row in rows(client, f"{address}&format=csv")]
+    written = [row["error"] for row in csv_rows(client, f"{address}&format=csv")]
     assert written == [csv_text.quoted(one) for one in failures]
     answered = client.get(address).json()["transfers"]
     assert [one["error"] for one in answered] == failures
-    (one,) = rows(client, f"/api/v1/transfers/{UUID(int=1)}/?format=csv")
+    (one,) = csv_rows(client, f"/api/v1/transfers/{UUID(int=1)}/?format=csv")
     assert one["error"] == f"'{failures[0]}"
 
 
@@ -150,5 +144,5 @@ def test_results_of_the_api_have_their_errors_quoted_in_csv_and_as_they_are_in_j
 def test_what_others_wrote_about_sites_and_endpoints_is_quoted_too(
     client: Client, failures: list[str], address: str, column: str, text: str
 ) -> None:
-    found = {row[column] for row in rows(client, f"/api/v1/{address}")}
+    found = {row[column] for row in csv_rows(client, f"/api/v1/{address}")}
     assert found == {text}

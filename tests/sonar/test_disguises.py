@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode, urlsafe_b64encode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers.web_address import one_line
@@ -46,7 +46,6 @@ def test_a_text_without_a_secret_stays_as_it_is(text: str):
     assert without(text, [TOKEN]) == text
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(min_size=16, max_size=60), st.text())
 def test_no_secret_is_left_whatever_stands_around_it(before: str, secret: str, after: str):
     if len(letters_of(secret)) >= 16:

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 
 from matrix.answers.status import health
-from tests.benchmarks.loopback import free_port
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 NAME = "sonar_of_bytes"

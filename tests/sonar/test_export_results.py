@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar import results
@@ -23,19 +22,10 @@ from sonar.records.admission import FASTEST
 from sonar.records.exporting import Choice
 from sonar.records.record import FIELDS
 from sonar.results import Result
-from tests.sonar.world import NOW, three_endpoints
+from tests.properties import examples
+from tests.sonar.world import NOW
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def at_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
-@pytest.fixture
-def grid() -> tuple[Endpoint, Endpoint, Endpoint]:
-    return three_endpoints()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_four")]
 
 
 def result(source: Endpoint, destination: Endpoint, minutes_ago: int, **change: object) -> Result:
@@ -299,11 +289,7 @@ def kept() -> list[dict[str, object]]:
     return list(Transfer.objects.order_by("id").values(*names))
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(40)
 @given(st.lists(records(), min_size=1, max_size=8, unique_by=lambda one: one["id"]))
 def test_any_record_comes_out_as_it_went_in(grid, tmp_path, rows):
     Transfer.objects.all().delete()

@@ -16,28 +16,17 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
-from django.utils import timezone
 
 from sonar import results
 from sonar.models import Endpoint, Profile, Transfer
 from sonar.records import importing, storing
 from sonar.records.admission import Known
 from sonar.records.columns import Batch
-from tests.sonar.world import NOW, three_endpoints
+from tests.sonar.world import NOW
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_four")]
 
 HEADER = "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover"
-
-
-@pytest.fixture(autouse=True)
-def at_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
-
-
-@pytest.fixture
-def grid() -> None:
-    three_endpoints()
 
 
 def line(number: int, **change: str) -> str:

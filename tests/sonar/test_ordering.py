@@ -370,16 +370,16 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLANNER_LOCK])
             held.set()
-            release.wait(10)
+            release.wait(60)
         connection.close()
 
     planner = threading.Thread(target=plan)
     planner.start()
-    held.wait(5)
+    assert held.wait(60)
     began = time.monotonic()
     with pytest.raises(PlannerBusyError, match="planner is at work"):
         order(wishes(glasgow, lancs), NOW)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30  # the planner holds it for twice as long
     release.set()
     planner.join()
     assert order(wishes(glasgow, lancs), NOW)
@@ -428,7 +428,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
     began = time.monotonic()
     with django_capture_on_commit_callbacks(execute=True):
         order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert Probe.objects.filter(state="queued").count() == 2
     assert "2 ordered tests wait for the sweep" in caplog.text
 
@@ -447,7 +447,7 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
     with refusing.WAYS[way][0](project.REDIS_URL):
         with django_capture_on_commit_callbacks(execute=True):
             ordered = order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
         assert "2 ordered tests wait for the sweep" in caplog.text
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
     monkeypatch.setattr(tasks.timezone, "now", lambda: later)

@@ -33,12 +33,6 @@ PUSHED = {"mode": "push", "streams_used": 1}
 FAILED = DONE | {"state": "failed", "seconds": 0, "error": "timed out", "error_where": "source"}
 
 
-@pytest.fixture
-def known() -> Known:
-    three_endpoints()
-    return Known.at(NOW)
-
-
 def problems(known: Known, row: object) -> list[tuple[str, str]]:
     with pytest.raises(WrongRecordError) as caught:
         known.check(from_json(row))

@@ -9,7 +9,7 @@ from itertools import cycle
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sonar.redaction.disguises import View
@@ -176,7 +176,6 @@ def tells(text: str, host: str, port: int) -> bool:
     return host in seen or said is not None
 
 
-@settings(deadline=None)
 @given(HOSTS, PORTS, WORDS, WORDS, DIVIDED_BY, st.sampled_from(sorted(WRITTEN)))
 @example("webdav.ral.example", 10940, "told of ", ": Could not connect", " ", "plain")
 @example("[2001:db8::1]", 10940, "", "", "", "plain")
@@ -190,7 +189,6 @@ def test_however_a_server_writes_where_it_is_nothing_comes_out(
     assert not tells(servers.hide(f"{before} {WRITTEN[how](host)} port {port} {after}"), host, port)
 
 
-@settings(deadline=None)
 @given(NAMED, WORDS, WORDS, st.sampled_from(sorted(CODED)))
 def test_a_code_of_a_host_does_not_come_out(host: str, before: str, after: str, how: str):
     servers = Servers([("THE_NAME", f"davs://{host}/pnfs/data")])
@@ -198,7 +196,6 @@ def test_a_code_of_a_host_does_not_come_out(host: str, before: str, after: str, 
     assert code not in servers.hide(f"{before} {code} {after}")
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(WORDS, HOSTS, st.sampled_from(sorted(REGISTRY))), max_size=8))
 def test_what_is_hidden_once_stays_as_it_is(words: list[str]):
     once = SERVERS.hide(" ".join(words), FIRST)
@@ -220,7 +217,6 @@ ORDINARY = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(ORDINARY)
 def test_what_is_said_in_ordinary_words_stays_as_it_is(words: list[str]):
     text = " ".join(words)

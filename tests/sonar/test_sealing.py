@@ -10,12 +10,13 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from sonar import results, sealing, segments
 from sonar.models import DirtyMark, Segment, Transfer
 from sonar.models.segment import Level
 from sonar.results import Result
+from tests.properties import examples
 from tests.sonar import world
 from tests.sonar.history import DAY, HOUR, MIDNIGHT, NOW, STEPS, Store, carry_out
 
@@ -83,11 +84,7 @@ def check_clean_buckets() -> None:
                 assert held.get(start) == true.get(start), (level, start)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(60)
 @given(steps=STEPS)
 def test_a_clean_bucket_holds_what_the_raw_rows_say_after_any_history(store, steps):
     with transaction.atomic():

@@ -1,0 +1,40 @@
+"""What pages and the API answer, read as tests want it; each must answer with 200."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.matrix.written import written
+
+
+def html(client: Client, address: str, *, follow: bool = False) -> str:
+    response = client.get(address, follow=follow)
+    assert response.status_code == 200, response
+    return written(response)
+
+
+def answer(client: Client, address: str, *parameters: Any) -> Any:
+    """Return a JSON answer; it must be strict JSON, without NaN."""
+    response = client.get(address, *parameters)
+    assert response.status_code == 200, response.content
+    assert response["Content-Type"] == "application/json"
+    return json.loads(response.content, parse_constant=pytest.fail)
+
+
+def csv_rows(client: Client, address: str) -> list[dict[str, str]]:
+    response = client.get(address)
+    assert response.status_code == 200, response.content
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
+
+
+def words(html: str) -> str:
+    """Return the words of a page without its tags, a space between each two."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
