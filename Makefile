@@ -5,33 +5,53 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test .test-logic .test-outside bench fuzz screenshots lint picture format lock clean help
+.PHONY: run test test-all .lanes bench fuzz screenshots lint picture format lock clean help
 
 help: ## List the commands
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-# Two halves side by side, which takes two thirds of the time; then, alone, what watches a clock.
-test: $(VENV)/.test ## Check style and types, and run every test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@echo "Types and two halves of the tests run side by side (6 to 10 minutes); each reports at its end."
-	@$(MAKE) --no-print-directory -j2 $(SYNC) .test-logic .test-outside
-	$(BIN)/python -m pytest $(MEASURING)
+test: $(VENV)/.test ## Check style and types, and run all tests but the long ones (5 minutes on two cores)
+	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-MEASURING := tests/benchmarks tests/sandbox tests/storage
-OUTSIDE := tests/api tests/browser
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (12 minutes on two cores)
+	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
+
+# Three at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own. Storage
+# waits for servers more than it computes, so that two cores have work for three.
+LANES := .test-storage .test-browser .test-matrix .test-rest .test-sandbox .test-types
+ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sandbox tests/benchmarks
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.test-logic:
-	$(BIN)/mypy
-	$(BIN)/python -m pytest tests $(addprefix --ignore=,$(MEASURING) $(OUTSIDE))
+.PHONY: $(LANES)
 
-.test-outside:
-	$(BIN)/python -m pytest $(OUTSIDE)
+.lanes:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@echo "Types and tests run side by side, three lanes at a time; each reports at its end."
+	@$(MAKE) --no-print-directory -k -j3 $(SYNC) $(LANES)
+
+.test-storage:
+	$(BIN)/python -m pytest $(CHOSEN) tests/storage
+
+.test-browser:
+	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api
+
+.test-matrix:
+	$(BIN)/python -m pytest $(CHOSEN) tests/matrix
+
+# Whatever is in no other lane: a new folder is tested without a change here.
+.test-rest:
+	$(BIN)/python -m pytest $(CHOSEN) tests $(addprefix --ignore=,$(ELSEWHERE))
+
+.test-sandbox:
+	$(BIN)/python -m pytest $(CHOSEN) tests/sandbox tests/benchmarks
+
+.test-types:
+	$(BIN)/mypy
 
 bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks

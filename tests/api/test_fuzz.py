@@ -18,6 +18,8 @@ from django.db import connection
 from tests.api import fuzz, scene
 from tests.benchmarks import loopback
 
+pytestmark = pytest.mark.long
+
 REQUESTS = int(os.environ.get("FUZZ_REQUESTS") or 0)
 SEED = int(os.environ.get("FUZZ_SEED") or 1)
 ACCOUNTS = ("anonymous", "reader", "site-admin", "administrator")

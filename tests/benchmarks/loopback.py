@@ -1,10 +1,10 @@
-"""Ports on loopback, and Sonar's own web server on one of them."""
+"""Sonar's own web server on a port of loopback."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import socket
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -18,6 +18,7 @@ from sonar import gunicorn_conf
 from sonar.sandbox.processes import start, stop, wait_until
 from tests.benchmarks import server
 from tests.benchmarks.bench import Bench
+from tests.ports import free_port
 
 # As docker-compose.yml runs it, with its pool of connections; one worker, unless said otherwise,
 # as the contests ask one question at a time.
@@ -27,12 +28,6 @@ ENVIRONMENT = {
     "SONAR_RATE_ANONYMOUS": "off",
     "SONAR_RATE_ACCOUNT": "off",
 }
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Web:
@@ -78,7 +73,7 @@ def sonar(home: Path, environment: dict[str, str], workers: int = 1) -> Iterator
         wait_until(web.answers, process, "gunicorn", home / "gunicorn.log")
         yield web
     finally:
-        stop(process)
+        stop(process, signal.SIGINT)  # at once: to SIGTERM it waits for who keeps a connection
 
 
 def as_it_runs(bench: Bench) -> AbstractContextManager[Web]:

@@ -9,6 +9,8 @@ from functools import partial
 from os import environ
 from pathlib import Path
 
+import pytest
+
 from tests.benchmarks.measured import Goal, ratio, timed
 from tests.needs import needs
 
@@ -17,6 +19,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 GOALS = {1, 2, 4, 5, 6, 10, 11}
 
 
+@pytest.mark.long
 def test_every_contestant_answers_the_same_on_small_data(tmp_path: Path) -> None:
     needs("chromium")
     report = tmp_path / "report.json"

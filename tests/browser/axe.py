@@ -7,9 +7,25 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+# Colours that are inherited change one level of elements after the other, a frame for each.
+UNTIL_COLOURS_STAY = """() => new Promise((done) => {
+    let still = 0;
+    const look = () => {
+        const moves = document.getAnimations().some((one) => one.playState === "running");
+        still = moves ? 0 : still + 1;
+        if (still < 3) requestAnimationFrame(look);
+        else done();
+    };
+    requestAnimationFrame(look);
+})"""
+
 
 def violations(page: Page) -> list[str]:
-    """Return one text for each rule that the page breaks, be it gravely or a little."""
+    """Return one text for each rule that the page breaks, be it gravely or a little.
+
+    Colours on their way from one scheme to the other are neither: they are waited for.
+    """
+    page.evaluate(UNTIL_COLOURS_STAY)
     return [in_words(one) for one in Axe().run(page).response["violations"]]
 
 

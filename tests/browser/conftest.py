@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 from django.core.signals import request_finished, request_started
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser import scene as scenes
 from tests.browser.readers import CHROMIUM, LAPTOP, Reader
+from tests.browser.windows import Windows
 from tests.matrix import world
 from tests.needs import needs
 
@@ -40,6 +41,9 @@ class Visit:
 
     page: Page
     base: str
+    reader: Reader
+    is_kept: bool = True
+    """Whether the next test may have the window: what runs before each page stays in it."""
     errors: list[str] = field(default_factory=list)
     hosts: set[str] = field(default_factory=set)
 
@@ -58,15 +62,38 @@ class Visit:
             self.expect_refusal(status)
         return self.page
 
+    def run_before_each_page(self, script: str) -> None:
+        self.is_kept = False
+        self.page.add_init_script(script)
+
+    def set_clock(self) -> None:
+        """Let the test put forward the clock of the pages that are opened from now on."""
+        self.is_kept = False
+        self.page.clock.install()
+
     def expect_refusal(self, status: int) -> None:
         """Strike out the browser's one line on an answer that the test wanted."""
         said = REFUSED.format(status=status)
         self.errors.remove(next(text for text in self.errors if text.startswith(said)))
 
     def watch(self) -> None:
-        self.page.on("console", lambda message: self.errors.append(message.text))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+        self.page.on("console", self._console)
+        self.page.on("pageerror", self._error)
+        self.page.on("request", self._request)
+
+    def watch_no_more(self) -> None:
+        self.page.remove_listener("console", self._console)
+        self.page.remove_listener("pageerror", self._error)
+        self.page.remove_listener("request", self._request)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        self.errors.append(message.text)
+
+    def _error(self, error: Error) -> None:
+        self.errors.append(str(error))
+
+    def _request(self, request: Request) -> None:
+        self.hosts.add(urlsplit(request.url).netloc)
 
 
 @contextmanager
@@ -99,13 +126,18 @@ def wait_until_answered(under_way: set[int]) -> None:
 Visiting = Callable[[Reader], Visit]
 
 
+@pytest.fixture(scope="session")
+def windows(browser: Browser, live_server: LiveServer) -> Windows:
+    return Windows(browser, live_server.url)
+
+
 @pytest.fixture
-def visiting(browser: Browser, live_server: LiveServer) -> Iterator[Visiting]:
+def visiting(windows: Windows, live_server: LiveServer) -> Iterator[Visiting]:
     """Open windows; afterwards nothing may have gone wrong or left for another host."""
     visits: list[Visit] = []
 
     def visit(reader: Reader) -> Visit:
-        visit = Visit(reader.sit_down(browser).new_page(), live_server.url)
+        visit = Visit(windows.take(reader), live_server.url, reader)
         visit.watch()
         visits.append(visit)
         return visit
@@ -113,7 +145,8 @@ def visiting(browser: Browser, live_server: LiveServer) -> Iterator[Visiting]:
     with answering() as under_way:
         yield visit
         for visit in visits:
-            visit.page.context.close()
+            visit.watch_no_more()
+            windows.give_back(visit.reader, visit.page, keep=visit.is_kept)
         wait_until_answered(under_way)
     assert [visit.errors for visit in visits] == [[] for _ in visits]
     assert set().union(*(visit.hosts for visit in visits)) <= {urlsplit(live_server.url).netloc, ""}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = [
     "--no-sandbox",
@@ -43,6 +43,11 @@ class Reader:
             accept_downloads=True,
             permissions=CLIPBOARD if self.clipboard else [],
         )
+
+    def adjust(self, page: Page) -> None:
+        """Give a window back the size and the colours in which it was opened."""
+        page.set_viewport_size({"width": self.width, "height": self.height})
+        page.emulate_media(color_scheme="dark" if self.dark else "light", reduced_motion="null")
 
 
 LAPTOP = Reader("laptop")

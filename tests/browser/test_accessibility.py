@@ -9,6 +9,7 @@ from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.readers import LAPTOP, NARROW
 from tests.browser.scene import Scene
+from tests.browser.waiting import until_settled
 
 everybody = pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
@@ -46,26 +47,15 @@ NOT_FOUND = (
     "/links/RAL_DATADISK/RAL_DATADISK/",
     "/transfers/00000000-0000-4000-8000-000000000000/",
 )
-TWO_FRAMES = "new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
 
 
 def by_day_and_night(page: Page) -> list[str]:
     """Look at a page in light and in dark, once its pictures are there."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    page.wait_for_load_state("networkidle")
+    until_settled(page)
     by_day = violations(page)
     page.emulate_media(color_scheme="dark")
-    return by_day + [f"in the dark: {one}" for one in once_settled(page)]
-
-
-def once_settled(page: Page) -> list[str]:
-    """Return what stays: colours on their way from one scheme to the other are neither."""
-    page.evaluate(TWO_FRAMES)
-    if not violations(page):
-        return []
-    page.wait_for_function("document.getAnimations().every((one) => one.playState != 'running')")
-    page.evaluate(TWO_FRAMES)
-    return violations(page)
+    return by_day + [f"in the dark: {one}" for one in violations(page)]
 
 
 @everybody

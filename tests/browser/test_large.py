@@ -60,12 +60,12 @@ def last_whole_hour(now: datetime) -> datetime:
     return (now - timedelta(hours=1, minutes=2)).replace(minute=0, second=0, microsecond=0)
 
 
-@pytest.mark.parametrize("endpoints", [200, 1000])
+@pytest.mark.parametrize("endpoints", [200, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_large_matrix_is_drawn_and_says_what_each_cell_holds(
     endpoints: int, visit: Visit, real_commits: None, record_property: pytest.RecordProperty
 ) -> None:
     large = make(endpoints)
-    visit.page.add_init_script(LONG_TASKS)
+    visit.run_before_each_page(LONG_TASKS)
     page = wait_until_drawn(visit.open("/?window=24h"))
     row, column = large.measured()
     card = point_at(page, large.names[row], large.names[column]).inner_text()

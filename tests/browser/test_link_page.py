@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from sonar.models import Probe, SizeClass
 from tests.browser.conftest import Visit
+from tests.browser.modules import refresh
 from tests.browser.readers import (
     DARK,
     LAPTOP,
@@ -20,12 +21,13 @@ from tests.browser.readers import (
     WALL,
 )
 from tests.browser.scene import Scene
-from tests.browser.waiting import until
+from tests.browser.waiting import until, until_settled
 from tests.matrix import sent, world
 from tests.matrix.world import HOUR
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 FAILING = "/links/RAL_DATADISK/DESY_DATADISK/"
+REFRESH_MS = 5000
 POINTS = "#rates .scatterlayer .point"
 
 
@@ -86,7 +88,7 @@ def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: S
     page.get_by_text("Rate over time as a table").click()
     page.evaluate("scrollTo(0, 300)")
     world.transfer(scene.world.ral, scene.world.glasgow, 77.7, ago=timedelta(minutes=1))
-    page.evaluate("refresh()")
+    refresh(page)
     expect(page.locator(POINTS)).to_have_count(15)
     expect(page.get_by_role("cell", name="77.7", exact=True).first).to_be_visible()
     assert page.evaluate("scrollY") == 300
@@ -156,23 +158,27 @@ def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, sce
         requested_at=world.NOW,
         sent_at=world.NOW,
     )
+    visit.set_clock()
     page = visit.open(f"/transfers/{probe.id}/")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")
     Probe.objects.update(progress_bytes=10**9)
+    page.clock.run_for(REFRESH_MS)
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "50", timeout=15_000)
     Probe.objects.all().delete()
     sent.send(made.ral, made.glasgow, world.NOW, id=probe.id)
+    page.clock.run_for(REFRESH_MS)
     expect(page.locator(".result")).to_contain_text("200 MB/s", timeout=15_000)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(6000)
+    page.clock.run_for(4 * REFRESH_MS)
+    page.evaluate("new Promise(requestAnimationFrame)")
     assert asked == []
 
 
 def test_markup_in_errors_and_notes_is_text_in_pictures_too(visit: Visit, scene: Scene) -> None:
     for path in (LINK, FAILING, *transfers(scene)):
         page = visit.open(path)
-        page.wait_for_load_state("networkidle")
+        until_settled(page)
         assert page.locator("main b, .plot b").count() == 0
     assert page.locator("pre.error").count() == 1
 

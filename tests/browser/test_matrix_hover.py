@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 
 from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
+from tests.browser.modules import PLOT, call
+from tests.browser.pages import holding
 from tests.browser.readers import Reader
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 
 AT_AXIS = """([name, label]) => {
-    const side = matrix[name === "xaxis" ? "columns" : "rows"];
-    const axis = matrix.plot._fullLayout[name];
+    const said = JSON.parse(document.getElementById("picture-data").textContent);
+    const side = said[name === "xaxis" ? "columns" : "rows"];
+    const axis = document.querySelector("#picture .plot")._fullLayout[name];
     return axis._offset + axis.d2p(side.at[side.names.indexOf(label)]);
 }"""
+PIXELS_OF = "({{ pixelsOf }}) => pixelsOf({{ row: {}, column: {} }})"
 OVERLAP = """([one, other]) =>
     one.x < other.x + other.width && other.x < one.x + one.width &&
     one.y < other.y + other.height && other.y < one.y + one.height"""
@@ -28,15 +31,6 @@ def box_of(locator: Locator) -> FloatRect:
     box = locator.bounding_box()
     assert box is not None
     return box
-
-
-def holding(held: list[Route]) -> Callable[[Route], None]:
-    """Return what keeps requests waiting for their answer."""
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    return hold
 
 
 def row(card: Locator, name: str) -> list[str]:
@@ -116,7 +110,7 @@ def test_the_card_is_neither_off_the_screen_nor_over_its_cell(
     visit: Visit, scene: Scene, corner: tuple[int, int]
 ) -> None:
     page = wait_until_drawn(visit.open())
-    cell = page.evaluate("([row, column]) => pixelsOf({ row, column })", list(corner))
+    cell = page.evaluate(call("matrix/places", PIXELS_OF.format(*corner)))
     page.mouse.move(cell["left"] + cell["width"] / 2, cell["top"] + cell["height"] / 2)
     card = box_of(page.locator("#card"))
     assert is_on_the_screen(page, card)
@@ -148,13 +142,13 @@ def test_labels_and_averages_say_the_whole_name_and_the_mean(visit: Visit, scene
     card = page.locator("#card")
     page.mouse.move(plot["x"] + 60, y)
     expect(card).to_have_text("from Glasgow_DATADISKmean of measured cells: 1.78 MB/s")
-    strip = page.evaluate("matrix.plot._fullLayout.xaxis2._offset + 5")
+    strip = page.evaluate(f"{PLOT}._fullLayout.xaxis2._offset + 5")
     page.mouse.move(plot["x"] + strip, y)
     expect(card).to_have_text("from Glasgow_DATADISKmean of measured cells: 1.78 MB/s")
-    bottom = page.evaluate("matrix.plot._fullLayout.yaxis2._offset + 5")
+    bottom = page.evaluate(f"{PLOT}._fullLayout.yaxis2._offset + 5")
     page.mouse.move(x, plot["y"] + bottom)
     expect(card).to_contain_text("to RAL_DATADISK")
-    top = plot["y"] + page.evaluate("matrix.plot._fullLayout.yaxis._offset")
+    top = plot["y"] + page.evaluate(f"{PLOT}._fullLayout.yaxis._offset")
     page.mouse.move(x + 30, top - 25)  # the label leans to the right
     expect(card).to_contain_text("to RAL_DATADISK")
     page.mouse.move(plot["x"] + strip, plot["y"] + bottom)
@@ -169,7 +163,7 @@ def test_row_and_column_under_the_pointer_are_marked_with_their_labels(
     x, y = place(page, "RAL_DATADISK", "Glasgow_DATADISK")
     across, down = (box_of(band) for band in page.locator(".band").all())
     assert across["y"] < y < across["y"] + across["height"]
-    cells = page.evaluate("matrix.plot._fullLayout.xaxis._length")
+    cells = page.evaluate(f"{PLOT}._fullLayout.xaxis._length")
     assert cells < across["width"] < 1300  # the strip of means too, but not the colour bar
     assert down["x"] < x < down["x"] + down["width"]
     hot = page.locator("#picture text.hot").all_text_contents()

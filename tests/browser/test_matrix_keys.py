@@ -7,12 +7,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
+from tests.browser.modules import PLOT, refresh
 from tests.browser.readers import DARK, LAPTOP
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
 
-CURSOR = """() => {
+CURSOR = """async () => {
+    const { ends } = await import("/static/js/matrix/links.js");
+    const { placeAt } = await import("/static/js/matrix/places.js");
     const box = document.querySelector(".cursor").getBoundingClientRect();
     const event = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 };
     return ends(placeAt(event));
@@ -139,7 +142,7 @@ def test_the_cursor_brings_its_cell_into_a_part_that_is_looked_at(
     page = on_the_matrix(visit)
     for key in ("+", "+", "Control+End"):
         page.keyboard.press(key)
-    ranges = "['xaxis', 'yaxis'].map((name) => matrix.plot.layout[name].range.map(Math.round))"
+    ranges = f"['xaxis', 'yaxis'].map((name) => {PLOT}.layout[name].range.map(Math.round))"
     until(page, f"{ranges}[0][1] === 10 && {ranges}[1][0] === 9")
     cursor, cells = page.locator(".cursor").bounding_box(), page.locator("#picture").bounding_box()
     assert cursor is not None
@@ -157,7 +160,7 @@ def test_a_refresh_keeps_cursor_held_card_and_focus(visit: Visit, scene: Scene) 
     card = page.locator("#card.pinned")
     expect(card).to_contain_text("7 ok, 0 failed")
     world.transfer(scene.world.ral, scene.world.glasgow, 33.0)
-    page.evaluate("refresh()")
+    refresh(page)
     expect(card).to_contain_text("8 ok, 0 failed")
     expect(page.locator("#picture")).to_be_focused()
     page.keyboard.press("ArrowUp")

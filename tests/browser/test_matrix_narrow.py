@@ -7,12 +7,20 @@ from playwright.sync_api import expect
 
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import Visit
+from tests.browser.modules import PLOT, call, wait_for_turns
 from tests.browser.readers import NARROW, NARROW_DARK
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
 
-CELL = "['xaxis', 'yaxis'].map((name) => sizeOf(matrix.plot._fullLayout[name]))"
+CELLS_ARE_WIDE = call(
+    "matrix/places",
+    f"({{ sizeOf }}) => ['xaxis', 'yaxis'].every((name) => sizeOf({PLOT}._fullLayout[name]) >= 26)",
+)
+CORNER = call(
+    "matrix/places",
+    "({ pixelsOf }) => { const at = pixelsOf({ row: 2, column: 4 }); return [at.left, at.top]; }",
+)
 everybody = pytest.mark.parametrize("reader", [NARROW, NARROW_DARK], ids=str)
 
 
@@ -26,7 +34,7 @@ def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
     box = page.locator("#picture .plot").bounding_box()
     assert box is not None
     assert box["width"] <= 390
-    until(page, f"Math.min(...{CELL}) >= 26")
+    until(page, CELLS_ARE_WIDE)
     wide = "document.querySelector('#picture svg.main-svg').getBoundingClientRect().width"
     assert page.evaluate(wide) <= 390
     labels = page.locator("#picture .yaxislayer-above text").all_text_contents()
@@ -37,14 +45,12 @@ def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
 def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
     world.make_published()
     page = wait_until_drawn(visit.open())
-    until(page, f"!isThinning && Math.min(...{CELL}) >= 26")
-    page.wait_for_timeout(300)  # a redraw under way would take the drag away
+    until(page, CELLS_ARE_WIDE)
+    wait_for_turns(page)  # a redraw under way would take the drag away
     page.locator("#picture").scroll_into_view_if_needed()
-    start = "Math.round(matrix.plot.layout.xaxis.range[0] * 10)"
+    start = f"Math.round({PLOT}.layout.xaxis.range[0] * 10)"
     before = page.evaluate(start)
-    x, y = page.evaluate(
-        "(() => { const cell = pixelsOf({ row: 2, column: 4 }); return [cell.left, cell.top]; })()"
-    )
+    x, y = page.evaluate(CORNER)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x - 90, y, steps=5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +11,8 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
+from tests.browser.modules import PLOT, refresh
+from tests.browser.pages import holding
 from tests.browser.readers import COPYING, DARK, LAPTOP
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.usefixtures("real_time")
 # What survives where the page is changed in place, and not where it is loaded anew.
 MARK = "window.marked = true"
 MARKED = "window.marked === true"
-PLOT = "document.querySelector('#picture .plot')"
 ZOOM = f"['xaxis', 'yaxis'].flatMap((name) => {PLOT}.layout[name].range).map(Math.round)"
 
 
@@ -50,15 +50,6 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     for (across, down), act in ((start, page.mouse.down), (end, page.mouse.up)):
         page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"], steps=4)
         act()
-
-
-def holding(held: list[Route]) -> Callable[[Route], None]:
-    """Return what keeps requests waiting for their answer."""
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    return hold
 
 
 def test_cells_averages_and_both_directions_are_drawn(
@@ -210,7 +201,7 @@ def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_op
     page.evaluate("scrollTo(0, 120)")
     world.transfer(small_world.glasgow, small_world.ral, 7.77)
     world.transfer(small_world.glasgow, small_world.desy, 3.21)
-    page.evaluate("refresh()")
+    refresh(page)
     expect(page.locator("#picture svg text", has_text="4.50").first).to_be_attached()
     expect(page.locator("#legend")).to_contain_text("measured 3")
     expect(page.locator("#table td", has_text="3.21").first).to_be_visible()
@@ -224,13 +215,13 @@ def test_a_refresh_that_fails_is_said_and_the_picture_stays(
 ) -> None:
     page = visit.go()
     page.route("**/*", lambda route: route.fulfill(status=503))
-    page.evaluate("refresh()")
+    refresh(page)
     expect(page.locator("#updated")).to_have_class("late")
     expect(page.get_by_role("alert")).to_contain_text("could not be refreshed since")
     assert "12.0" in drawn_texts(page)
     visit.expect_refusal(503)
     page.unroute("**/*")
-    page.evaluate("refresh()")
+    refresh(page)
     expect(page.locator("#updated")).not_to_have_class("late")
     expect(page.locator("#trouble")).to_be_hidden()
 

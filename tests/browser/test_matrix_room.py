@@ -6,22 +6,15 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
+from tests.browser.modules import PLOT, wait_for_turns
 from tests.matrix import world
 
 pytestmark = pytest.mark.usefixtures("real_time")
 
-PLOT = "document.querySelector('#picture .plot')"
 # How wide its cells are, and where what was written beside the colour bar stands.
 CELLS = f"{PLOT}._fullLayout.xaxis._length"
 TICKS = f"""[...{PLOT}.querySelectorAll('.infolayer .cbaxis text')].map(
     (text) => text.getBoundingClientRect().x)"""
-
-
-def wait_for_turns(page: Page) -> None:
-    """Wait until every change that was asked for has been drawn."""
-    for _ in range(2):
-        page.wait_for_timeout(300)
-        page.evaluate(f"turns.get({PLOT}).then(() => null)")
 
 
 def assert_whole(page: Page, width: float) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
+from tests.browser.modules import refresh
 from tests.browser.readers import LAPTOP, WALL
 from tests.browser.scene import Scene
 from tests.matrix import world
@@ -56,10 +57,10 @@ def test_its_clock_runs_in_utc(visit: Visit, scene: Scene) -> None:
 def test_it_refreshes_and_says_since_when_it_cannot(visit: Visit, scene: Scene) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
     world.transfer(scene.world.glasgow, scene.world.desy, 3.21)
-    page.evaluate("refresh()")
+    refresh(page)
     expect(page.locator("#picture svg text", has_text="3.21").first).to_be_attached()
     page.route("**/*", lambda route: route.fulfill(status=503))
-    page.evaluate("refresh()")
+    refresh(page)
     alarm = page.get_by_role("alert")
     expect(alarm).to_contain_text(re.compile(r"could not be refreshed since \d\d:\d\d:\d\d UTC"))
     expect(alarm).to_be_in_viewport(ratio=1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from matrix.answers.status import figures
 from sonar import request_probes, roles
@@ -15,11 +14,13 @@ from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
+from tests.browser.pages import look
 from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
 from tests.browser.scene import Scene
 from tests.matrix import world
 
 URL = "/operations/"
+REFRESH_MS = 5000
 MINUTE = timedelta(minutes=1)
 everybody = pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW, NARROW_DARK], ids=str)
 
@@ -97,13 +98,6 @@ def log_in(visit: Visit, role: Role, *sites: object) -> None:
     page.click("main button")
 
 
-def keep_picture(page: Page, name: str) -> None:
-    """Keep a picture to look at, where SCREENSHOTS says so."""
-    if place := os.environ.get("SCREENSHOTS"):
-        page.wait_for_timeout(150)
-        page.screenshot(path=f"{place}/{name}.png", full_page=True)
-
-
 @everybody
 def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Reader) -> None:
     log_in(visit, Role.OPERATOR)
@@ -112,7 +106,7 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Rea
     assert violations(page) == []
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0
-    keep_picture(page, f"operations-{reader}")
+    look(page, f"operations-{reader}")
 
 
 @everybody
@@ -120,21 +114,25 @@ def test_an_empty_one_too(visit: Visit, real_commits: None, reader: Reader) -> N
     page = visit.open(URL)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    keep_picture(page, f"operations-empty-{reader}")
+    look(page, f"operations-empty-{reader}")
 
 
 def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: Probe) -> None:
+    visit.set_clock()
     page = visit.open(URL)
     bars = page.locator("progress")
     expect(bars).to_have_count(3)
     Probe.objects.filter(id=busy.id).update(progress_bytes=15_000_000)
-    expect(page.locator("progress[value='75']")).to_have_count(1, timeout=9000)
+    page.clock.run_for(REFRESH_MS)
+    expect(page.locator("progress[value='75']")).to_have_count(1, timeout=15_000)
     Probe.objects.filter(state="running").delete()
-    expect(bars).to_have_count(0, timeout=9000)
+    page.clock.run_for(REFRESH_MS)
+    expect(bars).to_have_count(0, timeout=15_000)
 
 
 def test_a_test_is_ordered_and_its_page_follows_it(visit: Visit, busy: Probe) -> None:
     Probe.objects.all().delete()
+    visit.set_clock()
     log_in(visit, Role.OPERATOR)
     page = visit.open(URL)
     page.fill("[name=source]", "RAL_DATADISK")
@@ -146,7 +144,8 @@ def test_a_test_is_ordered_and_its_page_follows_it(visit: Visit, busy: Probe) ->
     Probe.objects.update(
         state="running", started_at=world.NOW, deadline=world.NOW + MINUTE, progress_bytes=10**7
     )
-    expect(page.locator("progress")).to_have_attribute("value", "50", timeout=9000)
+    page.clock.run_for(REFRESH_MS)
+    expect(page.locator("progress")).to_have_attribute("value", "50", timeout=15_000)
 
 
 def test_a_refusal_says_why_and_leads_back(visit: Visit, busy: Probe) -> None:
@@ -157,7 +156,7 @@ def test_a_refusal_says_why_and_leads_back(visit: Visit, busy: Probe) -> None:
     page.locator("#order ~ form button").click()
     expect(page.locator("main li")).to_have_text("DESY_SCRATCHDISK is in a declared downtime.")
     visit.expect_refusal(409)
-    keep_picture(page, "operations-refused")
+    look(page, "operations-refused")
     page.click("text=Back to the operations")
     expect(page.locator("h1")).to_contain_text("Operations")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import timedelta
 from itertools import permutations
@@ -17,6 +16,8 @@ from sonar.models import Endpoint, Mesh, Schedule, Site, SizeClass
 from sonar.sandbox import topology
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
+from tests.browser.modules import refresh
+from tests.browser.pages import fits, look
 from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until
@@ -93,12 +94,6 @@ def measured(
     )
 
 
-def look(page: Page, name: str) -> None:
-    """Save what is seen, if somebody wants to look."""
-    if folder := os.environ.get("SONAR_TEST_PICTURES"):
-        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
-
-
 def drawn(page: Page) -> Page:
     until(
         page,
@@ -106,11 +101,6 @@ def drawn(page: Page) -> Page:
         "([...document.querySelectorAll('.picture .plot')])",
     )
     return page
-
-
-def fits(page: Page) -> bool:
-    """Say whether nothing but boxes of their own scrolls to the side."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW, DARK], ids=str)
@@ -204,7 +194,7 @@ def test_a_refresh_brings_new_results_and_keeps_what_is_open(visit: Visit, scene
     page.get_by_text("Row and column as a table").click()
     assert mean_of(page, "source") == "1.78"
     world.transfer(scene.world.glasgow, scene.world.ral, 9.0)
-    page.evaluate("refresh()")
+    refresh(page)
     expect(page.locator("section[aria-labelledby=as-source] table")).to_contain_text("4.19")
     expect(page.locator("#partners tbody tr").first).to_be_visible()
     until(page, "document.querySelector('#bars-source .plot').data.some(one => one.x?.[0] > 4)")

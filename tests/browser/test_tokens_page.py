@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
@@ -13,6 +11,7 @@ from sonar.models import Site, Token
 from sonar.roles import Role
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
+from tests.browser.pages import fits, look
 from tests.browser.readers import (
     COPYING,
     DARK,
@@ -55,17 +54,6 @@ def make(page: Page, name: str) -> str:
     return shown.inner_text()
 
 
-def look(page: Page, name: str) -> None:
-    """Save what is seen, if somebody wants to look."""
-    if folder := os.environ.get("SONAR_TEST_PICTURES"):
-        page.screenshot(path=f"{folder}/tokens-{name}.png", full_page=True)
-
-
-def fits(page: Page) -> bool:
-    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    return bool(page.evaluate(wide))
-
-
 READERS = [LAPTOP, DARK, NARROW, NARROW_DARK, SCRIPTLESS, SCRIPTLESS_NARROW]
 
 
@@ -74,15 +62,15 @@ def test_a_token_is_made_seen_once_and_revoked(visit: Visit, shifter: User, read
     tokens.create(shifter, "old-cron", ["operate"], 90)
     page = log_in(visit)
     expect(page.locator("main")).to_contain_text("You are: a site admin of Glasgow and RAL.")
-    look(page, f"{reader}-before")
+    look(page, f"tokens-{reader}-before")
     text = make(page, "cron-at-ral")
-    look(page, f"{reader}-made")
+    look(page, f"tokens-{reader}-made")
     assert fits(page)
     visit.open("/tokens/")
     assert text not in page.content()
     row = page.locator("tr", has_text="cron-at-ral")
     row.locator("summary").click()
-    look(page, f"{reader}-revoke")
+    look(page, f"tokens-{reader}-revoke")
     row.get_by_role("button", name="Yes, revoke cron-at-ral").click()
     expect(page.locator("main")).not_to_contain_text("revoke cron-at-ral")
     assert list(Token.objects.values_list("name", flat=True)) == ["old-cron"]

@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit, Visiting
+from tests.browser.pages import fits
 from tests.browser.readers import (
     COPYING,
     DARK,
@@ -25,6 +26,7 @@ from tests.browser.readers import (
     SCRIPTLESS_NARROW,
 )
 from tests.browser.scene import MARKUP, Scene
+from tests.browser.waiting import until_settled
 from tests.needs import needs
 
 FAILING = ("RAL_DATADISK", "DESY_DATADISK")
@@ -43,12 +45,6 @@ def path_of(page: Page) -> str:
 
 def heading(page: Page) -> Locator:
     return page.get_by_role("heading", level=1)
-
-
-def fits(page: Page) -> bool:
-    """Tell whether the page needs no scrolling to the side."""
-    width: int = page.evaluate("document.documentElement.scrollWidth")
-    return page.viewport_size is not None and width <= page.viewport_size["width"]
 
 
 # On shift: what is red, and why?
@@ -259,7 +255,7 @@ def test_for_a_report_every_picture_can_be_had_as_png(
     path: str, visit: Visit, scene: Scene
 ) -> None:
     page = visit.open(path)
-    page.wait_for_load_state("networkidle")
+    until_settled(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="PNG", exact=True).first.click()
     assert download.value.suggested_filename.startswith("sonar-")

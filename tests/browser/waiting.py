@@ -6,6 +6,12 @@ import time
 
 from playwright.sync_api import Error, Page
 
+SETTLED = """[...document.querySelectorAll(".picture[data-figure]")].every((box) =>
+    !document.getElementById(box.dataset.figure)?.textContent || box.querySelector(".main-svg")
+) && (!document.querySelector("#picture .main-svg")
+    || ["picture-drawn", "cells-loaded"].every((name) => performance.getEntriesByName(name).length))
+"""
+
 
 def until(page: Page, expression: str, seconds: float = 30) -> None:
     """Wait until an expression is true in the page.
@@ -17,6 +23,12 @@ def until(page: Page, expression: str, seconds: float = 30) -> None:
     while not is_so(page, expression):
         assert time.monotonic() < deadline, f"still not so after {seconds} s: {expression}"
         page.wait_for_timeout(20)
+
+
+def until_settled(page: Page) -> None:
+    """Wait until a page is there whole: its pictures, and the numbers of a matrix."""
+    page.wait_for_load_state("load")
+    until(page, SETTLED, seconds=60)
 
 
 def is_so(page: Page, expression: str) -> bool:

@@ -22,8 +22,9 @@ from uuid import UUID
 from sonar.sandbox import embedded
 from tests.storage import ledger
 from tests.storage.faults import FAULTS, Faults, give_back_disk, own_disk
-from tests.storage.grid import Grid, end_in_order, good_registry, wait_for, with_hostile
+from tests.storage.grid import Grid, end_in_order, good_registry, with_hostile
 from tests.storage.report import Row, table
+from tests.waiting import wait_for
 
 WAYS = [  # those that hold files, hang, or lie about it
     "never-answers",

@@ -15,7 +15,8 @@ from typing import BinaryIO
 
 import psycopg
 
-from tests.storage.grid import Grid, wait_for
+from tests.storage.grid import Grid
+from tests.waiting import wait_for
 
 AWAY = 0.5, 3.0
 """Seconds that something stays away."""

@@ -8,8 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -169,14 +168,6 @@ def end_in_order() -> None:
 
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, leave)
-
-
-def wait_for(done: Callable[[], bool], seconds: float, pause: float = 0.2) -> bool:
-    """Wait until something holds; return whether it does."""
-    deadline = time.monotonic() + seconds
-    while not (over := done()) and time.monotonic() < deadline:
-        time.sleep(pause)
-    return over
 
 
 def good_registry(nodes: Nodes) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,15 +15,11 @@ from typing import Any
 import urllib3
 
 from sonar.sandbox import embedded, processes
+from tests.storage.workers import BEAT, worker
+from tests.waiting import wait_for
 
-CELERY = ["-m", "celery", "-A", "sonar.celery"]
-WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gossip"]
-COMMANDS = {
-    "transfers": [*WORKER, "--without-mingle", "-c", "2", "-Q", "transfers", "-n", "transfers@%h"],
-    "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
-    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
-    "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
-}
+COMMANDS = {name: worker(name, 2) for name in ("transfers", "control", "cleaning")}
+COMMANDS["beat"] = BEAT
 SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "sonar.settings",
     "SONAR_PLAN_SECONDS": "1",
@@ -32,8 +27,8 @@ SETTINGS = {
     "SONAR_SIGN_SECONDS": "1",
     "SONAR_RATE_ANONYMOUS": "off",
 }
-# Three signs of a second each, and what a loaded machine adds.
-SOON = 20.0
+# Three signs of a second each, and what starts and a loaded machine add.
+SOON = 60.0
 
 
 class Sonar:
@@ -72,7 +67,7 @@ class Sonar:
 
     def run(self, name: str, *arguments: str) -> None:
         log = self.place / f"{name}.log"
-        command = [sys.executable, *(arguments or COMMANDS[name])]
+        command = [sys.executable, *arguments] if arguments else list(COMMANDS[name])
         if name == "beat":
             command += ["--schedule", str(self.place / "beat-schedule")]
         self.running[name] = processes.start(command, log, self.env)
@@ -81,8 +76,7 @@ class Sonar:
         processes.stop(self.running.pop(name), how)
 
     def close(self) -> None:
-        for name in reversed(list(self.running)):
-            self.end(name)
+        processes.stop_together([*self.running.values()])
         for name in reversed(list(self.services)):
             self.stop_service(name)
 
@@ -109,10 +103,7 @@ class Sonar:
         return self.missing()
 
     def wait_for(self, done: Callable[[], bool], seconds: float = SOON) -> None:
-        deadline = time.monotonic() + seconds
-        while not done():
-            assert time.monotonic() < deadline, (self.missing(), self.words())
-            time.sleep(0.1)
+        assert wait_for(done, seconds, pause=0.1), (self.missing(), self.words())
 
     def words(self) -> str:
         return "\n".join(processes.tail(self.place / f"{name}.log", 20) for name in COMMANDS)

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sonar.sandbox import embedded
-from tests.storage.grid import Grid, end_in_order, good_registry, wait_for, with_hostile
+from tests.storage.grid import Grid, end_in_order, good_registry, with_hostile
 from tests.storage.report import Row, table
+from tests.waiting import wait_for
 
 GOOD, HOSTILE = "sandbox", ("to-hostile", "from-hostile")
 SETTINGS = {"SONAR_PLAN_SECONDS": "1", "SONAR_DATABASE_POOL": "8"}  # as `make run` has them

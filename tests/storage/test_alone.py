@@ -21,16 +21,17 @@ from sonar import registry_file, request_probes
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.sandbox import processes
 from tests.storage.conftest import Pair
-from tests.storage.grid import Commands, wait_for
+from tests.storage.grid import Commands
 from tests.storage.ledger import JOURNAL, RUNS
 from tests.storage.throttle import Throttle
+from tests.waiting import wait_for
 
-pytestmark = pytest.mark.usefixtures("real_commits")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("real_commits")]
 
 PACE = 4e6  # bytes per second: slow enough that two busy cores do not matter
 LARGE_BYTES = 16_000_000
 WITHIN = 0.05
-TRIES = 3
+TRIES = 6
 """A machine that is at something else meanwhile measures that, too: then all of it once more."""
 ENDS_SECONDS = 180.0
 

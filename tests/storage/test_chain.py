@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
-from django.db import connection
 from django.utils import timezone
 
 from sonar import cleanup, probes, registry_file, tasks, transfer_request
 from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
 from tests.storage.conftest import Pair
+from tests.storage.workers import Processes
 from tests.storage.xrootd import give_to_server
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
-CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
-SLOW = 4e6  # bytes per second: 12 MB take three seconds, time enough to interrupt them
+SLOW = 2e6  # bytes per second: 12 MB take six seconds, time enough to interrupt them
 WORKER = ["worker", "--pool=threads", "-c", "8", "--loglevel=INFO", "--without-gossip"]
 
 REGISTRY = """
@@ -53,41 +49,11 @@ meshes:
 """
 
 
-class Processes:
-    """Celery processes on the database of this test."""
-
-    def __init__(self, place: Path, settings: dict[str, str]) -> None:
-        self.place = place
-        self.running: list[subprocess.Popen[bytes]] = []
-        name = connection.settings_dict["NAME"]
-        url = os.environ["DATABASE_URL"].rpartition("/")[0]
-        self.env = os.environ | {"DATABASE_URL": f"{url}/{name}"} | settings
-
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        log = self.place / f"{len(self.running)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [*CELERY, *arguments], env=self.env, stdout=output, stderr=subprocess.STDOUT
-            )
-        self.running.append(process)
-        return process
-
-    def start_all(self) -> None:
-        self.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
-        self.start(*WORKER, "-Q", "control", "-n", "control@%h")
-        self.start(*WORKER, "-Q", "cleaning", "-n", "cleaning@%h")
-        self.start("beat", "--pidfile=", "--schedule", str(self.place / "beat"))
-
-    @property
-    def logs(self) -> str:
-        return "\n".join(path.read_text() for path in sorted(self.place.glob("*.log")))
-
-    def close(self) -> None:
-        for process in reversed(self.running):
-            if process.poll() is None:
-                process.terminate()
-        for process in self.running:
-            process.wait(30)
+def start_all(processes: Processes) -> None:
+    processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
+    processes.start(*WORKER, "-Q", "control", "-n", "control@%h")
+    processes.start(*WORKER, "-Q", "cleaning", "-n", "cleaning@%h")
+    processes.start("beat", "--pidfile=", "--schedule", str(processes.place / "beat"))
 
 
 @pytest.fixture
@@ -104,13 +70,6 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
     started = Processes(tmp_path, settings)
     yield started
     started.close()
-
-
-def wait_for(done: Callable[[], bool], processes: Processes, seconds: float = 40) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, processes.logs[-4000:]
-        time.sleep(0.2)
 
 
 def register(pair: Pair, processes: Processes, source_url: str = "") -> None:
@@ -142,8 +101,8 @@ def files_left(pair: Pair) -> list[Path]:
 
 def test_due_tests_run_over_real_servers_and_show_on_the_page(plain, processes, live_server):
     register(plain, processes)
-    processes.start_all()
-    wait_for(lambda: Transfer.objects.count() >= 7, processes)
+    start_all(processes)
+    processes.wait_for(lambda: Transfer.objects.count() >= 7)
     assert list(Transfer.objects.exclude(state="done").values_list("error", flat=True)) == []
     modes = sorted(Transfer.objects.values_list("profile__mode", flat=True))
     assert modes == ["pull"] * 6 + ["push"]
@@ -162,8 +121,8 @@ def test_due_tests_run_over_real_servers_and_show_on_the_page(plain, processes, 
 def test_tests_over_tls_with_tokens_run_and_no_token_reaches_a_log(guarded, processes):
     processes.env["SONAR_CA_BUNDLE"] = str(guarded.source.authority.bundle)
     register(guarded, processes)
-    processes.start_all()
-    wait_for(lambda: Transfer.objects.count() >= 7, processes)
+    start_all(processes)
+    processes.wait_for(lambda: Transfer.objects.count() >= 7)
     assert list(Transfer.objects.exclude(state="done").values_list("error", flat=True)) == []
     assert files_left(guarded) == []
     for token in (guarded.source_token, guarded.destination_token):
@@ -176,47 +135,52 @@ def running_large() -> bool:
     return large.filter(source__name="A_DATADISK").exists()
 
 
+@pytest.mark.long
 def test_a_worker_that_is_told_to_stop_hands_its_tests_back_and_leaves_no_file(
     mortal, slow_road, processes
 ):
     register(mortal, processes, slow_road(mortal.source, SLOW).url)
-    processes.start_all()
-    wait_for(running_large, processes)
+    start_all(processes)
+    processes.wait_for(running_large)
     time.sleep(0.5)
     worker = processes.running[0]
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(20) == 0
+    assert worker.wait(60) == 0
     assert not Probe.objects.filter(state="running").exists()
     assert Probe.objects.filter(state="queued", size_class__name="large").exists()
     assert files_left(mortal) == []
     processes.start(*WORKER, "-Q", "transfers", "-n", "again@%h")
-    wait_for(lambda: not Probe.objects.exists(), processes)
+    processes.wait_for(lambda: not Probe.objects.exists())
     assert set(Transfer.objects.values_list("state", flat=True)) == {"done"}
 
 
+@pytest.mark.long
 def test_a_killed_worker_loses_its_tests_once_and_the_sweep_removes_the_files(
     mortal, slow_road, processes
 ):
     register(mortal, processes, slow_road(mortal.source, SLOW).url)
-    processes.start_all()
-    wait_for(running_large, processes)
+    start_all(processes)
+    processes.wait_for(running_large)
     time.sleep(0.5)
-    running = set(Probe.objects.filter(state="running").values_list("id", flat=True))
     processes.running[0].kill()
+    processes.running[0].wait()
+    running = set(Probe.objects.filter(state="running").values_list("id", flat=True))
+    assert running
     past = Probe.objects.filter(state="running").update(deadline="2000-01-01T00:00:00Z")
     assert past == len(running)
-    wait_for(lambda: not Probe.objects.filter(id__in=running).exists(), processes)
+    processes.wait_for(lambda: not Probe.objects.filter(id__in=running).exists())
     lost = Transfer.objects.filter(id__in=running)
     assert {(one.state, one.error_where) for one in lost} == {("lost", "control")}
     assert lost.count() == len(running)
-    wait_for(lambda: files_left(mortal) == [], processes)
-    wait_for(lambda: not Leftover.objects.exists(), processes)
+    processes.wait_for(lambda: files_left(mortal) == [])
+    processes.wait_for(lambda: not Leftover.objects.exists())
 
 
+@pytest.mark.long
 def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     mortal, slow_road, processes
 ):
-    register(mortal, processes, slow_road(mortal.source, SLOW / 4).url)
+    register(mortal, processes, slow_road(mortal.source, SLOW / 2).url)
     probe = one_probe("large")
     first = probes.claim(probe.id, timezone.now())
     left = mortal.destination.data / "base" / transfer_request.incoming_path(first)
@@ -229,14 +193,14 @@ def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     tasks.transfer.delay(str(probe.id))
     processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
     second = left.with_name(f"{left.name}.2")
-    wait_for(second.exists, processes)
+    processes.wait_for(second.exists)
     assert left.exists()
     Leftover.objects.update(next_try=timezone.now())
     cleanup.clean(seconds=60)
     assert not left.exists()
     assert second.exists()
     assert running_large()
-    wait_for(lambda: not Probe.objects.exists(), processes)
+    processes.wait_for(lambda: not Probe.objects.exists())
     assert Transfer.objects.get().state == "done"
     assert files_left(mortal) == []
 

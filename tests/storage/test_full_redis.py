@@ -7,6 +7,8 @@ import pytest
 from tests import refusing
 from tests.storage.live import COMMANDS, Sonar, answers
 
+pytestmark = pytest.mark.long
+
 WORKERS = ("transfers", "control")
 # What the beat says until it is over: that it began, that it goes on (once a minute), the end.
 MOST_LINES = 4
@@ -33,13 +35,13 @@ def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
     refuse, why = refusing.WAYS[way]
     url = sonar.env["REDIS_URL"]
     sonar.migrate()
-    sonar.wait_for(lambda: answers(sonar), 30)
+    sonar.wait_for(lambda: answers(sonar), 120)
 
     # Who starts now waits until it is over.
     with refuse(url):
         for name in COMMANDS:
             sonar.run(name)
-        sonar.wait_for(lambda: all(errors(said(sonar, name)) for name in COMMANDS), 60)
+        sonar.wait_for(lambda: all(errors(said(sonar, name)) for name in COMMANDS), 120)
         told = sonar.missing()
         assert set(told) == {"redis", "workers", "beat"}
         assert why in told["redis"]
@@ -48,14 +50,14 @@ def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
         sonar.end("transfers")
         assert waiting.returncode == 0
         sonar.run("transfers")
-    sonar.wait_until(set(), 90)
+    sonar.wait_until(set(), 180)
 
     # Who runs goes on by itself, too.
     begun = {name: len(said(sonar, name)) for name in COMMANDS}
     with refuse(url):
-        assert "redis" in sonar.wait_until({"redis", "beat"} | silenced(way), 60)
+        assert "redis" in sonar.wait_until({"redis", "beat"} | silenced(way), 120)
         assert sonar.metric('sonar_up{part="redis"}') == 0
-    sonar.wait_until(set(), 90)
+    sonar.wait_until(set(), 180)
     assert all(process.poll() is None for process in sonar.running.values()), sonar.words()
 
     beat = said(sonar, "beat")[begun["beat"] :]
@@ -80,12 +82,12 @@ def silenced(way: str) -> set[str]:
 def test_a_beat_whose_redis_is_away_says_so_in_a_line(sonar: Sonar) -> None:
     sonar.migrate()
     sonar.run("beat")
-    sonar.wait_for(lambda: any("Sent the task" in line for line in said(sonar, "beat")), 60)
+    sonar.wait_for(lambda: any("Sent the task" in line for line in said(sonar, "beat")), 120)
     sonar.stop_service("redis")
-    sonar.wait_for(lambda: bool(of_the_queue(said(sonar, "beat"))), 60)
-    sonar.wait_until({"redis", "workers", "beat"}, 60)
+    sonar.wait_for(lambda: bool(of_the_queue(said(sonar, "beat"))), 120)
+    sonar.wait_until({"redis", "workers", "beat"}, 120)
     sonar.start_redis()
-    sonar.wait_for(lambda: "takes tasks again" in said(sonar, "beat")[-2], 60)
+    sonar.wait_for(lambda: "takes tasks again" in said(sonar, "beat")[-2], 120)
     lines = said(sonar, "beat")
     assert len(of_the_queue(lines)) <= MOST_LINES
     assert not [line for line in lines if "Traceback" in line or line.startswith(" ")][9:]

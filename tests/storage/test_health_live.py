@@ -5,21 +5,25 @@ from __future__ import annotations
 import signal
 import time
 
+import pytest
+
 from tests.storage.live import COMMANDS, Sonar, answers
+
+pytestmark = pytest.mark.long
 
 
 def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(
     sonar: Sonar,
 ) -> None:
-    sonar.wait_for(lambda: answers(sonar), 30)
+    sonar.wait_for(lambda: answers(sonar), 120)
     assert "migrations are not applied" in sonar.missing()["database"]
     sonar.migrate()
     assert set(sonar.missing()) == {"workers", "beat"}
     for name in COMMANDS:
         sonar.run(name)
-    sonar.wait_until(set(), 30)
+    sonar.wait_until(set(), 120)
     assert sonar.metric('sonar_workers{queue="transfers"}') == 1
-    assert time.time() - (sonar.metric("sonar_last_plan_timestamp_seconds") or 0) < 10
+    assert time.time() - (sonar.metric("sonar_last_plan_timestamp_seconds") or 0) < 30
 
     # A worker that ends by itself is gone at once, one that is killed after three signs.
     sonar.end("transfers")
@@ -54,14 +58,14 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     assert sonar.metric('sonar_up{part="redis"}') == 0
     sonar.wait_until({"redis", "workers", "beat"})  # nobody is heard of without it
     sonar.start_redis()
-    sonar.wait_until(set(), 30)
+    sonar.wait_until(set(), 120)
 
     sonar.stop_service("database")
     began = time.monotonic()
     assert set(sonar.missing()) == {"database", "workers", "beat"}
     assert sonar.metric('sonar_up{part="database"}') == 0
     assert sonar.get("/healthz").status == 200
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     sonar.start_database()
-    sonar.wait_until(set(), 30)
+    sonar.wait_until(set(), 120)
     assert all(process.poll() is None for process in sonar.running.values()), sonar.words()

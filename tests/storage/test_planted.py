@@ -37,7 +37,7 @@ from tests.accounts import account, logged_in
 from tests.matrix.test_leaks import FORMATS, OF_ONE_FORMAT, content_of
 from tests.rights_samples import scene
 from tests.storage.echo import BASE, DECENT, HOST, STRANGER, STRANGERS_PORT, TOLD, WRITTEN
-from tests.storage.test_chain import Processes, wait_for
+from tests.storage.workers import Processes
 from tests.test_rights import ROWS
 
 pytestmark = pytest.mark.usefixtures("real_commits")
@@ -154,11 +154,11 @@ def world(tmp_path: Path, processes: Processes) -> Iterator[World]:
         order_all(ports)
         queue = everything_in_redis()
         processes.start(*WORKER, "-c", "32", "-Q", "transfers", "-n", "transfers@%h")
-        wait_for(lambda: Probe.objects.count() == 1, processes, seconds=180)
+        processes.wait_for(lambda: Probe.objects.count() == 1, seconds=300)
         processes.start(*WORKER, "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h")
         Leftover.objects.update(next_try=timezone.now())
         tasks.clean.delay()
-        wait_for(lambda: Leftover.objects.filter(tries__gt=0).exists(), processes)
+        processes.wait_for(lambda: Leftover.objects.filter(tries__gt=0).exists())
         tokens = {name: forms_of(token) for name, token in TOKENS.items()}
         planted = Planted(tokens, [*ports.values(), STRANGERS_PORT])
         yield World(planted, processes, names, queue + everything_in_redis())

@@ -31,6 +31,10 @@ from tests.storage.ledger import (
 )
 from tests.storage.nodes import Nodes
 from tests.storage.services import Database, Queue
+from tests.storage.workers import BEAT, LONGEST_SECONDS, worker
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.long
 
 SEED = 2011
 TROUBLES = [
@@ -51,15 +55,13 @@ SITES = (  # the link from LANCS to CAM always fails, others now and then
 )
 CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10**7, 10**7)}
 
-CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
-WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gossip"]
 WORKERS = ["first", "second"]
 COMMANDS = {
-    "control": [*WORKER, "--without-mingle", "-c", "2", "-Q", "control", "-n", "control@%h"],
-    "first": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "first@%h"],
-    "second": [*WORKER, "--without-mingle", "-c", "8", "-Q", "transfers", "-n", "second@%h"],
-    "cleaning": [*WORKER, "--without-mingle", "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h"],
-    "beat": [*CELERY, "beat", "--loglevel=INFO", "--pidfile="],
+    "control": worker("control", 2),
+    "first": worker("transfers", 8, "first"),
+    "second": worker("transfers", 8, "second"),
+    "cleaning": worker("cleaning", 2),
+    "beat": BEAT,
 }
 SETTINGS = {
     "SONAR_CLEAN_SECONDS": "1",
@@ -207,11 +209,9 @@ class Sonar:
         """Ask the database; %(killed)s stands for the names of the killed processes."""
         return self.database.ask(sql, killed=list(self.killed), **values)
 
-    def wait_for(self, done: Callable[[], bool], seconds: float = 40, pause: float = 0.1) -> None:
+    def wait_for(self, done: Callable[[], bool], pause: float = 0.1) -> None:
         """Wait until something holds; the tests say what it means if it never does."""
-        deadline = time.monotonic() + seconds
-        while not done() and time.monotonic() < deadline:
-            time.sleep(pause)
+        wait_for(done, LONGEST_SECONDS, pause)
 
     def logs(self, *names: str) -> str:
         paths = [path for name in names for path in sorted(self.place.glob(f"{name}-*.log"))]

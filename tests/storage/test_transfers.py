@@ -13,9 +13,10 @@ from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Watch, Wh
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.webdav import WebDav
+from tests.ports import free_port
 from tests.storage.conftest import LIMITS, SIZE_BYTES, Pair, close_pair, start_pair
 from tests.storage.throttle import Throttle
-from tests.storage.xrootd import Authority, free_port, slow_checksums
+from tests.storage.xrootd import Authority, slow_checksums
 
 pytestmark = pytest.mark.usefixtures("_brief_looks")
 
@@ -303,15 +304,21 @@ def all_at_once(mover: HttpTpc, orders: list[Order]) -> list[Outcome]:
         return list(threads.map(lambda order: measure(mover, order, Watch()), orders))
 
 
-def test_twenty_threads_upload_the_same_source_file_once(plain: Pair) -> None:
+def test_twenty_threads_upload_the_same_source_file_once(mortal: Pair) -> None:
+    """At servers of its own: XRootD 5.5.3 may crash as so many connections are closed at once.
+
+    They close as the mover goes: at shared servers that is in the middle of another test. Nor
+    does it answer twenty at once in time on a busy machine.
+    """
     mover = HttpTpc()
     mover.files = CountingFiles()
-    orders = [plain.order(bytes=3_000_000, limits=replace(LIMITS, answer=15)) for _ in range(20)]
+    patient = Limits(connect=30, answer=60, stall=60, total=120, checksum=60, cleaning=60)
+    orders = [mortal.order(bytes=3_000_000, limits=patient) for _ in range(20)]
     outcomes = all_at_once(mover, orders)
     assert [outcome.error for outcome in outcomes] == [None] * 20
     assert mover.files.puts == 1
-    assert plain.left_behind() == []
-    assert not list(plain.source.data.rglob("*.part"))
+    assert mortal.left_behind() == []
+    assert not list(mortal.source.data.rglob("*.part"))
 
 
 def test_a_failed_upload_leaves_nothing_at_the_source(authority: Authority) -> None:

@@ -18,6 +18,8 @@ import urllib3
 from cryptography import x509
 from urllib3.util import Timeout
 
+from tests.ports import free_port
+
 START_SECONDS = 15.0
 ACTIVITIES = "UPLOAD,DOWNLOAD,DELETE,LIST,MANAGE"
 SERVER_USER = "xrootd"
@@ -92,11 +94,6 @@ def make_room() -> Path:
     room.chmod(0o755)
     give_to_server(room)
     return room
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 class Authority:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sonar.sandbox.processes import start, stop, wait_until
 from sonar.windows import Window
-from tests.benchmarks.loopback import free_port
+from tests.ports import free_port
 
 METRIC = "sonar_rate"
 # Statistic of Sonar -> the function over the samples of a window. Its standard deviation is

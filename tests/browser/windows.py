@@ -1,0 +1,52 @@
+"""Windows that are kept from test to test: a new one starts a process and compiles all scripts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from playwright.sync_api import Browser, Page
+
+from tests.browser.readers import Reader
+
+EMPTY = "/an-empty-page-of-this-host"
+
+
+class Windows:
+    """The windows of one browser that nobody looks at just now, by who looked at them."""
+
+    def __init__(self, browser: Browser, base: str) -> None:
+        self._browser, self._base = browser, base
+        self._free: defaultdict[Reader, list[Page]] = defaultdict(list)
+
+    def take(self, reader: Reader) -> Page:
+        """Return a window without a past, that of an earlier test where there is one."""
+        if free := self._free[reader]:
+            return free.pop()
+        return reader.sit_down(self._browser).new_page()
+
+    def give_back(self, reader: Reader, page: Page, *, keep: bool) -> None:
+        """Take from a window all that a test did to it, for the next one, or close it."""
+        if not keep:
+            page.context.close()
+            return
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
+        page.unroute_all()
+        self._leave(page)
+        page.context.clear_cookies()
+        session = page.context.new_cdp_session(page)
+        session.send("Storage.clearDataForOrigin", {"origin": self._base, "storageTypes": "all"})
+        session.send("Network.clearBrowserCache")
+        session.send("Page.resetNavigationHistory")
+        session.detach()
+        reader.adjust(page)
+        page.mouse.move(0, 0)
+        self._free[reader].append(page)
+
+    def _leave(self, page: Page) -> None:
+        """Go to an empty page of the same host: for another host's the process would change."""
+        empty = self._base + EMPTY
+        page.route(empty, lambda route: route.fulfill(content_type="text/html", body=""))
+        page.goto(empty)
+        page.unroute_all()
