@@ -208,3 +208,28 @@ def test_only_the_settings_read_the_environment(name: str):
 def test_no_room_is_called_after_nothing():
     names = {name.rpartition(".")[2] for name in [*SONAR, *MATRIX]}
     assert not names & {"utils", "helpers", "services", "common", "manager"}
+
+
+# What modules were called once, in words that said too little or two things.
+FORMER_NAMES = """
+    openings standouts held_back under_way attempts wishes order_posting posting troubles ways
+    methods payloads buckets places listing conditions both_ways between upcoming ends standings
+    planned access throttles paging bodies view formats asked one_result kind order described
+    shapes refusals patience http_patience orders signs leftovers sweeping room spent following
+    error_texts binary
+"""
+
+
+def test_no_module_has_a_former_name():
+    names = {name.rpartition(".")[2] for name in [*SONAR, *MATRIX]}
+    assert not names & set(FORMER_NAMES.split())
+
+
+def test_no_two_classes_of_matrix_have_one_name():
+    names = [
+        node.name
+        for path in MATRIX.values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(names) == sorted(set(names))

@@ -14,8 +14,8 @@ from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import Group, Links
-from matrix.statistics.cells import Cells, Frame
+from matrix.statistics.axes import AxisGroup, LinkIndex
+from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
 from matrix.statistics.states import STATES
@@ -46,9 +46,9 @@ class Grid:
     window: Window
     moment: datetime
     version: str
-    sources: tuple[Group, ...]
-    destinations: tuple[Group, ...]
-    cells: Cells
+    sources: tuple[AxisGroup, ...]
+    destinations: tuple[AxisGroup, ...]
+    cells: CellArrays
     averages: Averages
     idle: tuple[str, ...]
     shortest_promise: float = np.inf
@@ -97,7 +97,7 @@ def build(
     window = query.window_at(now)
     moment = min(now, window.end)
     versions = Versions(*known_version.split("-")[:2])
-    links = Links(registry.read_places(versions))
+    links = LinkIndex(registry.read_places(versions))
     allowed = links.matching(query.filters)
     narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
     if found is None:
@@ -127,7 +127,7 @@ def build(
     )
 
 
-def occurring(found: Sequence[Run], links: Links, allowed: Flags | None) -> frozenset[int]:
+def occurring(found: Sequence[Run], links: LinkIndex, allowed: Flags | None) -> frozenset[int]:
     """Return the ids of the profiles that results have, of the allowed links if only some are."""
     if allowed is None:
         return runs.profiles_of(found)
@@ -135,7 +135,7 @@ def occurring(found: Sequence[Run], links: Links, allowed: Flags | None) -> froz
 
 
 def lay_out(
-    query: MatrixQuery, links: Links, found: Sequence[Run], allowed: Flags, versions: Versions
+    query: MatrixQuery, links: LinkIndex, found: Sequence[Run], allowed: Flags, versions: Versions
 ) -> Frame:
     """Make the rows and columns of the allowed links."""
     promise = np.where(allowed, registry.read_promises(query, links, versions), np.inf)
@@ -149,7 +149,7 @@ def fill(
     found: Sequence[Run],
     moment: datetime,
     extras: Collection[str] = (),
-) -> Cells:
+) -> CellArrays:
     """Compute the cells from the results, as they stand at a moment."""
     links = frame.links
     down = Downtime.endpoints_down(moment)
@@ -169,7 +169,7 @@ def outdated(query: MatrixQuery, frame: Frame, found: Sequence[Run], moment: dat
     return np.asarray(moment.timestamp() - started > read_age(query.max_age))
 
 
-def idle(links: Links, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
+def idle(links: LinkIndex, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
     """Name the endpoints in use that match the filters and have no row and no column."""
     unused = links.touching(allowed) & ~links.touching(applicable)
     return tuple(

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrix.answers.grid import RATE_UNIT, Grid
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import Group
+from matrix.statistics.axes import AxisGroup
 from matrix.statistics.states import FAILED, MEASURED, STALE
 from sonar.units import format_age, format_count, three_digits
 from sonar.windows import format_moment
@@ -41,7 +41,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class StandOut:
+class Highlight:
     """The first of the ``count`` cells of a kind: `worst`, `failed`, `stale` or `asymmetric`.
 
     ``more`` is where all of them are, if there is such a place.
@@ -55,7 +55,7 @@ class StandOut:
 
 
 @dataclass(frozen=True)
-class Finder:
+class Highlights:
     """Finds cells of a grid; ``url`` is where a cell leads, by row and column.
 
     ``more`` are the addresses of all cells of a kind.
@@ -65,11 +65,11 @@ class Finder:
     url: Callable[[int, int], str]
     more: Mapping[str, str]
 
-    def all(self) -> list[StandOut]:
+    def all(self) -> list[Highlight]:
         found = [*self.worst(), self.failing(), self.stale(), *self.asymmetric()]
         return [one for one in found if one.count]
 
-    def worst(self) -> Iterable[StandOut]:
+    def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
         stat = self.grid.query.stat
         if stat in NO_WORST:
@@ -84,15 +84,15 @@ class Finder:
             bad &= values < 100
         yield self.of("worst", WORST.get(stat, "slowest"), bad, badness, self.value_words)
 
-    def failing(self) -> StandOut:
+    def failing(self) -> Highlight:
         cells = self.grid.cells
         return self.of("failed", "failing", cells.state == FAILED, -cells.failed, self.counts)
 
-    def stale(self) -> StandOut:
+    def stale(self) -> Highlight:
         cells = self.grid.cells
         return self.of("stale", "stale", cells.state == STALE, cells.last, self.age_words)
 
-    def asymmetric(self) -> Iterable[StandOut]:
+    def asymmetric(self) -> Iterable[Highlight]:
         """Compare both directions of each pair; the slow one is the item."""
         if self.grid.query.rows != self.grid.query.columns:
             return
@@ -114,10 +114,10 @@ class Finder:
         where: Flags,
         badness: Floats | Integers,
         why: Callable[[int, int], str],
-    ) -> StandOut:
+    ) -> Highlight:
         places = lowest(np.where(where, badness, np.nan), MOST)
         items = [self.item(one, why(*one)) for one in places]
-        return StandOut(kind, title, int(where.sum()), items, self.more.get(kind, ""))
+        return Highlight(kind, title, int(where.sum()), items, self.more.get(kind, ""))
 
     def item(self, where: Where, why: str) -> Item:
         return Item(
@@ -183,7 +183,7 @@ def reverse(grid: Grid) -> Floats:
     return wide[np.ix_(row_of, column_of)].T
 
 
-def places(groups: Sequence[Group], among: Sequence[Group]) -> list[int]:
+def places(groups: Sequence[AxisGroup], among: Sequence[AxisGroup]) -> list[int]:
     """Return where each group stands among others, -1 if it does not."""
     at = {group.name: place for place, group in enumerate(among)}
     return [at.get(group.name, -1) for group in groups]

@@ -15,14 +15,14 @@ from matrix.answers.grid import occurring
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import Links, Place
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced, ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
 from matrix.statistics.states import Evidence, States
 from matrix.store import registry, runs
 from matrix.store.cache import Remembered
-from matrix.store.registry import NO_PRIORITY, Plan
+from matrix.store.registry import NO_PRIORITY, MeshPromises
 from matrix.store.snapshot import snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.units import MB
@@ -33,7 +33,7 @@ ATTRIBUTES = ("name", "site", "cloud", "tier", "country", "label")
 
 
 @dataclass(frozen=True)
-class OfClass:
+class ClassColumns:
     """What the links have in one size class, a value for each; NaN where there is none.
 
     Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
@@ -58,8 +58,8 @@ class OfClass:
         """Return when the newest result started, in Unix s."""
         return np.fmax(self.last_ok, self.last_failed)
 
-    def taken(self, rows: Integers | Flags | slice) -> OfClass:
-        return OfClass(*(getattr(self, field.name)[rows] for field in fields(OfClass)))
+    def taken(self, rows: Integers | Flags | slice) -> ClassColumns:
+        return ClassColumns(*(getattr(self, field.name)[rows] for field in fields(ClassColumns)))
 
 
 # What is said of a link in a size class.
@@ -80,11 +80,11 @@ class LinkTable:
     """
 
     window: Window
-    places: tuple[Place, ...]
+    places: tuple[EndpointInfo, ...]
     source: Integers
     destination: Integers
     priority: Floats
-    classes: dict[str, OfClass]
+    classes: dict[str, ClassColumns]
     profiles: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ class LinkTable:
         priority = self.priority[rows]
         return LinkTable(self.window, self.places, *ends, priority, classes, self.profiles)
 
-    def ends(self) -> list[Place]:
+    def ends(self) -> list[EndpointInfo]:
         """Return the places that at least one of the links starts from or goes to."""
         used = np.zeros(len(self.places), dtype=bool)
         used[self.source] = used[self.destination] = True
@@ -174,7 +174,7 @@ class LinkTable:
         return flags[self._places_at(name.partition(".")[0])]
 
 
-def place_text(place: Place) -> str:
+def place_text(place: EndpointInfo) -> str:
     """Return what a search looks into; a tier is found as `2`, `T2` and `Tier 2`."""
     tier = f"tier {place.tier} t{place.tier}"
     texts = (place.name, place.site, place.cloud, tier, place.country, place.label)
@@ -211,7 +211,7 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
     moment = min(now, window.end)
     with snapshot():
         versions = registry.read_versions()
-        links = Links(registry.read_places(versions))
+        links = LinkIndex(registry.read_places(versions))
         down = Downtime.endpoints_down(moment)
         up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
         allowed = links.matching(query.filters)
@@ -239,19 +239,19 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
     return LinkTable(window, links.places, source, destination, priority, taken, ids)
 
 
-def either_measured_or_planned(classes: Iterable[OfClass]) -> Flags:
+def either_measured_or_planned(classes: Iterable[ClassColumns]) -> Flags:
     parts = [np.isfinite(of_class.every) | ~np.isnan(of_class.last) for of_class in classes]
     return np.asarray(np.logical_or.reduce(parts))
 
 
-def highest_priority(plans: Iterable[Plan], links: Links) -> Floats:
-    priority = Plan.blank(links).priority
+def highest_priority(plans: Iterable[MeshPromises], links: LinkIndex) -> Floats:
+    priority = MeshPromises.blank(links).priority
     for plan in plans:
         priority = np.maximum(priority, plan.priority)
     return np.where(priority == NO_PRIORITY, np.nan, priority)
 
 
-def each_link_alone(links: Links, allowed: Flags) -> Pooling:
+def each_link_alone(links: LinkIndex, allowed: Flags) -> Pooling:
     ids = np.array([place.id for place in links.places], dtype=np.int64)
     places = np.arange(len(ids))
     shape = len(ids), len(ids)
@@ -259,8 +259,8 @@ def each_link_alone(links: Links, allowed: Flags) -> Pooling:
 
 
 def reduced(
-    found: Sequence[Run], pooling: Pooling, plan: Plan, up: Flags, moment: datetime
-) -> OfClass:
+    found: Sequence[Run], pooling: Pooling, plan: MeshPromises, up: Flags, moment: datetime
+) -> ClassColumns:
     """Return arrays of shape (places, places), as they stand at a moment."""
     rates = reduce(found, pooling)
     numbering, every = pooling.numbering, plan.every.reshape(pooling.shape)
@@ -272,7 +272,7 @@ def reduced(
             (rates.failed, [run.newest_failed() for run in found]),
         )
     )
-    return OfClass(
+    return ClassColumns(
         rates.mean / MB,
         rates.std / MB,
         size_mean,

@@ -9,7 +9,7 @@ from itertools import product
 
 from matrix.query.addresses import link_url, site_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.cache import Remembered
 from sonar.models import Site
@@ -60,7 +60,7 @@ def find(text: str) -> Findings:
     return Findings(tuple(found[:MOST]), len(found) > MOST)
 
 
-def named(text: str, sites: Iterable[Site], places: Iterable[Place]) -> list[Found]:
+def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Found]:
     """Return the sites and endpoints with this in their name; sites go before their endpoints."""
     ranked = [
         *((rank(site.name, text), 0, site.name.casefold(), of_site(site)) for site in sites),
@@ -92,13 +92,13 @@ def of_site(site: Site) -> Callable[[], Found]:
     return lambda: Found("site", site.name, about, site_url(site.name, MatrixQuery()))
 
 
-def of_endpoint(place: Place) -> Callable[[], Found]:
+def of_endpoint(place: EndpointInfo) -> Callable[[], Found]:
     retired = "retired " if place.retired else ""
     url = f"/?endpoint={place.name}"
     return lambda: Found("endpoint", place.name, f"{retired}endpoint of {place.site}", url)
 
 
-def links(text: str, places: Iterable[Place]) -> list[Found]:
+def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
     """Read `A to B`, `A -> B` or `A B`; the last may be meant either way."""
     parts = BETWEEN.split(text.removeprefix("from "), maxsplit=1)
     directed = len(parts) == 2
@@ -110,7 +110,7 @@ def links(text: str, places: Iterable[Place]) -> list[Found]:
     return [of_link(*pair) for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
 
 
-def ends_with(text: str, places: Iterable[Place]) -> list[Place]:
+def ends_with(text: str, places: Iterable[EndpointInfo]) -> list[EndpointInfo]:
     """Return the endpoints with this in their own name or their site's; in use ones first."""
     ranked = [
         (min(rank(place.name, text), rank(place.site, text)), place.retired, place.name, place)
@@ -120,7 +120,7 @@ def ends_with(text: str, places: Iterable[Place]) -> list[Place]:
     return [place for *_, place in found[:MOST_ENDS]]
 
 
-def of_link(source: Place, destination: Place) -> Found:
+def of_link(source: EndpointInfo, destination: EndpointInfo) -> Found:
     name = f"{source.name} → {destination.name}"
     url = link_url(source.name, destination.name, MatrixQuery())
     return Found("link", name, f"link from {source.site} to {destination.site}", url)

@@ -39,7 +39,7 @@ FIELDS = {
 
 
 @dataclass(frozen=True)
-class Points:
+class BucketPoints:
     """Single results in the order of time: when each started (Unix s), its rate, its state.
 
     Rates are in MB/s, exact to float32, as everywhere in the matrix; NaN for a failed one.
@@ -51,7 +51,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Series:
+class TimeSeries:
     """The results of a link by bucket, empty ones too: counts 0 and NaN. Rates in MB/s.
 
     ``starts`` are when the buckets begin, in Unix s and in full minutes, hours or days of
@@ -67,7 +67,7 @@ class Series:
     p05: Floats
     median: Floats
     p95: Floats
-    points: Points
+    points: BucketPoints
 
 
 def build(
@@ -76,7 +76,7 @@ def build(
     window: Window,
     bucket: str = AUTO,
     filters: Sequence[Filter] = (),
-) -> Series:
+) -> TimeSeries:
     """Read a link, given by the ids of its ends, with one SQL statement.
 
     From raw rows: a link has few, and an index finds them, where segments hold those of all
@@ -112,12 +112,12 @@ def is_too_long(window: Window) -> bool:
     return count_of(Span.of(window), BUCKETS["1d"]) > MOST
 
 
-def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> Series:
+def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:
     """Put results into buckets: when each started (Unix ms, ascending), its rate in bytes/s."""
     width = BUCKETS[cut.bucket]
     ok, failed, mean, (p05, median, p95) = reduced((started - cut.first) // width, rates, cut.count)
     done = rates >= 0
-    return Series(
+    return TimeSeries(
         cut.bucket,
         (cut.first + np.arange(cut.count) * width) / 1000,
         ok,
@@ -126,7 +126,7 @@ def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> Serie
         p05 / MB,
         median / MB,
         p95 / MB,
-        Points(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
+        BucketPoints(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
     )
 
 

@@ -36,7 +36,7 @@ Params = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
-class Listing:
+class TableQuery:
     """Which rows of a table are shown, and in what order."""
 
     ordering: str = "source"
@@ -48,13 +48,13 @@ class Listing:
     def params(self) -> Params:
         """Return the URL parameters, defaults left out."""
         turning = {"page": self.page, "per_page": self.per_page}
-        changed = {one: at for one, at in turning.items() if at != getattr(Listing, one)}
+        changed = {one: at for one, at in turning.items() if at != getattr(TableQuery, one)}
         return self.choosing() | {name: [str(value)] for name, value in changed.items()}
 
     def choosing(self) -> Params:
         """Return the parameters that say which links are shown, and in what order."""
         named = {"search": self.search, "ordering": self.ordering}
-        changed = {one: text for one, text in named.items() if text != getattr(Listing, one)}
+        changed = {one: text for one, text in named.items() if text != getattr(TableQuery, one)}
         changed |= {one.name: one.text for one in self.conditions}
         return {name: [text] for name, text in changed.items()}
 
@@ -91,7 +91,7 @@ class Listing:
 
 def read(
     params: QueryDict, sizes: Sequence[str], also: Iterable[str] = ()
-) -> tuple[MatrixQuery, Listing]:
+) -> tuple[MatrixQuery, TableQuery]:
     """Read what a URL asks for: which results, and which links of the table.
 
     ``sizes`` are the names of all size classes; parameters named in ``also`` belong to the
@@ -149,14 +149,14 @@ class ListingForm(forms.Form):
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
         return self.cleaned_data
 
-    def listing(self) -> Listing:
+    def listing(self) -> TableQuery:
         found = self.cleaned_data
-        return Listing(
-            ordering=found["ordering"] or Listing.ordering,
+        return TableQuery(
+            ordering=found["ordering"] or TableQuery.ordering,
             search=found["search"],
             conditions=tuple(one for one in found.values() if isinstance(one, Condition)),
             page=found["page"],
-            per_page=int(found["per_page"] or Listing.per_page),
+            per_page=int(found["per_page"] or TableQuery.per_page),
         )
 
 

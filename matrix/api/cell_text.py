@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells import Cells
+from matrix.statistics.cells import CellArrays
 from matrix.statistics.rounding import rounded
 from matrix.statistics.states import STATES
 
@@ -36,7 +36,7 @@ def dumps(answer: object) -> bytes:
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def blocks(cells: Cells, name: str) -> Iterator[bytes]:
+def blocks(cells: CellArrays, name: str) -> Iterator[bytes]:
     """Write an array of cells as blocks `[..],[..]` of rows; blank is null."""
     array: NDArray[Any] = getattr(cells, name)
     write = writer(name, array)

@@ -11,12 +11,12 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable, OfClass
+from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, ClassColumns, LinkTable
 from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.streaming import Pieces
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
 from sonar import csv_text
 
@@ -46,11 +46,11 @@ def records(table: LinkTable) -> Records:
     ]
 
 
-def attributes(place: Place) -> dict[str, Any]:
+def attributes(place: EndpointInfo) -> dict[str, Any]:
     return {name: value for name, value in asdict(place).items() if name != "id"}
 
 
-def of_class_records(of_class: OfClass) -> Records:
+def of_class_records(of_class: ClassColumns) -> Records:
     columns = [json_column(name, getattr(of_class, name)) for name in COLUMNS]
     return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
 

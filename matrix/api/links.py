@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
-from matrix.answers.table_query import Listing
+from matrix.answers.table_query import TableQuery
 from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
@@ -36,7 +36,7 @@ OWN = ("format", "cursor", "page_size")
 
 
 @dataclass(frozen=True)
-class Cursor:
+class TableCursor:
     """Where an answer goes on: behind a number of rows of the table as of a moment.
 
     All pages are of the window that the first was of, which a preset would move with the clock.
@@ -59,12 +59,12 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LinksRequest:
     """What a call asks for."""
 
     query: MatrixQuery
-    chosen: Listing
-    cursor: Cursor
+    chosen: TableQuery
+    cursor: TableCursor
     page_size: int
     format: str
 
@@ -78,7 +78,7 @@ class Asked:
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
-        cursor = Cursor.read(params.get("cursor", ""), now)
+        cursor = TableCursor.read(params.get("cursor", ""), now)
         return cls(query, chosen, cursor, page_size(params, PAGE_SIZE, MOST_ROWS), wanted)
 
 
@@ -91,13 +91,13 @@ NOT_HERE = {
 class LinksView(ApiView):
     @LINKS
     def get(self, request: Request) -> HttpResponseBase:
-        asked = Asked.read(request, timezone.now())
+        asked = LinksRequest.read(request, timezone.now())
         version = link_table.version(asked.query, asked.cursor.moment)
         tag = f"{version}-{digest(asked)}"
         return unless_known(request, tag, lambda: answer(request, asked, version))
 
 
-def answer(request: Request, asked: Asked, version: str) -> HttpResponseBase:
+def answer(request: Request, asked: LinksRequest, version: str) -> HttpResponseBase:
     moment = asked.cursor.moment
     table = link_table.build(asked.query, moment, version)
     rows = asked.chosen.rows(table, moment)
@@ -107,12 +107,14 @@ def answer(request: Request, asked: Asked, version: str) -> HttpResponseBase:
     return stream(request, pieces, asked.format, "sonar-links")
 
 
-def digest(asked: Asked) -> str:
+def digest(asked: LinksRequest) -> str:
     told = f"{asked.query} {asked.chosen} {asked.cursor.rows} {asked.page_size} {asked.format}"
     return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
-def as_json(request: Request, asked: Asked, table: LinkTable, rows: Integers) -> HttpResponse:
+def as_json(
+    request: Request, asked: LinksRequest, table: LinkTable, rows: Integers
+) -> HttpResponse:
     cursor = asked.cursor
     page = rows[cursor.rows : cursor.rows + asked.page_size]
     found = {
@@ -127,7 +129,7 @@ def as_json(request: Request, asked: Asked, table: LinkTable, rows: Integers) ->
     return HttpResponse(dumps(found), content_type=TYPES["json"])
 
 
-def echo(asked: Asked, table: LinkTable) -> dict[str, Any]:
+def echo(asked: LinksRequest, table: LinkTable) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     return {
         "size": asked.query.size,

@@ -16,8 +16,8 @@ from matrix.query.filters import by_parameter, either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.axes import Group
-from matrix.statistics.cells import Cells
+from matrix.statistics.axes import AxisGroup
+from matrix.statistics.cells import CellArrays
 from matrix.statistics.rounding import rounded
 from matrix.statistics.states import NOT_APPLICABLE
 from sonar import csv_text
@@ -104,7 +104,7 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
     return str(text).encode()
 
 
-def csv_column(cells: Cells, name: str, shown: Flags) -> NDArray[Any]:
+def csv_column(cells: CellArrays, name: str, shown: Flags) -> NDArray[Any]:
     array: NDArray[Any] = getattr(cells, name)[shown]
     if name == "state":
         return WORDS.take(array)
@@ -121,5 +121,5 @@ def unix_time(seconds: Floats) -> NDArray[np.datetime64]:
     return dates
 
 
-def names(groups: Sequence[Group]) -> NDArray[np.object_]:
+def names(groups: Sequence[AxisGroup]) -> NDArray[np.object_]:
     return np.array([csv_text.quoted(group.name) for group in groups], dtype=object)

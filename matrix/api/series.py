@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rest_framework.request import Request
 
 from matrix.answers import series
-from matrix.answers.series import AUTO, BUCKETS, Series
+from matrix.answers.series import AUTO, BUCKETS, TimeSeries
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import unix_time
@@ -26,7 +26,7 @@ from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
 from matrix.store import registry, runs
 from sonar.windows import Window, format_time
@@ -36,11 +36,11 @@ RATES = ("mean", "p05", "median", "p95")
 
 
 @dataclass(frozen=True)
-class Asked:
+class SeriesRequest:
     """What a call asks for."""
 
-    source: Place
-    destination: Place
+    source: EndpointInfo
+    destination: EndpointInfo
     query: MatrixQuery
     window: Window
     bucket: str
@@ -61,7 +61,7 @@ class Asked:
         found = runs.fingerprint(self.query.size, self.window)
         return hashlib.sha256(f"{found} {self}".encode()).hexdigest()[:32]
 
-    def series(self) -> Series:
+    def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
         link = self.source.id, self.destination.id
         try:
@@ -70,7 +70,7 @@ class Asked:
             raise wrong("bucket", f"bucket: {error}.") from error
 
 
-def ends(params: QueryDict) -> tuple[Place, Place]:
+def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     """Return the endpoints that a call names; both must be given, and differ."""
     known = {place.name: place for place in registry.read_places(registry.read_versions())}
     names = {end: text(params, end) for end in ("source", "destination")}
@@ -88,13 +88,13 @@ class SeriesView(ApiView):
     @SERIES
     def get(self, request: Request) -> HttpResponseBase:
         wanted = asked_format(request)
-        asked = Asked.read(request.query_params, timezone.now())
+        asked = SeriesRequest.read(request.query_params, timezone.now())
         write = as_csv if wanted == "csv" else as_json
         tag = f"{asked.version}-{wanted}"
         return unless_known(request, tag, lambda: write(asked, asked.series()))
 
 
-def as_json(asked: Asked, found: Series) -> HttpResponse:
+def as_json(asked: SeriesRequest, found: TimeSeries) -> HttpResponse:
     answer = {
         "query": echo(asked),
         "unit": "MB/s",
@@ -108,7 +108,7 @@ def as_json(asked: Asked, found: Series) -> HttpResponse:
     return HttpResponse(dumps(answer), content_type=CONTENT_TYPES["json"])
 
 
-def echo(asked: Asked) -> dict[str, Any]:
+def echo(asked: SeriesRequest) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     return {
         "source": asked.source.name,
@@ -121,12 +121,12 @@ def echo(asked: Asked) -> dict[str, Any]:
     }
 
 
-def buckets(found: Series) -> dict[str, NDArray[Any]]:
+def buckets(found: TimeSeries) -> dict[str, NDArray[Any]]:
     rates = {f"{name}_mb_s": rounded(getattr(found, name)) for name in RATES}
     return {"ok": found.ok, "failed": found.failed, **rates}
 
 
-def points(found: Series, started: object) -> dict[str, Any]:
+def points(found: TimeSeries, started: object) -> dict[str, Any]:
     state = np.where(found.points.ok, "done", "failed")
     return {
         "started_at": started,
@@ -139,7 +139,7 @@ def times(unix: Floats) -> list[str]:
     return [f"{one}Z" for one in np.datetime_as_string(unix_time(unix)).tolist()]
 
 
-def as_csv(asked: Asked, found: Series) -> HttpResponse:
+def as_csv(asked: SeriesRequest, found: TimeSeries) -> HttpResponse:
     """Write a line for each bucket or, where single results are asked for, for each of those."""
     table = (
         points(found, unix_time(found.points.started))

@@ -11,10 +11,10 @@ import numpy as np
 
 from matrix.answers.site import loads
 from matrix.answers.site.failures import Failures, errors_of
-from matrix.answers.site.loads import IN, OUT, Load, Plan
+from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS, Standing
-from matrix.answers.site.reports import Cell, Report
+from matrix.answers.site.reports import Report, ReportCell
 from matrix.api.registry.sites import PLAIN
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.rounding import rounded
@@ -83,7 +83,7 @@ def of_failures(one: Failures) -> Json:
     }
 
 
-def of_plan(plan: Plan) -> Json:
+def of_plan(plan: PlannedTests) -> Json:
     return {
         OUT: of_load(plan.of_way(OUT)),
         IN: of_load(plan.of_way(IN)),
@@ -117,7 +117,7 @@ def of_site(site: Site) -> Json:
     return {name: getattr(site, name) for name in PLAIN}
 
 
-def of_cell(cell: Cell) -> Json:
+def of_cell(cell: ReportCell) -> Json:
     return {
         "source": cell.source,
         "destination": cell.destination,

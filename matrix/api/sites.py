@@ -9,11 +9,11 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.site import listing, overview, question, reports
-from matrix.answers.site.overview import Listed
+from matrix.answers.site import overview, question, reports, sites_query
+from matrix.answers.site.overview import SiteOverview
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
-from matrix.api.links import Cursor
+from matrix.api.links import TableCursor
 from matrix.api.pagination import check_paging, following, page_size
 from matrix.api.parameters import text
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
@@ -72,7 +72,7 @@ class SiteView(RowView):
 
 def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
     """Return all sites that are asked for as rows, and what was asked."""
-    query, search, ordering = listing.asked(request.query_params, also=OWN)
+    query, search, ordering = sites_query.read(request.query_params, also=OWN)
     answered, found = overview.build(query, moment)
     shown = overview.ordered(overview.searched(found, search), ordering)
     return [of_listed(one) for one in shown], echo(query, answered.window)
@@ -81,14 +81,14 @@ def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
 def page(request: Request, now: datetime) -> HttpResponse:
     """Answer with a page; the next one is of the same window."""
     size = page_size(request.query_params)
-    cursor = Cursor.read(text(request.query_params, "cursor"), now)
+    cursor = TableCursor.read(text(request.query_params, "cursor"), now)
     rows, asked = listed(request, cursor.moment)
     end = cursor.rows + size
     next_page = following(request, cursor.after(size)) if end < len(rows) else None
     return as_json({"query": asked, "sites": rows[cursor.rows : end], "next": next_page})
 
 
-def of_listed(one: Listed) -> Json:
+def of_listed(one: SiteOverview) -> Json:
     return of_site(one.site) | {
         "endpoints": [place.name for place in one.endpoints if not place.retired],
         "retired_endpoints": [place.name for place in one.endpoints if place.retired],

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 
 from matrix.query.filters import FILTERS, Filter, either
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.profiles import APART, Ways
+from matrix.store.profiles import APART, ProfileChoices
 from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason
 from sonar.units import format_age, format_count
@@ -40,7 +40,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkAtHand:
     """What is queued and running: of all sizes, and of the size that is shown."""
 
     queued: int
@@ -50,7 +50,7 @@ class Work:
     running_of_size: int
 
     @classmethod
-    def read(cls, size: str) -> Work:
+    def read(cls, size: str) -> WorkAtHand:
         """Count the probes, which are few. One SQL query."""
         queued, running = Q(state=Probe.State.QUEUED), Q(state=Probe.State.RUNNING)
         of_size = Q(size_class__name=size)
@@ -74,7 +74,7 @@ def no_endpoints() -> Notice:
     )
 
 
-def no_workers(work: Work, now: datetime) -> Notice | None:
+def no_workers(work: WorkAtHand, now: datetime) -> Notice | None:
     """Say so if tests are queued for longer than it takes to send them again, and none runs."""
     patience = timedelta(seconds=2 * settings.SONAR_RESEND_SECONDS)
     if work.running or work.oldest_queued is None or now - work.oldest_queued <= patience:
@@ -106,7 +106,7 @@ def overdue_since(now: datetime) -> datetime | None:
     return next((next_due for next_due, reason in rows if reason in reasons), None)
 
 
-def no_planner(work: Work, overdue: datetime | None, now: datetime) -> Notice | None:
+def no_planner(work: WorkAtHand, overdue: datetime | None, now: datetime) -> Notice | None:
     """Say so if tests are due and nobody queues them: what has a probe is not due in earnest."""
     if overdue is None or work.queued or work.running:
         return None
@@ -119,7 +119,9 @@ def no_planner(work: Work, overdue: datetime | None, now: datetime) -> Notice | 
     )
 
 
-def pooled(query: MatrixQuery, asking: Callable[[MatrixQuery], str], ways: Ways) -> Notice | None:
+def pooled(
+    query: MatrixQuery, asking: Callable[[MatrixQuery], str], ways: ProfileChoices
+) -> Notice | None:
     """Name what differs between the ways of measuring that the results of a query may have.
 
     ``asking`` is the address of another question on the same page.

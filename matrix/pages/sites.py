@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from matrix.answers import grid
 from matrix.answers.site import overview
-from matrix.answers.site.listing import DEFAULT_ORDERING, asked
+from matrix.answers.site.sites_query import DEFAULT_ORDERING, read
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.pages.share import Share
@@ -36,7 +36,7 @@ DESCENDING = ("endpoints", "wan", "source", "destination", "last")
 
 
 @dataclass(frozen=True)
-class Head:
+class SitesHead:
     """A column's head, which sorts by it; ``order`` is what aria-sort says."""
 
     label: str
@@ -56,7 +56,7 @@ class SitesPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        return cls(*asked(params))
+        return cls(*read(params))
 
     def path(self) -> str:
         return "/sites/"
@@ -105,11 +105,11 @@ def chips(page: SitesPage) -> list[Choice]:
     ]
 
 
-def head(page: SitesPage, name: str) -> Head:
+def head(page: SitesPage, name: str) -> SitesHead:
     """Sort by a column, and the other way where that is done already."""
     label, title = HEADS[name]
     first = f"-{name}" if name in DESCENDING else name
     turned = name if first.startswith("-") else f"-{name}"
     url = dataclasses.replace(page, ordering=turned if page.ordering == first else first).url()
     order = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
-    return Head(label, title, url, order, name not in ("name", "cloud", "tier", "country"))
+    return SitesHead(label, title, url, order, name not in ("name", "cloud", "tier", "country"))

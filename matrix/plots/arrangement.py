@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from matrix.answers.grid import Grid
 from matrix.plots.display import Display
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import Group
+from matrix.statistics.axes import AxisGroup
 from matrix.statistics.states import STATES
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -33,7 +33,7 @@ class Side:
 
     end: str
     grouping: str
-    groups: tuple[Group, ...]
+    groups: tuple[AxisGroup, ...]
     order: Integers
     at: Integers
     average: Floats
@@ -134,7 +134,7 @@ def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
     return Side(end, grouping, chosen, order, at, average[order], gaps)
 
 
-def ordered(groups: Sequence[Group], average: Floats, display: Display) -> Integers:
+def ordered(groups: Sequence[AxisGroup], average: Floats, display: Display) -> Integers:
     """Return the places of the groups in order; they come in the order of their names."""
     if display.order in KEYS:
         key = KEYS[display.order]
@@ -146,23 +146,23 @@ def ordered(groups: Sequence[Group], average: Floats, display: Display) -> Integ
     return np.arange(len(groups))
 
 
-def by_cloud(group: Group) -> tuple[str, str]:
+def by_cloud(group: AxisGroup) -> tuple[str, str]:
     """Return what clouds sort by, and how a cloud is called; groups of several come last."""
     if group.cloud is None:
         return LAST, "several clouds"
     return (group.cloud.casefold(), group.cloud) if group.cloud else (LAST, "no cloud")
 
 
-def by_tier(group: Group) -> tuple[str, str]:
+def by_tier(group: AxisGroup) -> tuple[str, str]:
     return (
         (LAST, "several tiers") if group.tier is None else (str(group.tier), f"Tier {group.tier}")
     )
 
 
-KEYS: dict[str, Callable[[Group], tuple[str, str]]] = {"cloud": by_cloud, "tier": by_tier}
+KEYS: dict[str, Callable[[AxisGroup], tuple[str, str]]] = {"cloud": by_cloud, "tier": by_tier}
 
 
-def gaps_between(groups: Sequence[Group], order: str) -> dict[int, str]:
+def gaps_between(groups: Sequence[AxisGroup], order: str) -> dict[int, str]:
     """Return the line before each cloud or tier and its name; none where each is a group."""
     names = [KEYS[order](group)[1] for group in groups]
     firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from matrix.plots.arrangement import Arrangement, Side
-from matrix.statistics.axes import Group, Place
+from matrix.statistics.axes import AxisGroup, EndpointInfo
 
 LONGEST_ROW, LONGEST_COLUMN = 26, 24
 
@@ -46,7 +46,7 @@ def labels_of(side: Side, ending: str, longest: int) -> list[str]:
     return labels
 
 
-def shared_ending(groups: Sequence[Group] | Sequence[Place]) -> str:
+def shared_ending(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> str:
     """Return the label with the sign before it, if every name ends so: `_DATADISK`."""
     labels = {group.label for group in groups}
     label = labels.pop() if len(labels) == 1 else None

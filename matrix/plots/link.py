@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.link.samples import Results
-from matrix.answers.series import BUCKETS, Series
+from matrix.answers.series import BUCKETS, TimeSeries
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Flags, Integers
@@ -42,7 +42,7 @@ class Line:
     """One direction of one size class; ``points`` are those results that are drawn singly."""
 
     name: str
-    series: Series
+    series: TimeSeries
     points: Results
 
 
@@ -55,7 +55,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """A time that explains what is seen. ``kind`` is downtime or note, ``end`` may be open."""
 
     kind: str
@@ -69,7 +69,7 @@ def name_of(source: str, destination: str) -> str:
     return escape(f"{cut(source, LONGEST_NAME)} → {cut(destination, LONGEST_NAME)}")
 
 
-def figure(panels: Sequence[Panel], window: Window, spans: Sequence[Span]) -> Json:
+def figure(panels: Sequence[Panel], window: Window, spans: Sequence[TimeSpan]) -> Json:
     """Return data and layout: panels below each other, over one axis of time.
 
     ``customdata`` of points and crosses are ids of transfers, for static/js/link.js.
@@ -287,7 +287,7 @@ def band(line: Line, at: int, axis: str) -> Json:
     }
 
 
-def steps(series: Series, shown: Flags) -> tuple[list[int | None], list[int | None]]:
+def steps(series: TimeSeries, shown: Flags) -> tuple[list[int | None], list[int | None]]:
     """Return both edges of each shown bucket and which one it is; None where some are left out."""
     x: list[int | None] = []
     at: list[int | None] = []
@@ -304,13 +304,13 @@ def neighbours(shown: Flags) -> list[Integers]:
     return [part for part in parts if part.size]
 
 
-def edges(series: Series, buckets: Integers) -> list[int]:
+def edges(series: TimeSeries, buckets: Integers) -> list[int]:
     starts = np.round(series.starts[buckets] * 1000).astype(np.int64)
     both: list[int] = np.stack([starts, starts + BUCKETS[series.bucket]], axis=1).ravel().tolist()
     return both
 
 
-def bars(spans: Sequence[Span], kind: str, window: Window) -> Json:
+def bars(spans: Sequence[TimeSpan], kind: str, window: Window) -> Json:
     """Draw the spans as bars above the panels, which say under the pointer what they are."""
     some = [one for one in spans if one.kind == kind]
     inside = [(max(one.start, window.start), min(one.end, window.end)) for one in some]
@@ -329,7 +329,7 @@ def bars(spans: Sequence[Span], kind: str, window: Window) -> Json:
     }
 
 
-def shades(spans: Sequence[Span]) -> list[Json]:
+def shades(spans: Sequence[TimeSpan]) -> list[Json]:
     return [
         {
             "type": "rect",

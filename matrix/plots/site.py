@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from matrix.answers.site.reports import Cell
+from matrix.answers.site.reports import ReportCell
 from matrix.plots.labels import cut
 from sonar.units import format_count, three_digits
 
@@ -40,14 +40,14 @@ def height_rem(count: int) -> float:
     return AXIS_REM + BAR_REM * min(max(count, 3), MOST_BARS)
 
 
-def rates_between(cells: Sequence[Cell]) -> tuple[float, float]:
+def rates_between(cells: Sequence[ReportCell]) -> tuple[float, float]:
     """Return the bounds of an axis that has room for all rates, and their marks and numbers."""
     rates = [cell.mean for cell in cells if cell.mean > 0]
     return (min(rates) / 2, max(rates) * 2.5) if rates else (1.0, 100.0)
 
 
 def figure(
-    cells: Sequence[Cell], end: str, site: str, mean: float, bounds: tuple[float, float]
+    cells: Sequence[ReportCell], end: str, site: str, mean: float, bounds: tuple[float, float]
 ) -> Json:
     """Return data and layout for the cells of a site at one end, with their mean as a line.
 
@@ -66,19 +66,19 @@ def figure(
     }
 
 
-def trouble(cell: Cell) -> tuple[bool, bool, float]:
+def trouble(cell: ReportCell) -> tuple[bool, bool, float]:
     """Put what fails first, then the slowest, and what was not tested last."""
     blank = math.isnan(cell.mean)
     return cell.state != "failed", blank, 0.0 if blank else cell.mean
 
 
-def order(cell: Cell) -> tuple[bool, float, str]:
+def order(cell: ReportCell) -> tuple[bool, float, str]:
     """Put the fastest first, and what has no rate last."""
     blank = math.isnan(cell.mean)
     return blank, 0.0 if blank else -cell.mean, cell.state
 
 
-def bars(cells: Sequence[Cell], state: str) -> Json:
+def bars(cells: Sequence[ReportCell], state: str) -> Json:
     colour, opacity = BARS[state]
     some = [at for at, cell in enumerate(cells) if cell.state == state and cell.mean > 0]
     return {
@@ -101,7 +101,7 @@ def bars(cells: Sequence[Cell], state: str) -> Json:
     }
 
 
-def marks(cells: Sequence[Cell], state: str, left: float) -> Json:
+def marks(cells: Sequence[ReportCell], state: str, left: float) -> Json:
     """Mark the state at the left edge, with its name where that is the only text there."""
     symbol, colour = MARKS[state]
     some = [at for at, cell in enumerate(cells) if cell.state == state]
@@ -126,7 +126,7 @@ def marks(cells: Sequence[Cell], state: str, left: float) -> Json:
     }
 
 
-def said(cell: Cell) -> str:
+def said(cell: ReportCell) -> str:
     """Say a cell in the lines of its hover; Plotly reads some HTML, names must not become any."""
     rate = "no rate" if math.isnan(cell.mean) else f"mean {spread(cell)} MB/s"
     counts = f"{format_count(cell.ok)} ok, {format_count(cell.failed)} failed"
@@ -134,7 +134,7 @@ def said(cell: Cell) -> str:
     return f"{ends}<br>{rate}<br>{counts}<br>{cell.state.replace('_', ' ')}"
 
 
-def spread(cell: Cell) -> str:
+def spread(cell: ReportCell) -> str:
     deviation = "" if math.isnan(cell.std) else f" ± {three_digits(cell.std)}"
     return f"{three_digits(cell.mean)}{deviation}"
 

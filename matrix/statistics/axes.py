@@ -18,7 +18,7 @@ ATTRIBUTES = ("site", "cloud", "tier", "country", "label")
 
 
 @dataclass(frozen=True)
-class Place:
+class EndpointInfo:
     """An endpoint as the matrix sees it."""
 
     id: int
@@ -44,7 +44,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Group:
+class AxisGroup:
     """A row or column: one endpoint, or those of a site, cloud, tier or country.
 
     An attribute that its endpoints do not share is None.
@@ -59,7 +59,7 @@ class Group:
     simulated: bool
 
     @classmethod
-    def of(cls, name: str, members: Sequence[Place]) -> Group:
+    def of(cls, name: str, members: Sequence[EndpointInfo]) -> AxisGroup:
         if len(members) == 1:
             one = members[0]
             attributes = (one.site, one.cloud, one.tier, one.country, one.label)
@@ -79,13 +79,13 @@ class Axis:
     ``order`` are the shown places group by group, ``starts`` where in it each group begins.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[AxisGroup, ...]
     of: Integers
     order: Integers
     starts: Integers
 
     @classmethod
-    def along(cls, places: Sequence[Place], shown: Flags, grouping: str) -> Axis:
+    def along(cls, places: Sequence[EndpointInfo], shown: Flags, grouping: str) -> Axis:
         """Group the shown places, in the order of the groups' names."""
         members: dict[str, list[int]] = {}
         for index in np.flatnonzero(shown).tolist():
@@ -95,7 +95,7 @@ class Axis:
         order = np.array([index for name in names for index in members[name]], dtype=np.int64)
         of = np.full(len(places), -1, dtype=np.int64)
         of[order] = np.repeat(np.arange(len(names)), sizes)
-        groups = tuple(Group.of(name, [places[one] for one in members[name]]) for name in names)
+        groups = tuple(AxisGroup.of(name, [places[one] for one in members[name]]) for name in names)
         return cls(groups, of, order, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
 
     def pool(self, by: np.ufunc, values: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -106,13 +106,13 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkIndex:
     """All ordered pairs of places, numbered ``source * len(places) + destination``.
 
     Places are in the order of their ids.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[EndpointInfo, ...]
 
     @cached_property
     def numbering(self) -> Numbering:

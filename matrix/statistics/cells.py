@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import Axis, Links
+from matrix.statistics.axes import Axis, LinkIndex
 from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import Reduced
 from matrix.statistics.states import Evidence, States
@@ -19,7 +19,7 @@ from sonar.units import MB
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellArrays:
     """Arrays of shape (sources, destinations). Rates in MB/s; NaN where there is none.
 
     ``value`` is the asked statistic in Grid.unit; ``last`` is when the last result started,
@@ -45,7 +45,7 @@ class Frame:
     with either are ``applicable``. Those that the filters keep out have neither.
     """
 
-    links: Links
+    links: LinkIndex
     rows: Axis
     columns: Axis
     newest: Integers
@@ -54,7 +54,7 @@ class Frame:
 
     @classmethod
     def around(
-        cls, links: Links, newest: Integers, promise: Floats, grouping: tuple[str, str]
+        cls, links: LinkIndex, newest: Integers, promise: Floats, grouping: tuple[str, str]
     ) -> Frame:
         """Lay out the rows and columns of the links that have a result or a promise."""
         applicable = np.isfinite(promise) | (newest > 0)
@@ -81,7 +81,7 @@ class Frame:
         stat: str,
         moment: float,
         outdated: Flags | None = None,
-    ) -> Cells:
+    ) -> CellArrays:
         """Return the cells as they stand at a moment (Unix time).
 
         ``down`` says which links have an end in a declared downtime, ``outdated`` which cells
@@ -96,7 +96,7 @@ class Frame:
         if outdated is not None:
             for numbers in (asked, *rates.values()):
                 np.putmask(numbers, outdated, np.nan)
-        return Cells(
+        return CellArrays(
             value=asked,
             mean=mean,
             std=std,

@@ -47,7 +47,7 @@ class UnderWay:
 
 
 @dataclass(frozen=True)
-class Page:
+class ProbeList:
     """Some of them, oldest first; ``next`` says where the next page begins, if there is one."""
 
     tests: list[UnderWay]
@@ -58,7 +58,7 @@ def rows() -> QuerySet[Probe]:
     return Probe.objects.select_related("source", "destination", "size_class", "mesh")
 
 
-def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | None) -> Page:
+def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | None) -> ProbeList:
     """Return a page of tests. Two SQL queries over a table that has few rows."""
     if after:
         same = Q(requested_at=after.started_at, id__gt=after.id)
@@ -66,7 +66,7 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
     found = list(chosen.order_by(*ORDER)[: count + 1])
     last = found[count - 1] if len(found) > count else None
     following = Cursor(last.requested_at, last.id) if last else None
-    return Page(under_way(found[:count], now), following)
+    return ProbeList(under_way(found[:count], now), following)
 
 
 def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:

@@ -18,7 +18,7 @@ APART = ("mover", "mode", "streams", "ip_version", "origin")
 
 
 @dataclass(frozen=True)
-class Ways:
+class ProfileChoices:
     """The values of each profile filter that occur together, as text; empty for unknown.
 
     ``ids`` are those of the profiles of each combination.
@@ -27,12 +27,12 @@ class Ways:
     combinations: tuple[dict[str, str], ...]
     ids: tuple[frozenset[int], ...]
 
-    def among(self, profiles: Collection[int]) -> Ways:
+    def among(self, profiles: Collection[int]) -> ProfileChoices:
         """Return those that some of these profiles, by their ids, have."""
         wanted = frozenset(profiles)
         return self._kept(bool(wanted & some) for some in self.ids)
 
-    def passing(self, filters: Iterable[Filter]) -> Ways:
+    def passing(self, filters: Iterable[Filter]) -> ProfileChoices:
         """Return those that pass the filters; what is unknown is never an excluded value."""
         asked = [
             (some[0].parameter, {one.value for one in some}, some[0].exclude)
@@ -43,10 +43,10 @@ class Ways:
             for one in self.combinations
         )
 
-    def _kept(self, wanted: Iterable[bool]) -> Ways:
+    def _kept(self, wanted: Iterable[bool]) -> ProfileChoices:
         pairs = zip(self.combinations, self.ids, strict=True)
         kept = [pair for pair, is_wanted in zip(pairs, wanted, strict=True) if is_wanted]
-        return Ways(tuple(one for one, _ in kept), tuple(ids for _, ids in kept))
+        return ProfileChoices(tuple(one for one, _ in kept), tuple(ids for _, ids in kept))
 
     def values(self, attribute: str) -> list[str]:
         """Return the known values of an attribute, numbers in their order."""
@@ -54,11 +54,11 @@ class Ways:
         return sorted(found, key=lambda value: value.rjust(5) if value.isdigit() else value)
 
 
-def read() -> Ways:
+def read() -> ProfileChoices:
     """Read the ways of measuring, which are few. One SQL query."""
     alike = Profile.objects.order_by().values(*PROFILE_FIELDS.values())
     rows = list(alike.annotate(ids=ArrayAgg("id")))
-    return Ways(
+    return ProfileChoices(
         tuple(
             {name: text(name, row[field]) for name, field in PROFILE_FIELDS.items()} for row in rows
         ),

@@ -47,7 +47,7 @@ class Dirty(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReadPlan:
     """What to read for a window.
 
     ``days`` spans the day segments, all but those of ``split`` days; of these it takes the
@@ -60,7 +60,7 @@ class Plan:
     raw: list[Span]
 
 
-def plan(window: Span, dirty: Dirty) -> Plan:
+def plan(window: Span, dirty: Dirty) -> ReadPlan:
     """Choose the fewest and largest segments that are up to date.
 
     Cutting a day segment costs less than reading its hours if at least half of it is wanted.
@@ -72,7 +72,7 @@ def plan(window: Span, dirty: Dirty) -> Plan:
     hours = [hour for day in sorted(split) for hour in hours_of(day, window)]
     raw = [Span(hour, hour + HOUR_MS).within(window) for hour in hours if hour in dirty.hours]
     clean = [hour for hour in hours if hour not in dirty.hours]
-    return Plan(days, split, clean, list(merged(raw)))
+    return ReadPlan(days, split, clean, list(merged(raw)))
 
 
 def covered(window: Span, day: int) -> int:

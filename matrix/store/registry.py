@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matrix.query.filters import ALONE, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.axes import Links, Place
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store.cache import Remembered
 from matrix.store.profile_filters import condition
 from sonar import pg_copy
@@ -71,7 +71,7 @@ def read_versions() -> Versions:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeshPromises:
     """What the meshes do with each link in one size class; read-only arrays, numbered as Links.
 
     ``every`` is the shortest interval in seconds at which one tests it, else infinity;
@@ -82,7 +82,7 @@ class Plan:
     priority: NDArray[np.int16]
 
     @classmethod
-    def blank(cls, links: Links) -> Plan:
+    def blank(cls, links: LinkIndex) -> MeshPromises:
         size = len(links.places) ** 2
         return cls(np.full(size, np.inf), np.full(size, NO_PRIORITY, dtype=np.int16))
 
@@ -91,31 +91,31 @@ class Plan:
         self.priority[links] = NO_PRIORITY
 
 
-_places: Remembered[tuple[Place, ...]] = Remembered(2)
+_places: Remembered[tuple[EndpointInfo, ...]] = Remembered(2)
 # 10 MB each at 1,000 endpoints.
-_plans: Remembered[Plan] = Remembered(8)
+_plans: Remembered[MeshPromises] = Remembered(8)
 
 
-def read_places(versions: Versions) -> tuple[Place, ...]:
+def read_places(versions: Versions) -> tuple[EndpointInfo, ...]:
     """Return every endpoint, in the order of ids that Links needs."""
     return _places.get(versions.registry, _read_places)
 
 
-def _read_places() -> tuple[Place, ...]:
+def _read_places() -> tuple[EndpointInfo, ...]:
     site = ("site__name", "site__cloud", "site__tier", "site__country")
     rows = Endpoint.objects.order_by("id").annotate(retired=Q(retired_at__isnull=False))
     return tuple(
-        Place(*row)
+        EndpointInfo(*row)
         for row in rows.values_list("id", "name", *site, "label", "simulated", "retired")
     )
 
 
-def read_promises(query: MatrixQuery, links: Links, versions: Versions) -> Floats:
+def read_promises(query: MatrixQuery, links: LinkIndex, versions: Versions) -> Floats:
     """Return the shortest interval in seconds at which a mesh tests each link, else infinity."""
     return read_plan(query, links, versions).every
 
 
-def read_plan(query: MatrixQuery, links: Links, versions: Versions) -> Plan:
+def read_plan(query: MatrixQuery, links: LinkIndex, versions: Versions) -> MeshPromises:
     """Return what the meshes promise in the size class of the query.
 
     Only meshes that pass the filters promise anything: where the question is for results
@@ -123,13 +123,13 @@ def read_plan(query: MatrixQuery, links: Links, versions: Versions) -> Plan:
     same versions.
     """
     if not asks_for_tests(query.filters):
-        return Plan.blank(links)
+        return MeshPromises.blank(links)
     made = tuple(one for one in query.filters if one.parameter in MESH_FIELDS)
     key = (versions, len(links.places), query.size, made)
     return _plans.get(key, lambda: _read_plan(query.size, made, links))
 
 
-def _read_plan(size: str, made: Iterable[Filter], links: Links) -> Plan:
+def _read_plan(size: str, made: Iterable[Filter], links: LinkIndex) -> MeshPromises:
     schedules = Schedule.objects.filter(size_class__name=size)
     if wanted := condition(made, MESH_FIELDS):
         schedules = schedules.filter(mesh__in=Mesh.objects.filter(wanted).values("id"))
@@ -140,7 +140,7 @@ def _read_plan(size: str, made: Iterable[Filter], links: Links) -> Plan:
         "priority": SMALL,
     }
     rows = pg_copy.columns(schedules.annotate(priority=F("mesh__priority")), fields)
-    plan, numbers = Plan.blank(links), links.numbers(rows)
+    plan, numbers = MeshPromises.blank(links), links.numbers(rows)
     np.minimum.at(plan.every, numbers, rows["every_seconds"])
     np.maximum.at(plan.priority, numbers, rows["priority"].astype(np.int16))
     plan.drop(links.ends(place.retired for place in links.places))

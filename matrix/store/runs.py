@@ -16,7 +16,7 @@ from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import FAILURE, Newest, Run
 from matrix.store import read_plan, segment_columns
 from matrix.store.profile_filters import IDS, passing
-from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Plan, Span
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span
 from matrix.store.registry import VERSIONS
 from matrix.store.segment_columns import Array, Key
 from matrix.store.snapshot import snapshot
@@ -139,7 +139,7 @@ def _dirty(size: str, window: Span) -> tuple[int, Dirty]:
     return rows[0][0], Dirty(marked["day"], marked["hour"])
 
 
-def _pieces(size_class: int, plan: Plan, window: Span) -> Iterator[Piece]:
+def _pieces(size_class: int, plan: ReadPlan, window: Span) -> Iterator[Piece]:
     hours = [moment(hour) for hour in plan.hours]
     with connection.cursor() as cursor:
         cursor.execute(SEGMENTS, [size_class, *map(moment, plan.days), hours])

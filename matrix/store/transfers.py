@@ -13,7 +13,7 @@ from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUID
 from django.db.models.functions import Left
 
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.store.profile_filters import made_so
 from sonar.models import Transfer
 from sonar.units import MB
@@ -44,7 +44,7 @@ class Wanted:
     states: tuple[str, ...] = (Transfer.State.DONE, Transfer.State.FAILED)
     error: str = ""
 
-    def rows(self, places: Iterable[Place]) -> QuerySet[Transfer]:
+    def rows(self, places: Iterable[EndpointInfo]) -> QuerySet[Transfer]:
         """Return the results in no order; ``places`` are all there are, for filters on ends."""
         rows = Transfer.objects.filter(
             Q(started_at__gte=self.window.start, started_at__lt=self.window.end),
@@ -58,7 +58,7 @@ class Wanted:
         return rows.filter(error__icontains=self.error) if self.error else rows
 
 
-def ends_condition(filters: Iterable[Filter], places: Sequence[Place]) -> Q:
+def ends_condition(filters: Iterable[Filter], places: Sequence[EndpointInfo]) -> Q:
     """Turn the filters on the ends of links into a condition on their ids, as Links.matching."""
     whole = Q()
     for some in alternatives(one for one in filters if one.parameter in LINK_FILTERS):
@@ -90,14 +90,14 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Listing:
+class TransferList:
     """A page of results, newest first; ``next`` says where the next one begins, if there is one."""
 
     results: list[Transfer]
     next: Cursor | None
 
 
-def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -> Listing:
+def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -> TransferList:
     """Return a page of ``rows`` with one SQL query, of which an index gives the order."""
     if after:
         # The first condition lets the index begin where the page does.
@@ -109,7 +109,7 @@ def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -
     found = list(ordered[: count + 1])
     more = len(found) > count
     last = found[count - 1] if more else None
-    return Listing(found[:count], Cursor(last.started_at, last.id) if last else None)
+    return TransferList(found[:count], Cursor(last.started_at, last.id) if last else None)
 
 
 def rate_of(transfer: Transfer) -> float:
@@ -120,7 +120,7 @@ def rate_of(transfer: Transfer) -> float:
 
 
 @dataclass(frozen=True)
-class Failures:
+class SimilarFailures:
     """Failures that seem to have one cause, of which ``example`` is the newest."""
 
     where: str
@@ -131,7 +131,7 @@ class Failures:
     example: Transfer
 
 
-def failures(rows: QuerySet[Transfer]) -> list[Failures]:
+def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
     """Group the failures among ``rows`` by where, and by error without what differs.
 
     The most frequent groups, with two SQL queries: errors may be long, and only one of each
@@ -149,7 +149,7 @@ def failures(rows: QuerySet[Transfer]) -> list[Failures]:
     groups = list(grouped)
     examples = Transfer.objects.in_bulk([one["newest"] for one in groups])
     return [
-        Failures(
+        SimilarFailures(
             where=one["error_where"],
             is_lost=one["state"] == Transfer.State.LOST,
             count=one["number"],

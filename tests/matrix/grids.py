@@ -9,8 +9,8 @@ import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Group
-from matrix.statistics.cells import Cells
+from matrix.statistics.axes import AxisGroup
+from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
 from matrix.statistics.states import STATES
 from sonar.windows import Window
@@ -19,14 +19,14 @@ from tests.matrix.world import NOW
 Rows = Sequence[Sequence[float | None]]
 
 
-def group(name: str, cloud: str | None = "", tier: int | None = 2) -> Group:
-    return Group(name, name, cloud, tier, "", "", simulated=False)
+def group(name: str, cloud: str | None = "", tier: int | None = 2) -> AxisGroup:
+    return AxisGroup(name, name, cloud, tier, "", "", simulated=False)
 
 
 def grid_of(
     values: Rows,
-    sources: Sequence[Group],
-    destinations: Sequence[Group],
+    sources: Sequence[AxisGroup],
+    destinations: Sequence[AxisGroup],
     states: Sequence[str] = (),
     query: MatrixQuery | None = None,
     **arrays: Sequence[Sequence[int]],
@@ -40,7 +40,7 @@ def grid_of(
     state = np.array([["mfsud-".index(letter) for letter in row] for row in letters], np.uint8)
     state = state.reshape(value.shape)
     known = ~np.isnan(value)
-    cells = Cells(
+    cells = CellArrays(
         value=value,
         mean=value,
         std=value / 2,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrix.answers.link_table import LinkTable, OfClass
-from matrix.statistics.axes import Place
+from matrix.answers.link_table import ClassColumns, LinkTable
+from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import MEASURED, UNTESTED
 from sonar.windows import preset
 from tests.matrix.world import NOW
 
 
-def of_class(links: int, rng: np.random.Generator) -> OfClass:
+def of_class(links: int, rng: np.random.Generator) -> ClassColumns:
     """Make values up, with a tenth of the links without any."""
     ok = rng.integers(0, 10, links)
     rate = np.where(ok > 0, rng.lognormal(2, 1, links), np.nan)
@@ -20,14 +20,16 @@ def of_class(links: int, rng: np.random.Generator) -> OfClass:
     failed, every = rng.integers(0, 3, links) * (ok > 0), np.full(links, 3600.0)
     last_failed = np.where(failed > 0, last - 60, np.nan)
     state = np.where(ok > 0, MEASURED, UNTESTED).astype(np.uint8)
-    return OfClass(rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed, every)
+    return ClassColumns(
+        rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed, every
+    )
 
 
 def table(endpoints: int) -> LinkTable:
     """Make a table of all links between this many endpoints."""
     rng = np.random.default_rng(1)
     places = tuple(
-        Place(
+        EndpointInfo(
             n,
             f"SITE-{n}_DATADISK",
             f"SITE-{n}",

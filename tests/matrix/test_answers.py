@@ -19,8 +19,8 @@ from hypothesis.extra import numpy as arrays
 from matrix.answers.grid import Grid
 from matrix.api import cell_text, matrix_formats
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Group
-from matrix.statistics.cells import Cells
+from matrix.statistics.axes import AxisGroup
+from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
 from matrix.statistics.states import STATES
 from sonar import csv_text
@@ -29,7 +29,7 @@ from tests.matrix.world import NOW
 
 NAN = math.nan
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=8)
-groups = st.builds(Group, names, names, st.none(), st.none(), st.none(), names, st.booleans())
+groups = st.builds(AxisGroup, names, names, st.none(), st.none(), st.none(), names, st.booleans())
 rates = st.just(NAN) | st.floats(0, 1e9) | st.integers(0, 10**9).map(float)
 moments = st.just(NAN) | st.floats(1.75e9, 1.85e9)
 counts = st.integers(0, 2**40)
@@ -46,7 +46,7 @@ def grids(draw: st.DrawFn) -> Grid:
 
     value = cells(float, rates)
     return grid(
-        Cells(
+        CellArrays(
             value=value,
             mean=value,
             std=cells(float, rates),
@@ -60,7 +60,7 @@ def grids(draw: st.DrawFn) -> Grid:
     )
 
 
-def grid(cells: Cells, sources: list[Group], destinations: list[Group]) -> Grid:
+def grid(cells: CellArrays, sources: list[AxisGroup], destinations: list[AxisGroup]) -> Grid:
     return Grid(
         query=MatrixQuery(),
         window=Window(NOW - timedelta(days=7), NOW),
@@ -82,12 +82,12 @@ def filled(height: int, width: int) -> Grid:
     tests = random.integers(0, 30, value.shape)
     last = np.where(np.isnan(value), NAN, NOW.timestamp() - random.random(value.shape) * 1e6)
     state = random.integers(0, len(STATES), value.shape)
-    cells = Cells(value, value, value / 3, tests, tests // 9, last, state)
+    cells = CellArrays(value, value, value / 3, tests, tests // 9, last, state)
     return grid(cells, *([named(f"{n}") for n in range(size)] for size in value.shape))
 
 
-def named(name: str) -> Group:
-    return Group(name, None, None, None, None, None, simulated=False)
+def named(name: str) -> AxisGroup:
+    return AxisGroup(name, None, None, None, None, None, simulated=False)
 
 
 def as_read(found: Grid, fields: tuple[str, ...] = matrix_formats.FIELDS) -> Any:
@@ -196,7 +196,7 @@ def test_arrays_in_any_order_of_memory_are_written_row_by_row():
         name: np.asfortranarray(getattr(found.cells, name))
         for name in ("value", "mean", "std", "ok", "failed", "last", "state")
     }
-    assert as_read(replace(found, cells=Cells(**turned))) == as_read(found)
+    assert as_read(replace(found, cells=CellArrays(**turned))) == as_read(found)
 
 
 @pytest.mark.parametrize("name", matrix_formats.FIELDS)
@@ -208,7 +208,7 @@ def test_a_field_that_was_not_asked_is_not_looked_at(name: str):
 
 
 def test_csv_quotes_only_names_that_need_it():
-    cells = Cells(
+    cells = CellArrays(
         value=np.array([[1.5, NAN]]),
         mean=np.array([[1.5, NAN]]),
         std=np.array([[0.25, NAN]]),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.store import read_plan
-from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Plan, Span
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span
 
 # Some day, as Unix ms.
 DAY = 20_000 * DAY_MS
@@ -16,7 +16,7 @@ MINUTE_MS = HOUR_MS // 60
 
 def plan(
     first: float, past: float, days: tuple[int, ...] = (), hours: tuple[int, ...] = ()
-) -> Plan:
+) -> ReadPlan:
     """Plan a window given in hours since DAY, with dirty days and hours since then."""
     window = Span(DAY + int(first * HOUR_MS), DAY + int(past * HOUR_MS))
     dirty_days = frozenset(DAY + day * DAY_MS for day in days)
@@ -24,15 +24,15 @@ def plan(
     return read_plan.plan(window, Dirty(dirty_days, dirty_hours))
 
 
-def split_days(found: Plan) -> list[int]:
+def split_days(found: ReadPlan) -> list[int]:
     return sorted((day - DAY) // DAY_MS for day in found.split)
 
 
-def clean_hours(found: Plan) -> list[int]:
+def clean_hours(found: ReadPlan) -> list[int]:
     return [(hour - DAY) // HOUR_MS for hour in found.hours]
 
 
-def raw(found: Plan) -> list[tuple[float, float]]:
+def raw(found: ReadPlan) -> list[tuple[float, float]]:
     return [((one.start - DAY) / HOUR_MS, (one.end - DAY) / HOUR_MS) for one in found.raw]
 
 

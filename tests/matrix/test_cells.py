@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.statistics import reduce
-from matrix.statistics.axes import Axis, Links, Place
-from matrix.statistics.cells import Cells, Frame
+from matrix.statistics.axes import Axis, EndpointInfo, LinkIndex
+from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
 from tests.matrix.samples import Sample, run_of
 
 # Not in the order of their names, and with gaps between the ids.
 PLACES = tuple(
-    Place(number, name, site, cloud, tier, "GB", "DATADISK", False, False)
+    EndpointInfo(number, name, site, cloud, tier, "GB", "DATADISK", False, False)
     for number, name, site, cloud, tier in [
         (3, "ral_disk", "RAL", "UK", 1),
         (4, "Glasgow_disk", "Glasgow", "UK", 2),
@@ -26,7 +26,7 @@ PLACES = tuple(
         (65_535, "Zeuthen_disk", "Zeuthen", "", 2),
     ]
 )
-LINKS = Links(PLACES)
+LINKS = LinkIndex(PLACES)
 COUNT = len(PLACES)
 SQUARE = (COUNT, COUNT)
 MOMENT = 1_000_000.0
@@ -53,7 +53,7 @@ def laid_out(
     down: list[bool],
     groupings: tuple[str, str],
     stat: str = "mean",
-) -> tuple[Frame, Cells]:
+) -> tuple[Frame, CellArrays]:
     samples = [
         Sample(
             PLACES[link // COUNT].id,

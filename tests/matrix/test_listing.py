@@ -10,7 +10,7 @@ import pytest
 from django.http import QueryDict
 
 from matrix.answers import table_query
-from matrix.answers.table_query import Listing
+from matrix.answers.table_query import TableQuery
 from matrix.query.forms import PARAMETERS, BadQueryError
 from sonar.windows import preset
 from tests.matrix import many_links
@@ -21,7 +21,7 @@ SIZES = ["small", "medium", "large"]
 TABLE = many_links.table(12)
 
 
-def read(text: str) -> Listing:
+def read(text: str) -> TableQuery:
     return table_query.read(QueryDict(text), SIZES)[1]
 
 
@@ -53,7 +53,7 @@ def test_parameters_are_written_as_they_were_read(text: str):
 
 def test_defaults_and_empty_fields_are_left_out():
     listed = read("search=+&source.has=&ordering=source&page=1&per_page=50&large.ok.min=")
-    assert listed == Listing()
+    assert listed == TableQuery()
     assert listed.params() == {}
 
 
@@ -143,7 +143,7 @@ def test_a_changed_listing_begins_with_its_first_page():
     assert listed.replace(ordering="priority").page == 1
     assert listed.replace(page=5).page == 5
     (dropped, kept) = listed.conditions
-    assert listed.without(dropped) == Listing(search="x", conditions=(kept,))
+    assert listed.without(dropped) == TableQuery(search="x", conditions=(kept,))
 
 
 @pytest.mark.parametrize(

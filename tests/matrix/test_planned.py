@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers.site.loads import IN, OUT, Plan, plan_for
+from matrix.answers.site.loads import IN, OUT, PlannedTests, plan_for
 from sonar.models import Endpoint, Mesh, Probe, Schedule, SizeClass
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 GB = 10**9
 
 
-def plan(*endpoints: Endpoint) -> Plan:
+def plan(*endpoints: Endpoint) -> PlannedTests:
     return plan_for([one.id for one in endpoints])
 
 

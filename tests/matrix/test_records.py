@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Links, Place
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import registry
 from matrix.store.cache import Remembered
 from sonar import sealing
@@ -24,13 +24,13 @@ from tests.matrix.world import HOUR, NOW, World, transfer
 pytestmark = pytest.mark.django_db
 
 
-def places() -> tuple[Place, ...]:
+def places() -> tuple[EndpointInfo, ...]:
     return registry.read_places(registry.read_versions())
 
 
 def promises(text: str = "") -> Any:
     versions = registry.read_versions()
-    links = Links(registry.read_places(versions))
+    links = LinkIndex(registry.read_places(versions))
     return registry.read_promises(MatrixQuery.from_params(QueryDict(text)), links, versions)
 
 

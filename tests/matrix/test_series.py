@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers import series
-from matrix.answers.series import Series
+from matrix.answers.series import TimeSeries
 from matrix.query.filters import Filter
 from sonar import sealing
 from sonar.models import SizeClass
@@ -41,7 +41,7 @@ SQL = """
 """
 
 
-def built(world_: World, window: Window, bucket: str = "auto", *filters: Filter) -> Series:
+def built(world_: World, window: Window, bucket: str = "auto", *filters: Filter) -> TimeSeries:
     return series.build((world_.ral.id, world_.glasgow.id), "large", window, bucket, filters)
 
 

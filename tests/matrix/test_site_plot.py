@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from plotly import graph_objects
 
-from matrix.answers.site.reports import Cell
+from matrix.answers.site.reports import ReportCell
 from matrix.plots.site import figure, height_rem, rates_between, ticks_between
 
 NAN = math.nan
 
 
-def cell(partner: str, mean: float = NAN, state: str = "measured", std: float = NAN) -> Cell:
-    return Cell("RAL", partner, mean, std, int(mean > 0), int(state == "failed"), 0.0, state)
+def cell(partner: str, mean: float = NAN, state: str = "measured", std: float = NAN) -> ReportCell:
+    return ReportCell("RAL", partner, mean, std, int(mean > 0), int(state == "failed"), 0.0, state)
 
 
-def drawn(cells: list[Cell], mean: float = NAN) -> Any:
+def drawn(cells: list[ReportCell], mean: float = NAN) -> Any:
     return graph_objects.Figure(figure(cells, "source", "RAL", mean, rates_between(cells)))
 
 
@@ -96,7 +96,7 @@ def test_the_direction_is_in_words_above_the_picture_and_under_the_pointer() -> 
     sent = drawn([cell("Glasgow", 5.0)])
     assert sent.layout.title.text == "from RAL<br>to each destination, mean rate"
     assert sent.data[0].hovertext[0].startswith("from RAL<br>to Glasgow<br>")
-    cells = [Cell("Glasgow", "RAL", 5.0, NAN, 1, 0, 0.0, "measured")]
+    cells = [ReportCell("Glasgow", "RAL", 5.0, NAN, 1, 0, 0.0, "measured")]
     received = graph_objects.Figure(figure(cells, "destination", "RAL", NAN, (1.0, 9.0)))
     assert received.layout.title.text == "to RAL<br>from each source, mean rate"
     assert received.data[0].hovertext[0].startswith("from Glasgow<br>to RAL<br>")

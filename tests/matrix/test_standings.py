@@ -27,7 +27,7 @@ def report(name: str, query: MatrixQuery | None = None) -> Report:
     return reports.build(name, query or MatrixQuery(), NOW)
 
 
-def names(cells: list[reports.Cell]) -> list[tuple[str, str]]:
+def names(cells: list[reports.ReportCell]) -> list[tuple[str, str]]:
     return [(cell.source, cell.destination) for cell in cells]
 
 

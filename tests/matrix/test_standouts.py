@@ -8,19 +8,19 @@ from datetime import timedelta
 import pytest
 
 from matrix.answers.grid import Grid
-from matrix.answers.highlights import MOST, Finder, StandOut
+from matrix.answers.highlights import MOST, Highlight, Highlights
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import Window
 from tests.matrix.grids import grid_of, group, square
 from tests.matrix.world import NOW
 
 
-def found(grid: Grid) -> dict[str, StandOut]:
-    finder = Finder(grid, lambda row, column: f"/{row}/{column}", {"failed": "/?only=failed"})
+def found(grid: Grid) -> dict[str, Highlight]:
+    finder = Highlights(grid, lambda row, column: f"/{row}/{column}", {"failed": "/?only=failed"})
     return {one.kind: one for one in finder.all()}
 
 
-def said(one: StandOut) -> list[tuple[str, str]]:
+def said(one: Highlight) -> list[tuple[str, str]]:
     return [(item.text, item.why) for item in one.items]
 
 

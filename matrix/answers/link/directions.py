@@ -15,7 +15,7 @@ import numpy as np
 from matrix.answers.link.samples import Results
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import Links, Place
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells import Frame
 from matrix.statistics.reduce import Reduced
 from matrix.statistics.run import Run
@@ -36,8 +36,8 @@ class Direction:
     of the ``usual_count`` transfers of the four weeks before the window.
     """
 
-    source: Place
-    destination: Place
+    source: EndpointInfo
+    destination: EndpointInfo
     size: str
     state: str
     ok: int
@@ -68,14 +68,16 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Moment:
+class StateInputs:
     """What a state depends on beside results: the time (Unix s), and which endpoints are down."""
 
     now: float
     down: frozenset[int]
 
     @classmethod
-    def at(cls, now: datetime, downtimes: Iterable[Downtime], ends: Sequence[Place]) -> Moment:
+    def at(
+        cls, now: datetime, downtimes: Iterable[Downtime], ends: Sequence[EndpointInfo]
+    ) -> StateInputs:
         down = {
             place.id
             for one in downtimes
@@ -86,14 +88,20 @@ class Moment:
         return cls(now.timestamp(), frozenset(down))
 
 
-def concerns(downtime: Downtime, place: Place) -> bool:
+def concerns(downtime: Downtime, place: EndpointInfo) -> bool:
     if downtime.endpoint_id:
         return downtime.endpoint_id == place.id
     return downtime.site is not None and downtime.site.name == place.site
 
 
 def compare(
-    links: Links, results: Results, before: Results, *, size: str, promise: Floats, moment: Moment
+    links: LinkIndex,
+    results: Results,
+    before: Results,
+    *,
+    size: str,
+    promise: Floats,
+    moment: StateInputs,
 ) -> dict[tuple[int, int], Direction]:
     """Return both directions, by the ids of source and destination.
 
@@ -125,7 +133,7 @@ def run_of(results: Results) -> Run:
     return Run(keys, links, np.maximum.reduceat(results.started[order], first), None)
 
 
-def numbers_of(frame: Frame, reduced: Reduced, moment: Moment) -> dict[str, Any]:
+def numbers_of(frame: Frame, reduced: Reduced, moment: StateInputs) -> dict[str, Any]:
     """Return arrays of what a Direction has, shape (rows, columns)."""
     places = frame.links.places
     down = frame.links.ends(place.id in moment.down for place in places)

@@ -10,16 +10,16 @@ from django.db.models import Q
 
 from matrix.answers import series
 from matrix.answers.link import directions, samples, scheduled
-from matrix.answers.link.directions import Direction, Moment
+from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.link_profiles import Measured, Slowed, methods, profiles_of, slowed
 from matrix.answers.link.samples import Results
-from matrix.answers.series import Cut, Series
+from matrix.answers.series import Cut, TimeSeries
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Links, Place
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import transfers
 from matrix.store.snapshot import snapshot
-from matrix.store.transfers import Cursor, Failures, Listing, Wanted
+from matrix.store.transfers import Cursor, SimilarFailures, TransferList, Wanted
 from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
@@ -33,14 +33,14 @@ MOST_DOWNTIMES = 50
 class Question:
     """What is asked about a link. ``only`` leaves one size class, that of the query."""
 
-    source: Place
-    destination: Place
+    source: EndpointInfo
+    destination: EndpointInfo
     query: MatrixQuery
     only: bool = False
     after: Cursor | None = None
 
     @property
-    def ends(self) -> tuple[Place, Place]:
+    def ends(self) -> tuple[EndpointInfo, EndpointInfo]:
         return self.source, self.destination
 
     def wanted(self, window: Window, size_class: int | None) -> Wanted:
@@ -54,7 +54,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class OfClass:
+class ClassReport:
     """One size class in both directions: as numbers, in buckets, and as single results."""
 
     size: str
@@ -63,7 +63,7 @@ class OfClass:
     results: Results
     reverse: Results
 
-    def buckets(self, cut: Cut) -> tuple[Series, Series]:
+    def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
         there, back = (
             series.in_buckets(some.started, some.rates, cut)
             for some in (self.results, self.reverse)
@@ -78,14 +78,14 @@ class Between:
     question: Question
     window: Window
     now: datetime
-    classes: list[OfClass]
+    classes: list[ClassReport]
     methods: list[Measured]
     slowed: list[Slowed]
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
-    listing: Listing
-    failures: list[Failures]
+    listing: TransferList
+    failures: list[SimilarFailures]
     last: datetime | None
 
 
@@ -96,7 +96,7 @@ def answer(question: Question, now: datetime) -> Between:
         sizes = shown_sizes(question)
         downtimes = read_downtimes(question.ends, window)
         planned = scheduled.schedules(question.ends)
-        moment = Moment.at(min(now, window.end), downtimes, question.ends)
+        moment = StateInputs.at(min(now, window.end), downtimes, question.ends)
         classes, results = read_classes(question, window, sizes, planned, moment)
         listed = question.wanted(window, next(iter(sizes)) if question.only else None)
         rows = listed.rows(question.ends)
@@ -125,7 +125,7 @@ def shown_sizes(question: Question) -> dict[int, str]:
     return {key: name for key, name in sizes.items() if only in ("", name)}
 
 
-def read_downtimes(ends: Sequence[Place], window: Window) -> list[Downtime]:
+def read_downtimes(ends: Sequence[EndpointInfo], window: Window) -> list[Downtime]:
     """Return the downtimes of either end, or of its site, that touch the window."""
     concerned = Q(endpoint__in=[place.id for place in ends])
     concerned |= Q(site__name__in={place.site for place in ends})
@@ -141,13 +141,13 @@ def read_classes(
     window: Window,
     sizes: dict[int, str],
     planned: Sequence[Schedule],
-    moment: Moment,
-) -> tuple[list[OfClass], Results]:
+    moment: StateInputs,
+) -> tuple[list[ClassReport], Results]:
     """Return what each size class has, and all results of the window."""
     before = Window(window.start - samples.USUAL, window.start)
     filters = question.query.filters
     found = samples.read(question.ends, Window(before.start, window.end), filters)
-    links = Links(tuple(sorted(question.ends, key=lambda place: place.id)))
+    links = LinkIndex(tuple(sorted(question.ends, key=lambda place: place.id)))
     results, earlier = found.during(window), found.during(before)
     classes = []
     for size_class, size in sizes.items():
@@ -162,9 +162,9 @@ def read_classes(
 
 def of_class(
     question: Question, size: str, results: Results, both: dict[tuple[int, int], Direction]
-) -> OfClass:
+) -> ClassReport:
     source, destination = question.ends
-    return OfClass(
+    return ClassReport(
         size=size,
         there=both[source.id, destination.id],
         back=both[destination.id, source.id],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.store.profile_filters import made_so
 from matrix.store.read_plan import Span
 from sonar import pg_copy, segments
@@ -55,7 +55,7 @@ class Results:
     def of_class(self, size_class: int) -> Results:
         return self.taken(self.sizes == size_class)
 
-    def of_link(self, source: Place, destination: Place) -> Results:
+    def of_link(self, source: EndpointInfo, destination: EndpointInfo) -> Results:
         link = source.id << 16 | destination.id
         return self.taken((self.keys >> np.uint64(32)) == link)
 
@@ -69,7 +69,7 @@ class Results:
         return done
 
 
-def read(ends: Sequence[Place], window: Window, filters: Sequence[Filter]) -> Results:
+def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]) -> Results:
     """Read the results between two endpoints, both ways, with one SQL statement.
 
     Raw rows, which the index on the link finds. Lost ones say nothing about it and are left out.

@@ -8,12 +8,12 @@ import numpy as np
 
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import Links, Place
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from sonar.models import Mesh, Probe, Schedule
 
 
-def schedules(ends: Sequence[Place]) -> list[Schedule]:
+def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
     """Return the tests that are scheduled between two endpoints, both ways. Two SQL queries.
 
     All meshes are named, as the index begins with them: without, millions of rows are read.
@@ -29,7 +29,7 @@ def schedules(ends: Sequence[Place]) -> list[Schedule]:
 
 
 def promises(
-    planned: Iterable[Schedule], size_class: int, links: Links, filters: Sequence[Filter]
+    planned: Iterable[Schedule], size_class: int, links: LinkIndex, filters: Sequence[Filter]
 ) -> Floats:
     """Return what records.read_promises does, of the schedules that were read already.
 
@@ -58,7 +58,7 @@ def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
     )
 
 
-def open_probes(ends: Sequence[Place]) -> list[Probe]:
+def open_probes(ends: Sequence[EndpointInfo]) -> list[Probe]:
     """Return the tests that are queued or running between two endpoints, both ways."""
     ids = [place.id for place in ends]
     found = Probe.objects.filter(source__in=ids, destination__in=ids)

@@ -42,7 +42,7 @@ LOAD = """
 
 
 @dataclass(frozen=True)
-class Part:
+class LoadPart:
     """The tests of one mesh and size class out of an endpoint, or into it.
 
     ``reason`` says why those that are due wait since ``since``, for those that do.
@@ -72,7 +72,7 @@ class Load:
     bytes_per_day: float
 
     @classmethod
-    def of(cls, parts: Iterable[Part]) -> Load:
+    def of(cls, parts: Iterable[LoadPart]) -> Load:
         some = list(parts)
         return cls(
             sum(part.links for part in some),
@@ -87,10 +87,10 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedTests:
     """All parts of a site; ``open`` are the ends (ids) and states of its probes."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[LoadPart, ...]
     open: tuple[tuple[int, int, str], ...]
 
     def of_way(self, way: str) -> Load:
@@ -143,12 +143,12 @@ class Plan:
         return sum(probe[at] == endpoint and probe[2] == "running" for probe in self.open)
 
 
-def plan_for(endpoints: Sequence[int]) -> Plan:
+def plan_for(endpoints: Sequence[int]) -> PlannedTests:
     """Read what is planned and under way for these endpoints. Two SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(LOAD, {"own": list(endpoints)})
-        parts = tuple(Part(*row) for row in cursor.fetchall())
+        parts = tuple(LoadPart(*row) for row in cursor.fetchall())
     either = Q(source__in=endpoints) | Q(destination__in=endpoints)
     # Of all sites together there are never more than Sonar has under way at once.
     probes = Probe.objects.filter(either).values_list("source_id", "destination_id", "state")
-    return Plan(parts, tuple(probes))
+    return PlannedTests(parts, tuple(probes))

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from matrix.answers.grid import Grid
-from matrix.answers.site.ranking import ENDS, Side, Standing, standings
+from matrix.answers.site.ranking import ENDS, RankedSide, Standing, standings
 from matrix.answers.site.reports import of_sites
 from matrix.query.filters import ATTRIBUTES, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.snapshot import snapshot
 from sonar.models import Site
 
 
 @dataclass(frozen=True)
-class Listed:
+class SiteOverview:
     """A site with its endpoints, retired ones too."""
 
     site: Site
-    endpoints: tuple[Place, ...]
+    endpoints: tuple[EndpointInfo, ...]
     source: Standing
     destination: Standing
 
@@ -64,7 +64,7 @@ class Listed:
 
 
 # What the list can be sorted by. Text comes in its order, and NaN last whichever way.
-KEYS: dict[str, Callable[[Listed], str | float]] = {
+KEYS: dict[str, Callable[[SiteOverview], str | float]] = {
     "name": lambda one: one.site.name.casefold(),
     "cloud": lambda one: one.site.cloud.casefold(),
     "tier": lambda one: one.site.tier,
@@ -78,19 +78,19 @@ KEYS: dict[str, Callable[[Listed], str | float]] = {
 }
 
 
-def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[Listed]]:
+def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
     """Return the matrix of sites, and the sites that the filters let pass, by name."""
     with snapshot():
         versions = registry.read_versions()
         answered = of_sites(query, now, versions)
         sites = list(Site.objects.all())
         places = registry.read_places(versions)
-    by_end = [by_name(Side.of(answered, end)) for end in ENDS]
-    members: dict[str, list[Place]] = {}
+    by_end = [by_name(RankedSide.of(answered, end)) for end in ENDS]
+    members: dict[str, list[EndpointInfo]] = {}
     for place in places:
         members.setdefault(place.site, []).append(place)
     return answered, [
-        Listed(site, tuple(members.get(site.name, ())), *(end[site.name] for end in by_end))
+        SiteOverview(site, tuple(members.get(site.name, ())), *(end[site.name] for end in by_end))
         for site in sites
         if passes(site, members.get(site.name, ()), query.filters)
     ]
@@ -103,12 +103,12 @@ class Standings(dict[str, Standing]):
         return Standing()
 
 
-def by_name(side: Side) -> Standings:
+def by_name(side: RankedSide) -> Standings:
     names = (group.name for group in side.groups)
     return Standings(zip(names, standings(side), strict=True))
 
 
-def passes(site: Site, places: Iterable[Place], filters: Iterable[Filter]) -> bool:
+def passes(site: Site, places: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:
     """Apply to the site itself the filters that speak of either end of a link."""
     own = [one for one in filters if one.parameter in ATTRIBUTES]
     return all(
@@ -116,19 +116,19 @@ def passes(site: Site, places: Iterable[Place], filters: Iterable[Filter]) -> bo
     )
 
 
-def has(site: Site, places: Iterable[Place], one: Filter) -> bool:
+def has(site: Site, places: Iterable[EndpointInfo], one: Filter) -> bool:
     if one.attribute in ("label", "endpoint"):
         return any(place.has(one.attribute, one.value) for place in places)
     return str(site.name if one.attribute == "site" else getattr(site, one.attribute)) == one.value
 
 
-def searched(listed: Iterable[Listed], text: str) -> list[Listed]:
+def searched(listed: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
     """Return the sites that have every word somewhere."""
     words = text.casefold().split()
     return [one for one in listed if all(word in one.text for word in words)]
 
 
-def ordered(listed: Sequence[Listed], ordering: str) -> list[Listed]:
+def ordered(listed: Sequence[SiteOverview], ordering: str) -> list[SiteOverview]:
     """Sort by one of KEYS, with a minus before it the other way; without a value comes last."""
     key = KEYS[ordering.removeprefix("-")]
     known = [one for one in listed if is_known(key(one))]

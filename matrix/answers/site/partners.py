@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from matrix.answers.site.reports import Cell, Report
+from matrix.answers.site.reports import Report, ReportCell
 from matrix.query.addresses import link_url, matrix_url
 from matrix.query.filters import PROFILE_FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 
 
 @dataclass(frozen=True)
-class Way:
+class PartnerDirection:
     """One direction with a partner, and the page that has more of it."""
 
-    cell: Cell
+    cell: ReportCell
     url: str
 
 
@@ -25,11 +25,11 @@ class Partner:
     """``sent`` is from the site to the partner, ``received`` from the partner to the site."""
 
     name: str
-    sent: Way | None
-    received: Way | None
+    sent: PartnerDirection | None
+    received: PartnerDirection | None
 
     @property
-    def ways(self) -> tuple[Way | None, Way | None]:
+    def ways(self) -> tuple[PartnerDirection | None, PartnerDirection | None]:
         return self.sent, self.received
 
     @property
@@ -45,7 +45,7 @@ def partners_of(report: Report) -> list[Partner]:
     endpoints = endpoints_of_sites(report)
     ways = {
         end: {
-            (cell.destination if end == "source" else cell.source): Way(
+            (cell.destination if end == "source" else cell.source): PartnerDirection(
                 cell, url_of(cell, endpoints, report.query)
             )
             for cell in report.cells(end)
@@ -66,7 +66,7 @@ def endpoints_of_sites(report: Report) -> dict[str, list[str]]:
     return found
 
 
-def url_of(cell: Cell, endpoints: dict[str, list[str]], query: MatrixQuery) -> str:
+def url_of(cell: ReportCell, endpoints: dict[str, list[str]], query: MatrixQuery) -> str:
     """Return the link between two sites, or the matrix of the links if there are several."""
     ends = endpoints.get(cell.source, []), endpoints.get(cell.destination, [])
     if len(ends[0]) == len(ends[1]) == 1:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.answers.site.ranking import ENDS, Side
+from matrix.answers.site.ranking import ENDS, RankedSide
 from matrix.answers.site.reports import Report
 from matrix.statistics.arrays import Flags
 from sonar.units import format_count
@@ -50,7 +50,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Share:
+class FailureShare:
     """How many of the partners that can be judged are bad."""
 
     bad: int
@@ -68,24 +68,24 @@ class Share:
 class Judged:
     """The partners of a site at one end, judged; arrays by partner."""
 
-    side: Side
+    side: RankedSide
     bad: Flags
     judged: Flags
 
     @property
-    def share(self) -> Share:
-        return Share(int(self.bad.sum()), int(self.judged.sum()))
+    def share(self) -> FailureShare:
+        return FailureShare(int(self.bad.sum()), int(self.judged.sum()))
 
 
 def findings(report: Report) -> list[Finding]:
     """Return what stands out in the size class asked for, failures first."""
-    sides = {end: Side.of(report.matrix, end) for end in ENDS}
+    sides = {end: RankedSide.of(report.matrix, end) for end in ENDS}
     failing = {end: failing_of(side, report.name) for end, side in sides.items()}
     slow = {end: slow_of(side, report.name) for end, side in sides.items()}
     return [*of_failures(failing, report.name), *of_slowness(slow)]
 
 
-def failing_of(side: Side, name: str) -> Judged:
+def failing_of(side: RankedSide, name: str) -> Judged:
     """Judge by counts: bad is a partner with which more tests failed than were ok."""
     row = side.row_of(name)
     if row is None:
@@ -94,7 +94,7 @@ def failing_of(side: Side, name: str) -> Judged:
     return Judged(side, failed > ok, failed + ok > 0)
 
 
-def slow_of(side: Side, name: str) -> Judged:
+def slow_of(side: RankedSide, name: str) -> Judged:
     """Judge by rates: those of the other sites of the tier with the same partner."""
     row = side.row_of(name)
     if row is None:
@@ -108,7 +108,7 @@ def slow_of(side: Side, name: str) -> Judged:
     return Judged(side, judged & (side.mean[row] < SLOW * usual), judged)
 
 
-def nobody(side: Side) -> Judged:
+def nobody(side: RankedSide) -> Judged:
     none = np.zeros(len(side.partners), dtype=bool)
     return Judged(side, none, none)
 
@@ -149,10 +149,10 @@ def single(judged: Judged, name: str) -> Finding:
     )
 
 
-def with_others(side: Side, partner: int, name: str) -> str:
+def with_others(side: RankedSide, partner: int, name: str) -> str:
     others = np.array([group.name != name for group in side.groups], dtype=bool)
     ok, failed = side.ok[others, partner], side.failed[others, partner]
-    share = Share(int((failed > ok).sum()), int((failed + ok > 0).sum()))
+    share = FailureShare(int((failed > ok).sum()), int((failed + ok > 0).sum()))
     likewise = f"fails with {share} other" if share.judged else "not tested with other"
     return f"{side.partners[partner].name} ({likewise} {side.end}s)"
 

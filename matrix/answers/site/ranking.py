@@ -8,7 +8,7 @@ import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.axes import Group
+from matrix.statistics.axes import AxisGroup
 from matrix.statistics.reduce import averages, ratio
 from sonar.units import MB
 
@@ -16,15 +16,15 @@ ENDS = ("source", "destination")
 
 
 @dataclass(frozen=True)
-class Side:
+class RankedSide:
     """A matrix seen from one end: the groups of that end are the rows of all arrays.
 
     Rates are in MB/s; ``fastest`` is the best single one.
     """
 
     end: str
-    groups: tuple[Group, ...]
-    partners: tuple[Group, ...]
+    groups: tuple[AxisGroup, ...]
+    partners: tuple[AxisGroup, ...]
     mean: Floats
     fastest: Floats
     ok: Integers
@@ -32,7 +32,7 @@ class Side:
     last: Floats
 
     @classmethod
-    def of(cls, answered: Grid, end: str) -> Side:
+    def of(cls, answered: Grid, end: str) -> RankedSide:
         """Turn a grid with the extra `max` so that this end is first."""
         cells, best = answered.cells, answered.cells.extras["max"]
         if end == "source":
@@ -93,13 +93,13 @@ def capacity(wan_gbit_s: float) -> float:
     return wan_gbit_s * 1e9 / 8 / MB
 
 
-def standings(side: Side) -> list[Standing]:
+def standings(side: RankedSide) -> list[Standing]:
     """Return the standing of each group at this end."""
     means = averages(side.mean).row
     return [standing(side, row, means, side.tiers) for row in range(len(side.groups))]
 
 
-def standing_of(side: Side, name: str, tier: int) -> Standing:
+def standing_of(side: RankedSide, name: str, tier: int) -> Standing:
     """Return the standing of one site; without a row at this end it still has peers."""
     row, means = side.row_of(name), averages(side.mean).row
     if row is not None:
@@ -108,7 +108,7 @@ def standing_of(side: Side, name: str, tier: int) -> Standing:
     return Standing(ranked=len(peers), peers_median=median(peers))
 
 
-def standing(side: Side, row: int, means: Floats, tiers: Integers) -> Standing:
+def standing(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Standing:
     ranked = (tiers == tiers[row]) & ~np.isnan(means)
     peers = ranked & (np.arange(len(means)) != row)
     fastest, partner = best(side, row)
@@ -130,7 +130,7 @@ def median(values: Floats) -> float:
     return float(np.median(values)) if values.size else np.nan
 
 
-def best(side: Side, row: int) -> tuple[float, str]:
+def best(side: RankedSide, row: int) -> tuple[float, str]:
     """Return the best single rate, and with whom; what stays within the site is no WAN."""
     own = side.groups[row].name
     outside = np.array([group.name != own for group in side.partners], dtype=bool)

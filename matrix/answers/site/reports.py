@@ -10,11 +10,11 @@ import numpy as np
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
-from matrix.answers.site.ranking import Side, Standing, standing_of
+from matrix.answers.site.ranking import RankedSide, Standing, standing_of
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.run import Run
 from matrix.statistics.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.store import registry, runs
@@ -28,7 +28,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
-class Cell:
+class ReportCell:
     """A cell of a matrix by itself. Rates are in MB/s, ``last`` is in Unix s; NaN for none."""
 
     source: str
@@ -41,7 +41,7 @@ class Cell:
     state: str
 
 
-def cells_of(answered: Grid, where: Flags) -> list[Cell]:
+def cells_of(answered: Grid, where: Flags) -> list[ReportCell]:
     """Take some cells out of a matrix, row by row."""
     cells = answered.cells
     rows, columns = np.nonzero(where)
@@ -50,7 +50,7 @@ def cells_of(answered: Grid, where: Flags) -> list[Cell]:
     states = [STATES[state] for state in cells.state[where].tolist()]
     numbers = (cells.mean, cells.std, cells.ok, cells.failed, cells.last)
     values = [array[where].tolist() for array in numbers]
-    return [Cell(*one) for one in zip(sources, destinations, *values, states, strict=True)]
+    return [ReportCell(*one) for one in zip(sources, destinations, *values, states, strict=True)]
 
 
 def at_end(answered: Grid, end: str, site: str) -> Flags:
@@ -75,10 +75,10 @@ class Report:
     moment: datetime
     sites: dict[str, Grid]
     links: Grid
-    places: tuple[Place, ...]
+    places: tuple[EndpointInfo, ...]
 
     @property
-    def endpoints(self) -> list[Place]:
+    def endpoints(self) -> list[EndpointInfo]:
         return [place for place in self.places if place.site == self.name]
 
     @property
@@ -93,11 +93,11 @@ class Report:
     def standings(self, end: str) -> dict[str, Standing]:
         """Return how the site stands at this end, by size class."""
         return {
-            size: standing_of(Side.of(one, end), self.name, self.tier)
+            size: standing_of(RankedSide.of(one, end), self.name, self.tier)
             for size, one in self.sites.items()
         }
 
-    def cells(self, end: str, size: str = "") -> list[Cell]:
+    def cells(self, end: str, size: str = "") -> list[ReportCell]:
         """Return the site's row (as source) or column of the matrix of sites."""
         answered = self.sites[size or self.query.size]
         own = at_end(answered, end, self.name)
@@ -107,7 +107,7 @@ class Report:
         """Say which of ``links`` start from the site, or go to it."""
         return at_end(self.links, end, self.name)
 
-    def worst(self, end: str) -> list[Cell]:
+    def worst(self, end: str) -> list[ReportCell]:
         """Return the links with the lowest mean, the lowest first."""
         measured = self.own_links(end) & (self.links.cells.ok > 0)
         means = np.where(measured, self.links.cells.mean, np.nan)
@@ -115,12 +115,12 @@ class Report:
         few = measured & (means <= lowest[-1]) if lowest.size else measured
         return sorted(cells_of(self.links, few), key=lambda cell: cell.mean)[:MOST_NAMED]
 
-    def failing(self, end: str) -> list[Cell]:
+    def failing(self, end: str) -> list[ReportCell]:
         """Return the links on which every test failed, the most tested first."""
         none_ok = self.own_links(end) & (self.links.cells.state == FAILED)
         return sorted(cells_of(self.links, none_ok), key=lambda cell: -cell.failed)
 
-    def ids_of(self, links: Iterable[Cell]) -> list[tuple[int, int]]:
+    def ids_of(self, links: Iterable[ReportCell]) -> list[tuple[int, int]]:
         """Return the ids of the ends of links between endpoints."""
         ids = {place.name: place.id for place in self.places}
         return [(ids[cell.source], ids[cell.destination]) for cell in links]

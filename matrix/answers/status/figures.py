@@ -50,7 +50,7 @@ VERSION = f"""
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingTests:
     """Tests that are due and wait for one reason, the longest ``since``."""
 
     reason: str
@@ -79,7 +79,7 @@ class Work:
     ``circuits`` are those of ends by which tests keep failing, the oldest first.
     """
 
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingTests, ...]
     results: Mapping[str, int]
     unsealed: int
     dirty_since: datetime | None
@@ -218,14 +218,14 @@ def read_work(now: datetime) -> Work:
     return Work(read_waiting(now), read_results(now), unsealed, dirty_since, failing)
 
 
-def read_waiting(now: datetime) -> tuple[Waiting, ...]:
+def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
     """Count the tests that are due by why they wait; all reasons, in the order of REASONS."""
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
     found = {
-        reason or NEXT_TICK: Waiting(reason or NEXT_TICK, tests, since)
+        reason or NEXT_TICK: WaitingTests(reason or NEXT_TICK, tests, since)
         for reason, tests, since in due.annotate(Count("id"), Min("skipped_since"))
     }
-    return tuple(found.get(reason, Waiting(reason, 0, None)) for reason in REASONS)
+    return tuple(found.get(reason, WaitingTests(reason, 0, None)) for reason in REASONS)
 
 
 def read_results(now: datetime) -> dict[str, int]:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from matrix.api.base import ApiView
 from matrix.api.parameters import check_names, wrong
-from matrix.api.registry import listing, save
+from matrix.api.registry import pages, save
 from matrix.api.registry.deserialise import Values, values_of
 from matrix.api.registry.rendering import as_json
 from matrix.api.registry.resource import Kind
@@ -26,7 +26,7 @@ class ListView(ApiView):
     one: ClassVar[str]
 
     def listed(self, request: Request) -> HttpResponse:
-        return listing.answer(self.kind, request)
+        return pages.answer(self.kind, request)
 
     def made(self, request: Request) -> HttpResponse:
         kind = self.kind

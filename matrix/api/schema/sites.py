@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from matrix.answers.site.listing import LONGEST_SEARCH
 from matrix.answers.site.overview import KEYS
+from matrix.answers.site.sites_query import LONGEST_SEARCH
 from matrix.api.registry.sites import SITES, NewSite, SiteRecord
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, paging, text

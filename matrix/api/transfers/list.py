@@ -31,7 +31,7 @@ ALLOWED = (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN)
 
 
 @dataclass(frozen=True)
-class Asked:
+class TransfersRequest:
     """What a call asks for; its pages are those of JSON."""
 
     query: MatrixQuery
@@ -79,7 +79,7 @@ def cursor(params: QueryDict) -> Cursor | None:
 
 def answer(request: Request) -> HttpResponseBase:
     """Answer GET transfers/: a page in JSON, or all that matches in CSV and NDJSON."""
-    asked = Asked.read(request, timezone.now())
+    asked = TransfersRequest.read(request, timezone.now())
     places = registry.read_places(registry.read_versions())
     rows = asked.wanted.rows(places)
     if asked.form != "json":
@@ -91,7 +91,10 @@ def answer(request: Request) -> HttpResponseBase:
 
 
 def as_json(
-    request: Request, asked: Asked, listing: transfers.Listing, names: dict[int, str]
+    request: Request,
+    asked: TransfersRequest,
+    listing: transfers.TransferList,
+    names: dict[int, str],
 ) -> HttpResponse:
     found = {
         "query": echo(asked, request.query_params),
@@ -101,7 +104,7 @@ def as_json(
     return HttpResponse(dumps(found), content_type=TYPES["json"])
 
 
-def echo(asked: Asked, params: QueryDict) -> dict[str, Any]:
+def echo(asked: TransfersRequest, params: QueryDict) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     return {
         "size": asked.query.size if params.get("size") else None,
@@ -114,7 +117,7 @@ def echo(asked: Asked, params: QueryDict) -> dict[str, Any]:
     }
 
 
-def next_page(request: Request, asked: Asked, after: Cursor) -> str:
+def next_page(request: Request, asked: TransfersRequest, after: Cursor) -> str:
     """Return the address of the next page, in the same window: a preset would move on."""
     start, end = map(format_time, (asked.window.start, asked.window.end))
     return following(request, str(after), **{"window": None, "from": start, "to": end})

@@ -8,25 +8,25 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.answers.link.report import MOST_POINTS, Between, OfClass
+from matrix.answers.link.report import MOST_POINTS, Between, ClassReport
 from matrix.answers.link.samples import Results
-from matrix.answers.series import Cut, Series, cut_to_fill
+from matrix.answers.series import Cut, TimeSeries, cut_to_fill
 from matrix.plots import distribution
 from matrix.plots.distribution import Shape
-from matrix.plots.link import Json, Line, Panel, Span, figure, name_of
+from matrix.plots.link import Json, Line, Panel, TimeSpan, figure, name_of
 from matrix.statistics.arrays import Floats
 from sonar.models import Annotation
 from sonar.units import MB
 
 
 @dataclass(frozen=True)
-class Way:
+class DirectionLine:
     """One direction of one size class as it is drawn."""
 
     source: str
     destination: str
     results: Results
-    series: Series
+    series: TimeSeries
 
     @property
     def name(self) -> str:
@@ -116,13 +116,13 @@ def cut_of(found: Between, *, reverse: bool) -> Cut:
     return cut_to_fill(found.window, [one.started for one in drawn])
 
 
-def ways_of(one: OfClass, found: Between, cut: Cut) -> list[Way]:
+def ways_of(one: ClassReport, found: Between, cut: Cut) -> list[DirectionLine]:
     """Return the direction of the page, and then its reverse."""
     there, back = one.buckets(cut)
     source, destination = found.question.source.name, found.question.destination.name
     return [
-        Way(source, destination, one.results, there),
-        Way(destination, source, one.reverse, back),
+        DirectionLine(source, destination, one.results, there),
+        DirectionLine(destination, source, one.reverse, back),
     ]
 
 
@@ -134,7 +134,9 @@ def since_when(several: Sequence[Results]) -> int:
     return int(started[-MOST_POINTS])
 
 
-def rates_of(found: Between, measured: dict[str, list[Way]], since: int, spans: list[Span]) -> Json:
+def rates_of(
+    found: Between, measured: dict[str, list[DirectionLine]], since: int, spans: list[TimeSpan]
+) -> Json:
     panels = [
         Panel(size, [Line(one.name, one.series, newest(one.results, since)) for one in some])
         for size, some in measured.items()
@@ -146,18 +148,20 @@ def newest(results: Results, since: int) -> Results:
     return results.taken(slice(int(np.searchsorted(results.started, since)), None))
 
 
-def spans_of(found: Between, notes: Sequence[Annotation]) -> list[Span]:
+def spans_of(found: Between, notes: Sequence[Annotation]) -> list[TimeSpan]:
     downtimes = [
-        Span("downtime", one.starts_at, one.ends_at, f"{one.site or one.endpoint}: {one.reason}")
+        TimeSpan(
+            "downtime", one.starts_at, one.ends_at, f"{one.site or one.endpoint}: {one.reason}"
+        )
         for one in found.downtimes
         if one.starts_at < found.window.end
     ]
     return downtimes + [
-        Span("note", one.starts_at, one.ends_at or found.window.end, one.text) for one in notes
+        TimeSpan("note", one.starts_at, one.ends_at or found.window.end, one.text) for one in notes
     ]
 
 
-def distribution_of(measured: dict[str, list[Way]]) -> Json | None:
+def distribution_of(measured: dict[str, list[DirectionLine]]) -> Json | None:
     panels = [
         (size, [Shape(one.name, one.rates) for one in some])
         for size, some in measured.items()
@@ -166,7 +170,7 @@ def distribution_of(measured: dict[str, list[Way]]) -> Json | None:
     return distribution.figure(panels) if panels else None
 
 
-def buckets_of(measured: dict[str, list[Way]]) -> Iterator[Bucket]:
+def buckets_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bucket]:
     """Yield the buckets that have a test, newest first within each class."""
     for size, some in measured.items():
         for one in some:
@@ -185,7 +189,7 @@ def buckets_of(measured: dict[str, list[Way]]) -> Iterator[Bucket]:
                 )
 
 
-def bins_of(measured: dict[str, list[Way]]) -> Iterator[Bin]:
+def bins_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bin]:
     """Yield the bins that have a transfer, lowest rates first within each direction."""
     for size, some in measured.items():
         for one in some:

@@ -27,7 +27,7 @@ from matrix.query.addresses import about_link, link_url, matrix_url, site_url
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import STATE_WORDS
 from matrix.store import notes, registry
 from matrix.store.transfers import Cursor
@@ -48,8 +48,8 @@ class LinkPage(QueryPage):
 
     template: ClassVar[str] = "link.html"
 
-    source: Place
-    destination: Place
+    source: EndpointInfo
+    destination: EndpointInfo
     reverse: bool = False
     only: bool = False
     before: Cursor | None = None
@@ -168,7 +168,7 @@ class LinkPage(QueryPage):
         ]
 
 
-def ends_of(source: str, destination: str) -> tuple[Place, Place]:
+def ends_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointInfo]:
     """Return two registered endpoints; raise Http404 that says which name is none."""
     known = {place.name: place for place in registry.read_places(registry.read_versions())}
     unknown = [name for name in (source, destination) if name not in known]

@@ -9,11 +9,11 @@ from matrix.answers.grid import Grid
 from matrix.plots.display import Display
 from matrix.query.addresses import about_link, link_url, table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Group
+from matrix.statistics.axes import AxisGroup
 
 
 @dataclass(frozen=True)
-class Openings:
+class CellLinks:
     """What clicking on the cells of a grid opens."""
 
     grid: Grid
@@ -38,7 +38,7 @@ class Openings:
             return about_link(self.grid.query).url("")
         return parameters(narrowed(self.grid.query).to_params() | self.display.to_params())
 
-    def narrowing(self, end: str, group: Group) -> str | None:
+    def narrowing(self, end: str, group: AxisGroup) -> str | None:
         """Return the parameters that choose the endpoints of a row or column, none for all."""
         grouping, groups = self.grid.query.rows, self.grid.sources
         if end == "destination":
@@ -50,7 +50,7 @@ class Openings:
         return urlencode({f"{end}_{grouping}": others}, True, "!") or None
 
 
-def value_of(group: Group, grouping: str) -> str:
+def value_of(group: AxisGroup, grouping: str) -> str:
     """Return the value that the endpoints of a group share in what it is made by."""
     return group.name if grouping == "endpoint" else str(getattr(group, grouping))
 

@@ -21,9 +21,9 @@ from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
 from matrix.query.forms import GROUPINGS, STATS
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
-from matrix.store.profiles import Ways
+from matrix.store.profiles import ProfileChoices
 from matrix.store.registry import Versions
 from sonar.models import Mesh
 
@@ -91,7 +91,7 @@ class Controls:
     clear: str
 
 
-def controls_for(page: MatrixAddress, grid: Grid, ways: Ways) -> Controls:
+def controls_for(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> Controls:
     """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
     transposed = display.replace(transpose=not display.transpose)
@@ -180,7 +180,7 @@ def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[
     return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
 
 
-def add_filter(page: MatrixAddress, grid: Grid, ways: Ways) -> AddFilter:
+def add_filter(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> AddFilter:
     names = (*ATTRIBUTES, *PROFILE_FILTERS)
     return AddFilter(
         ends=select("filter_end", "end", ENDS, "either", ENDS),
@@ -190,7 +190,7 @@ def add_filter(page: MatrixAddress, grid: Grid, ways: Ways) -> AddFilter:
     )
 
 
-def known_values(grid: Grid, ways: Ways) -> list[tuple[str, list[str]]]:
+def known_values(grid: Grid, ways: ProfileChoices) -> list[tuple[str, list[str]]]:
     """Return the values in use of what can be filtered by. One SQL query."""
     places = registry.read_places(Versions(*grid.version.split("-")[:2]))
     meshes = list(Mesh.objects.values_list("name", flat=True))
@@ -199,7 +199,7 @@ def known_values(grid: Grid, ways: Ways) -> list[tuple[str, list[str]]]:
     return list(known.items())
 
 
-def values_of(places: Iterable[Place], attribute: str) -> list[str]:
+def values_of(places: Iterable[EndpointInfo], attribute: str) -> list[str]:
     name = "name" if attribute == "endpoint" else attribute
     values = {str(getattr(place, name)) for place in places}
     return sorted(values - {""}, key=str.casefold)

@@ -12,7 +12,7 @@ from matrix.answers.grid import Grid
 from matrix.pages.matrix.cell_links import ordered_table
 from matrix.pages.notices import (
     Notice,
-    Work,
+    WorkAtHand,
     no_endpoints,
     no_planner,
     no_workers,
@@ -25,7 +25,7 @@ from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
-from matrix.store.profiles import Ways
+from matrix.store.profiles import ProfileChoices
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count
 from sonar.windows import format_moment
@@ -49,14 +49,14 @@ class View:
         return self.address(self.grid.query, self.arrangement.display.unfocused())
 
 
-def notices_for(view: View, ways: Ways, now: datetime) -> list[Notice]:
+def notices_for(view: View, ways: ProfileChoices, now: datetime) -> list[Notice]:
     """Return the notices, most serious first.
 
     Two SQL queries, and one more where there are no results.
     """
     if not view.grid.sources:
         return [why_nothing(view, now)]
-    work = Work.read(view.grid.query.size)
+    work = WorkAtHand.read(view.grid.query.size)
     found = [
         no_workers(work, now),
         no_planner(work, overdue_since(now), now),
@@ -123,7 +123,7 @@ def focus_words(display: Display, unit: str) -> str:
     return ", and ".join(parts)
 
 
-def about_results(view: View, work: Work, now: datetime) -> Iterator[Notice]:
+def about_results(view: View, work: WorkAtHand, now: datetime) -> Iterator[Notice]:
     """Say what is wrong with the results: none, only failed ones, or none any more."""
     grid = view.grid
     if not (grid.cells.ok.any() or grid.cells.failed.any()):
@@ -135,7 +135,7 @@ def about_results(view: View, work: Work, now: datetime) -> Iterator[Notice]:
         yield all_failed(grid)
 
 
-def no_results(view: View, work: Work, now: datetime) -> Notice:
+def no_results(view: View, work: WorkAtHand, now: datetime) -> Notice:
     """Say what is on its way where all cells are bare."""
     under_way = (
         f"{format_count(work.running_of_size)} tests of this size are running, "

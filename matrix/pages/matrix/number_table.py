@@ -17,7 +17,7 @@ LARGEST = 30
 
 
 @dataclass(frozen=True)
-class Row:
+class NumberRow:
     name: str
     # Text, state, and the state in words, of each cell.
     cells: list[tuple[str, str, str]]
@@ -30,7 +30,7 @@ class Table:
 
     corner: str
     columns: list[str]
-    rows: list[Row]
+    rows: list[NumberRow]
     averages: list[str]
     average: str
 
@@ -65,11 +65,11 @@ def is_large(arrangement: Arrangement) -> bool:
     return bool(max(arrangement.state.shape) > LARGEST)
 
 
-def row(arrangement: Arrangement, index: int) -> Row:
+def row(arrangement: Arrangement, index: int) -> NumberRow:
     stat = arrangement.grid.query.stat
     values = arrangement.value[index].tolist()
     states = [STATES[state] for state in arrangement.state[index].tolist()]
-    return Row(
+    return NumberRow(
         name=arrangement.rows.groups[index].name,
         cells=[
             (text(value, stat), state, STATE_WORDS[state])

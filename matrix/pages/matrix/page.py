@@ -8,9 +8,9 @@ from typing import Any
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
-from matrix.answers.highlights import Finder
+from matrix.answers.highlights import Highlights
 from matrix.pages.matrix.address import MatrixAddress
-from matrix.pages.matrix.cell_links import Openings, ordered_table, worst_first
+from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
 from matrix.pages.matrix.controls import controls_for
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.number_table import summary_for, table_for
@@ -37,7 +37,7 @@ class MatrixPage(MatrixAddress):
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, ways=True)
         arranged = arrange(answered, self.display)
-        openings = Openings(answered, self.display)
+        openings = CellLinks(answered, self.display)
         known_ways = profiles.read()
         return {
             "heading": self.query.describe(),
@@ -51,7 +51,7 @@ class MatrixPage(MatrixAddress):
             "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
             "picture": payload(arranged, openings) if arranged.rows.groups else None,
             "unit": "" if self.query.stat == "last" else answered.unit,
-            "standouts": Finder(answered, openings.url, self.all_of_a_kind()).all(),
+            "standouts": Highlights(answered, openings.url, self.all_of_a_kind()).all(),
             "table": table_for(arranged),
             "summary": summary_for(arranged),
             "table_url": table_url(self.query),
@@ -69,11 +69,11 @@ class MatrixPage(MatrixAddress):
         }
         return focused | {"worst": ordered_table(self.query, worst_first(self.query))}
 
-    def legend(self, answered: Grid) -> list[Entry]:
+    def legend(self, answered: Grid) -> list[LegendEntry]:
         """Say what each state looks like, and where only its cells are shown."""
         counts = answered.states()
         return [
-            Entry(
+            LegendEntry(
                 state=state,
                 name=state.replace("_", " "),
                 words=words,
@@ -94,7 +94,7 @@ class MatrixPage(MatrixAddress):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """A state in the legend."""
 
     state: str

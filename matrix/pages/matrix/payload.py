@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from matrix.answers.grid import RATE_UNIT
 from matrix.pages.controls import STAT_LABELS
-from matrix.pages.matrix.cell_links import Openings, parameters
+from matrix.pages.matrix.cell_links import CellLinks, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 ALWAYS_SAID = ("mean", "std", "median", "count", "last")
 
 
-def payload(arrangement: Arrangement, openings: Openings) -> Json:
+def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
     asked = grid.query.to_params() | arrangement.display.to_params()
@@ -65,7 +65,7 @@ def numbers(values: Floats | float) -> list[float | None]:
     return [None if np.isnan(value) else value for value in found]
 
 
-def opening(arrangement: Arrangement, openings: Openings) -> Json:
+def opening(arrangement: Arrangement, openings: CellLinks) -> Json:
     if openings.of_links:
         return {"kind": "link", "query": openings.query()}
     return {
@@ -76,5 +76,5 @@ def opening(arrangement: Arrangement, openings: Openings) -> Json:
     }
 
 
-def narrowings(one: Side, openings: Openings) -> list[str | None]:
+def narrowings(one: Side, openings: CellLinks) -> list[str | None]:
     return [openings.narrowing(one.end, group) for group in one.groups]

@@ -20,7 +20,7 @@ from matrix.pages.progress import Attempt, progress_words
 from matrix.plots.display import Display
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Wanted
@@ -52,7 +52,7 @@ REASON_WORDS = {
 
 
 @dataclass(frozen=True)
-class Line:
+class OperationsLine:
     """A process or task in the list of what must live; ``sign`` is its last sign of life."""
 
     name: str
@@ -111,10 +111,14 @@ class OperationsPage(Page):
         }
 
 
-def lines(life: Life) -> list[Line]:
+def lines(life: Life) -> list[OperationsLine]:
     """List the beat and its tasks, with when they were last heard of."""
-    beat = Line("beat", "sends the tasks below in time", life.beat, life.is_late(life.beat))
-    tasks = (Line(*TASK_WORDS[name], life.task(name), life.is_stuck(name)) for name in TASKS)
+    beat = OperationsLine(
+        "beat", "sends the tasks below in time", life.beat, life.is_late(life.beat)
+    )
+    tasks = (
+        OperationsLine(*TASK_WORDS[name], life.task(name), life.is_stuck(name)) for name in TASKS
+    )
     return [beat, *tasks]
 
 
@@ -139,7 +143,7 @@ def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:
     ]
 
 
-def waiting_reasons(found: Status, places: Sequence[Place]) -> list[dict[str, Any]]:
+def waiting_reasons(found: Status, places: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the reasons for which tests wait, with the links that wait the longest."""
     held = waiting.examples(found.moment)
     names = {place.id: place.name for place in places}
@@ -166,7 +170,7 @@ def state_urls(one: Coverage) -> list[tuple[str, int, str]]:
     ]
 
 
-def results(now: datetime, places: Sequence[Place]) -> list[dict[str, Any]]:
+def results(now: datetime, places: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the newest results of the last day, of all sizes and states."""
     names = {place.id: place.name for place in places}
     rows = Wanted(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(places)

@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
-from matrix.answers.site.loads import IN, OUT, WAYS, Load, Plan
+from matrix.answers.site.loads import IN, OUT, WAYS, Load, PlannedTests
 from matrix.answers.site.partners import partners_of
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.question import question, registered
@@ -136,7 +136,7 @@ class Cost:
     of_capacity: float
 
 
-def cost(plan: Plan, report: Report, end: str, wan_gbit_s: float | None) -> Cost:
+def cost(plan: PlannedTests, report: Report, end: str, wan_gbit_s: float | None) -> Cost:
     load = plan.of_way(WAYS[end])
     means = {size: one.mean for size, one in report.standings(end).items()}
     share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
@@ -160,7 +160,7 @@ class EndpointLine:
         return self.load.bytes_per_day / budget if budget else None
 
 
-def endpoint_lines(page: SitePage, plan: Plan) -> list[EndpointLine]:
+def endpoint_lines(page: SitePage, plan: PlannedTests) -> list[EndpointLine]:
     query = page.query
     return [
         EndpointLine(

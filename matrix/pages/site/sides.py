@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matrix.answers.site.ranking import ENDS, Standing
-from matrix.answers.site.reports import Cell, Report
+from matrix.answers.site.reports import Report, ReportCell
 from matrix.plots import site as picture
 from matrix.query.addresses import link_url
 from sonar.models import Site
@@ -16,7 +16,7 @@ MOST_FAILING = 20
 
 
 @dataclass(frozen=True)
-class Line:
+class ClassLine:
     """How the site stands in one size class, in numbers that the template writes."""
 
     size: str
@@ -30,16 +30,16 @@ class Linked:
     """A link in a list, with its page; ``name`` leaves out the end that all of the list share."""
 
     name: str
-    cell: Cell
+    cell: ReportCell
     url: str
 
 
 @dataclass(frozen=True)
-class End:
+class SiteSide:
     """All of a site as source, or as destination."""
 
     end: str
-    lines: list[Line]
+    lines: list[ClassLine]
     figure: dict[str, Any] | None
     height_rem: float
     cells: int
@@ -79,15 +79,15 @@ class End:
         return min(self.cells, picture.MOST_BARS)
 
 
-def end_of(report: Report, end: str, site: Site) -> End:
+def end_of(report: Report, end: str, site: Site) -> SiteSide:
     standings = report.standings(end)
     lines = [
-        Line(size, size == report.query.size, one, one.of_capacity(site.wan_gbit_s))
+        ClassLine(size, size == report.query.size, one, one.of_capacity(site.wan_gbit_s))
         for size, one in standings.items()
     ]
     cells = report.cells(end)
     failing = report.failing(end)
-    return End(
+    return SiteSide(
         end,
         lines,
         figure_of(report, end, cells, standings[report.query.size].mean),
@@ -106,7 +106,9 @@ def shown(report: Report, end: str, site: Site) -> str:
     return f"Mean rate of {report.query.size} files from {there[0]} to {there[1]}"
 
 
-def figure_of(report: Report, end: str, cells: list[Cell], mean: float) -> dict[str, Any] | None:
+def figure_of(
+    report: Report, end: str, cells: list[ReportCell], mean: float
+) -> dict[str, Any] | None:
     if not cells:
         return None
     # One scale for both pictures: they are compared.
@@ -114,7 +116,7 @@ def figure_of(report: Report, end: str, cells: list[Cell], mean: float) -> dict[
     return picture.figure(cells, end, report.name, mean, bounds)
 
 
-def linked(cells: list[Cell], end: str, report: Report) -> list[Linked]:
+def linked(cells: list[ReportCell], end: str, report: Report) -> list[Linked]:
     query, alone = report.query, len(report.endpoints) == 1
     return [
         Linked(words(cell, end, alone), cell, link_url(cell.source, cell.destination, query))
@@ -122,7 +124,7 @@ def linked(cells: list[Cell], end: str, report: Report) -> list[Linked]:
     ]
 
 
-def words(cell: Cell, end: str, alone: bool) -> str:
+def words(cell: ReportCell, end: str, alone: bool) -> str:
     """Name a link of a list from the site, or to it; its one endpoint goes without saying."""
     if alone:
         return f"to {cell.destination}" if end == "source" else f"from {cell.source}"

@@ -15,7 +15,7 @@ from matrix.answers.link_table import LinkTable
 from matrix.query.addresses import link_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
-from matrix.statistics.axes import Place
+from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
 from sonar.units import DASH, format_bytes, format_count, three_digits
@@ -38,9 +38,9 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
-    source: Place
-    destination: Place
+class TableRow:
+    source: EndpointInfo
+    destination: EndpointInfo
     priority: float
     classes: dict[str, Values]
 
@@ -64,7 +64,7 @@ class Context:
         return f", all {self.ending[1:]}" if self.ending else ""
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """Text, what it says on hover, its look, where it leads to, and small words behind it."""
 
     text: str
@@ -82,7 +82,7 @@ class Sort(NamedTuple):
     ordering: str
 
 
-class Filter(NamedTuple):
+class ColumnFilter(NamedTuple):
     """A field below the head of a column: a parameter of the listing."""
 
     name: str
@@ -106,12 +106,12 @@ class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
         super().__init__(title, accessor="source")
         self.context = context
         self.sorts = [Sort(title, words, ordering)]
-        self.filters: tuple[Filter, ...] = ()
+        self.filters: tuple[ColumnFilter, ...] = ()
 
-    def render(self, record: Row) -> Cell:
+    def render(self, record: TableRow) -> TableCell:
         return self.cell(record)
 
-    def cell(self, row: Row) -> Cell:
+    def cell(self, row: TableRow) -> TableCell:
         raise NotImplementedError
 
 
@@ -124,10 +124,10 @@ class Priority(LinkColumn):
         super().__init__(context, "priority", words, "priority")
         self.filters = bounds("priority", "priority")
 
-    def cell(self, row: Row) -> Cell:
+    def cell(self, row: TableRow) -> TableCell:
         if math.isnan(row.priority):
-            return Cell(DASH, "no mesh tests this link", self.look)
-        return Cell(f"{row.priority:.0f}", look=self.look)
+            return TableCell(DASH, "no mesh tests this link", self.look)
+        return TableCell(f"{row.priority:.0f}", look=self.look)
 
 
 class EndColumn(LinkColumn):
@@ -139,19 +139,23 @@ class EndColumn(LinkColumn):
         if attribute == "endpoint":
             self.place = "frozen" if end == "source" else "opens"
         how, words = ("is", "") if attribute == "tier" else ("has", " contains")
-        self.filters = (Filter(f"{name}.{how}", f"{attribute} of the {end}{words}"),)
+        self.filters = (ColumnFilter(f"{name}.{how}", f"{attribute} of the {end}{words}"),)
 
-    def cell(self, row: Row) -> Cell:
-        place: Place = getattr(row, self.end)
+    def cell(self, row: TableRow) -> TableCell:
+        place: EndpointInfo = getattr(row, self.end)
         if self.attribute != "endpoint":
             value = getattr(place, self.attribute)
-            return Cell(str(value)) if value != "" else Cell(DASH, f"no {self.attribute} is known")
+            return (
+                TableCell(str(value))
+                if value != ""
+                else TableCell(DASH, f"no {self.attribute} is known")
+            )
         title = f"{row.source.name} → {row.destination.name}, site {place.site}"
         url = link_url(row.source.name, row.destination.name, self.context.query)
         name = place.name.removesuffix(self.context.ending)
-        return Cell(name, title, "endpoint", url, tuple(self.marks(place)))
+        return TableCell(name, title, "endpoint", url, tuple(self.marks(place)))
 
-    def marks(self, place: Place) -> Iterator[str]:
+    def marks(self, place: EndpointInfo) -> Iterator[str]:
         if place.simulated and self.context.marks:
             yield "simulated"
         if place.retired:
@@ -174,10 +178,10 @@ class OfSize(LinkColumn):
         self.group = f"{size} files"
         self.filters = bounds(f"{size}.{self.field}", f"{size} {self.title}")
 
-    def cell(self, row: Row) -> Cell:
+    def cell(self, row: TableRow) -> TableCell:
         values = row.classes[self.size]
         if values.ok + values.failed == 0:
-            return Cell(DASH, self.why_none(values), self.look)
+            return TableCell(DASH, self.why_none(values), self.look)
         return self.of(values)
 
     def why_none(self, values: Values) -> str:
@@ -187,7 +191,7 @@ class OfSize(LinkColumn):
             return f"no result in this window; {STATE_WORDS['down']}"
         return "no result in this window"
 
-    def of(self, values: Values) -> Cell:
+    def of(self, values: Values) -> TableCell:
         """Write the values of a link that has results."""
         raise NotImplementedError
 
@@ -207,22 +211,22 @@ class OfSize(LinkColumn):
         return f"{age_words(started, self.context.now)}, {moment}"
 
 
-class Rate(OfSize):
+class RateColumn(OfSize):
     field, title, place = "mean_mb_s", "MB/s", "opens"
     explained = "mean rate of single transfers ± standard deviation"
 
-    def of(self, values: Values) -> Cell:
+    def of(self, values: Values) -> TableCell:
         if values.ok == 0:
             state = STATES[values.state]
-            return Cell(DASH, self.why_not_ok(values), f"{self.look} {state}", marks=(state,))
+            return TableCell(DASH, self.why_not_ok(values), f"{self.look} {state}", marks=(state,))
         mean, spread = three_digits(values.mean_mb_s), spread_of(values)
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
         if values.state == MEASURED:
-            return Cell(mean, title, self.look, marks=spread)
+            return TableCell(mean, title, self.look, marks=spread)
         state = STATES[values.state]
         title += f"; {STATE_WORDS[state]}"
-        return Cell(mean, title, f"{self.look} {state}", marks=(*spread, state))
+        return TableCell(mean, title, f"{self.look} {state}", marks=(*spread, state))
 
 
 def spread_of(values: Values) -> tuple[str, ...]:
@@ -232,11 +236,11 @@ def spread_of(values: Values) -> tuple[str, ...]:
 class Size(OfSize):
     field, title, explained = "size_mean_bytes", "size", "mean size of the files that arrived"
 
-    def of(self, values: Values) -> Cell:
+    def of(self, values: Values) -> TableCell:
         if values.ok == 0:
-            return Cell(DASH, "no file arrived", self.look)
+            return TableCell(DASH, "no file arrived", self.look)
         spread = f"± {format_bytes(values.size_std_bytes)}" if values.size_std_bytes > 0 else ""
-        return Cell(format_bytes(values.size_mean_bytes), spread, self.look)
+        return TableCell(format_bytes(values.size_mean_bytes), spread, self.look)
 
 
 class Count(OfSize):
@@ -247,17 +251,17 @@ class Count(OfSize):
         failed = f"{size}.failed"
         self.sorts.append(Sort("(failed)", f"{size} files: number of results that failed", failed))
         ok, _ = self.filters
-        self.filters = (ok, Filter(f"{failed}.min", f"{size} failed at least", "failed ≥"))
+        self.filters = (ok, ColumnFilter(f"{failed}.min", f"{size} failed at least", "failed ≥"))
 
-    def of(self, values: Values) -> Cell:
+    def of(self, values: Values) -> TableCell:
         failed = (f"({format_count(values.failed)} failed)",) if values.failed else ()
         look = f"{self.look} some" if failed else self.look
-        return Cell(format_count(values.ok), self.last(values), look, marks=failed)
+        return TableCell(format_count(values.ok), self.last(values), look, marks=failed)
 
 
-def bounds(column: str, words: str) -> tuple[Filter, ...]:
-    least = Filter(f"{column}.min", f"{words} at least", "≥")
-    return least, Filter(f"{column}.max", f"{words} at most", "≤")
+def bounds(column: str, words: str) -> tuple[ColumnFilter, ...]:
+    least = ColumnFilter(f"{column}.min", f"{words} at least", "≥")
+    return least, ColumnFilter(f"{column}.max", f"{words} at most", "≤")
 
 
 def columns(context: Context, sizes: Sequence[str]) -> list[tuple[str, LinkColumn]]:
@@ -267,7 +271,7 @@ def columns(context: Context, sizes: Sequence[str]) -> list[tuple[str, LinkColum
         found += [(end, EndColumn(context, end, "endpoint"))]
         found += [(f"{end}.{name}", EndColumn(context, end, name)) for name in ("cloud", "tier")]
     for size in sizes:
-        kinds: tuple[type[OfSize], ...] = (Rate, Size, Count)
+        kinds: tuple[type[OfSize], ...] = (RateColumn, Size, Count)
         found += [(f"{size}.{kind.field}", kind(context, size)) for kind in kinds]
     return found
 
@@ -282,21 +286,21 @@ class LinkData(TableData):  # type: ignore[misc]  # has no types
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, key: slice) -> list[Row]:
+    def __getitem__(self, key: slice) -> list[TableRow]:
         return rows_of(self.data.taken(self.rows[key]))
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TableRow]:
         return iter(self[:])
 
 
-def rows_of(table: LinkTable) -> list[Row]:
+def rows_of(table: LinkTable) -> list[TableRow]:
     ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
     classes = {
         size: list(map(Values, *(getattr(of, name).tolist() for name in Values._fields)))
         for size, of in table.classes.items()
     }
     return [
-        Row(
+        TableRow(
             table.places[source],
             table.places[destination],
             priority,

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from matrix.answers.link_table import LinkTable
-from matrix.pages.notices import Notice, Work, no_endpoints, no_planner, no_workers, overdue_since
+from matrix.pages.notices import (
+    Notice,
+    WorkAtHand,
+    no_endpoints,
+    no_planner,
+    no_workers,
+    overdue_since,
+)
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count
@@ -38,7 +45,7 @@ def no_mesh(endpoints: int) -> Notice:
 
 def about_work(size: str, now: datetime) -> Iterator[Notice]:
     """Say so if nothing is planned, or nobody takes what is. Two SQL queries."""
-    work = Work.read(size)
+    work = WorkAtHand.read(size)
     found = no_workers(work, now), no_planner(work, overdue_since(now), now)
     yield from (one for one in found if one)
 

@@ -15,13 +15,13 @@ from django.http import QueryDict
 
 from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
-from matrix.answers.table_query import PER_PAGE, Listing
+from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, kept, window_choices
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
-from matrix.pages.table.columns import Context, Filter, LinkColumn, LinkData, LinksTable, Sort
+from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinkData, LinksTable, Sort
 from matrix.plots.labels import shared_ending
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
@@ -30,7 +30,7 @@ from sonar.roles import Anyone
 from sonar.units import format_count
 
 
-class Entry(NamedTuple):
+class ColumnField(NamedTuple):
     """A field of the form, below the head of a column; ``numeric`` is for telephones."""
 
     name: str
@@ -50,14 +50,14 @@ class Title(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Head:
+class ColumnHead:
     """The head of a column."""
 
     group: str
     look: str
     place: str
     titles: list[Title]
-    entries: list[Entry]
+    entries: list[ColumnField]
 
     @property
     def sorted(self) -> str:
@@ -69,7 +69,7 @@ class TablePage(QueryPage):
     template = "table.html"
     nav = "table"
 
-    listing: Listing
+    listing: TableQuery
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
@@ -88,7 +88,7 @@ class TablePage(QueryPage):
     def asking(self, query: MatrixQuery) -> Self:
         return dataclasses.replace(self, query=query, listing=self.listing.replace())
 
-    def listed(self, changed: Listing) -> str:
+    def listed(self, changed: TableQuery) -> str:
         """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
@@ -160,8 +160,8 @@ class TablePage(QueryPage):
         shown = profiles.read().among(table.profiles)
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
-    def head(self, column: LinkColumn) -> Head:
-        return Head(
+    def head(self, column: LinkColumn) -> ColumnHead:
+        return ColumnHead(
             group=column.group,
             look=column.look,
             place=column.place,
@@ -176,13 +176,13 @@ class TablePage(QueryPage):
         direction = "descending" if self.listing.descending else "ascending"
         return Title(sort.title, sort.words, url, direction if by_it else "")
 
-    def entry(self, one: Filter) -> Entry:
+    def entry(self, one: ColumnFilter) -> ColumnField:
         size = "size_mean" in one.name
         label = f"{one.label}, like 200MB or 1GB" if size else one.label
         numeric = not size and not one.name.endswith(".has")
-        return Entry(one.name, label, one.hint, self.listing.text(one.name), numeric)
+        return ColumnField(one.name, label, one.hint, self.listing.text(one.name), numeric)
 
-    def hidden(self, heads: list[Head]) -> list[tuple[str, str]]:
+    def hidden(self, heads: list[ColumnHead]) -> list[tuple[str, str]]:
         """Return the parameters that the form passes on: those it has no field for."""
         fields = {entry.name for head in heads for entry in head.entries}
         return kept(self, {"search", "page", "per_page", *fields})

@@ -17,7 +17,7 @@ DEFAULT_ORDERING = "name"
 LONGEST_SEARCH = 200
 
 
-def asked(params: QueryDict, also: Sequence[str] = ()) -> tuple[MatrixQuery, str, str]:
+def read(params: QueryDict, also: Sequence[str] = ()) -> tuple[MatrixQuery, str, str]:
     """Return the question, what to search for, and by what to sort."""
     if errors := unknown(params, (*PARAMETERS, *also)):
         raise BadQueryError(errors)
