@@ -89,7 +89,7 @@ def build(
 
     The number of SQL queries does not depend on the data. ``known_version`` spares one of
     them where the caller has just asked for the version. ``extras`` are quantiles (of
-    statistics.QUANTILES) that Cells.extras is to have beside the asked statistic; ``found``
+    reduce.QUANTILES) that CellArrays.extras is to have beside the asked statistic; ``found``
     are the results, where the caller has read them already; ``ways`` asks for Grid.profiles.
     """
     # Read before the data: an answer may be newer than its version, never older.

@@ -110,7 +110,7 @@ def read(
 def fingerprint(size: str, window: Window) -> str:
     """Return what changes whenever an answer over this window may, for one SQL statement.
 
-    The versions of registry and schedule (records.Versions), then what stands for the results
+    The versions of registry and schedule (registry.Versions), then what stands for the results
     of the size class in the window, with dashes between.
     """
     span = Span.of(window)
