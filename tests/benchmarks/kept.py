@@ -19,7 +19,7 @@ ROWS = [f"{BENCHMARKS}/{name}.py" for name in ("scale", "data", "copy_rows", "lo
 STAGES = {
     # Migrations that come later are made on kept data as anywhere else.
     "rows": [*ROWS, *(f"sonar/migrations/{name}.py" for name in TABLES)],
-    "segments": [f"sonar/{name}.py" for name in ("segments", "sealing", "binary")],
+    "segments": [f"sonar/{name}.py" for name in ("segments", "sealing", "pg_copy")],
     "peers": [f"{BENCHMARKS}/peers/postgres.py"],
 }
 
