@@ -172,6 +172,16 @@ class Server:
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    @property
+    def answers(self) -> bool:
+        """Say whether it answers a request at all, whatever it says of it."""
+        with urllib3.PoolManager(ca_certs=str(self.authority.bundle)) as pool:
+            try:
+                pool.request("HEAD", f"{self.url}/", timeout=Timeout(10), retries=False)
+            except urllib3.exceptions.HTTPError:
+                return False
+        return True
+
     def start(self) -> Server:
         become = ["-R", SERVER_USER] if os.getuid() == 0 else []
         command = ["xrootd", *become, "-n", "test", "-c", str(self.room / "server.cfg")]
