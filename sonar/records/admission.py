@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -13,11 +13,20 @@ from uuid import UUID
 from django.conf import settings
 
 from sonar.models import Endpoint, Probe, Profile, SizeClass
-from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, shown
+from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, from_json, shown
 from sonar.redaction import texts
 from sonar.redaction.servers import Servers
 from sonar.results import Profiles, Result
 from sonar.windows import format_time
+
+
+class WrongRecordsError(Exception):
+    """Values of which some cannot be results: what is wrong, by their places among ``count``."""
+
+    def __init__(self, records: dict[int, WrongRecordError], count: int) -> None:
+        super().__init__(f"{len(records):,} of {count:,} results are wrong")
+        self.records, self.count = records, count
+
 
 # A clock that runs ahead of ours by this much is still believed.
 CLOCK_SKEW = timedelta(minutes=5)
@@ -152,6 +161,22 @@ class Known:
             named: dict[str, Any] = dict(zip(KIND, kind, strict=True))
             known = self.kinds[kind] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
         return known
+
+
+def admitted(values: Iterable[object], known: Known) -> list[Record]:
+    """Read and check every decoded JSON object; raise WrongRecordsError if one is wrong."""
+    records: list[Record] = []
+    wrong: dict[int, WrongRecordError] = {}
+    for place, value in enumerate(values):
+        try:
+            record = from_json(value)
+            known.check(record)
+            records.append(record)
+        except WrongRecordError as error:
+            wrong[place] = error
+    if wrong:
+        raise WrongRecordsError(wrong, len(records) + len(wrong))
+    return records
 
 
 def kind_of(record: Record) -> Kind:
