@@ -16,13 +16,29 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers.link_table import ENDS, LinkTable
+from matrix.answers.link_table import LinkTable
+from matrix.query.attributes import BY_KEY, ENDS, NAME, EndpointAttribute
 from matrix.query.forms import read_age, read_number
 from matrix.statistics.arrays import Flags, Floats, Integers
 
-TEXTS = tuple(
-    f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")
-)
+
+def how_of(attribute: EndpointAttribute) -> str:
+    """Return how the columns of an attribute are narrowed: by a part of a text, or by a value."""
+    return "is" if attribute.allowed else "has"
+
+
+def column_name(end: str, key: str) -> str:
+    """Return what the column of an attribute is called: `source`, `source.site`."""
+    return end if key == NAME else f"{end}.{key}"
+
+
+OF_ENDS = [
+    f"{column_name(end, key)}.{how}"
+    for how in ("has", "is")
+    for end in ENDS
+    for key, attribute in BY_KEY.items()
+    if how_of(attribute) == how
+]
 NUMBERS = {
     "mean_mb_s": "MB/s",
     "std_mb_s": "standard deviation (MB/s)",
@@ -52,7 +68,7 @@ class Condition:
         of, _, field = self.column.rpartition(".")
         if (of or field) in ENDS:
             end = "from" if (of or field) == "source" else "to"
-            attribute = field if of else "endpoint"
+            attribute = BY_KEY[field if of else NAME].title
             return f"{end} {attribute} {self.text if self.how == 'is' else f'with “{self.text}”'}"
         bound = "at least" if self.how == "min" else "at most"
         return f"{of} {NUMBERS.get(field, field)} {bound} {self.text}".strip()
@@ -79,8 +95,7 @@ def names(sizes: Iterable[str]) -> list[str]:
     """Name the parameters of all conditions, for these size classes."""
     measured = ["priority", *(f"{size}.{field}" for size in sizes for field in NUMBERS)]
     return [
-        *(f"{column}.has" for column in TEXTS),
-        *(f"{end}.tier.is" for end in ENDS),
+        *OF_ENDS,
         *(f"{column}.{bound}" for column in measured for bound in ("min", "max")),
     ]
 

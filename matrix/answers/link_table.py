@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.grid import occurring
+from matrix.query.attributes import BY_KEY, ENDS, search_text
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -28,8 +29,7 @@ from sonar.models import Downtime, SizeClass
 from sonar.units import MB
 from sonar.windows import Window
 
-ENDS = ("source", "destination")
-ATTRIBUTES = ("name", "site", "cloud", "tier", "country", "label")
+ATTRIBUTES = tuple(BY_KEY)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class LinkTable:
         attribute = name.partition(".")[2] or "name"
         if attribute not in ATTRIBUTES:
             raise KeyError(name)
-        return [getattr(place, attribute) for place in self.places]
+        return [place.cell(attribute) for place in self.places]
 
     def _places_at(self, end: str) -> Integers:
         return self.source if end == "source" else self.destination
@@ -175,10 +175,8 @@ class LinkTable:
 
 
 def place_text(place: EndpointInfo) -> str:
-    """Return what a search looks into; a tier is found as `2`, `T2` and `Tier 2`."""
-    tier = f"tier {place.tier} t{place.tier}"
-    texts = (place.name, place.site, place.cloud, tier, place.country, place.label)
-    return "\n".join(texts).casefold()
+    """Return what a search looks into."""
+    return search_text((attribute, place.value(key)) for key, attribute in BY_KEY.items())
 
 
 # One: of a thousand endpoints it is 243 MB. Whoever searches and turns pages asks for the same

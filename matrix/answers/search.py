@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 from matrix.query.addresses import link_url, site_url
+from matrix.query.attributes import ENDPOINT_ATTRIBUTES, EndpointAttribute, Value, texts_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
@@ -20,6 +21,9 @@ MOST_ENDS = 6
 # Longer than two names and what stands between them.
 LONGEST = 200
 BETWEEN = re.compile(r"\s*(?:->|=>|→)\s*|\s+to\s+", re.IGNORECASE)
+FINDING = [attribute for attribute in ENDPOINT_ATTRIBUTES if attribute.finds]
+OF_SITES = [attribute for attribute in FINDING if attribute.site_columns]
+OWN = [attribute for attribute in FINDING if attribute.is_own]
 UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
 
 
@@ -62,40 +66,54 @@ def find(text: str) -> Findings:
 
 def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Found]:
     """Return the sites and endpoints with this in their name; sites go before their endpoints."""
-    ranked = [
-        *((rank(site.name, text), 0, site.name.casefold(), of_site(site)) for site in sites),
-        *((rank(one.name, text), 1, one.name.casefold(), of_endpoint(one)) for one in places),
+    ranked: list[tuple[int, int, Site | EndpointInfo]] = [
+        *(
+            (rank([texts_of(attribute.of_site(site)) for attribute in OF_SITES], text), 0, site)
+            for site in sites
+        ),
+        *(
+            (rank([place.texts(attribute.name) for attribute in OWN], text), 1, place)
+            for place in places
+        ),
     ]
-    return [found() for place, _, _, found in sorted(ranked, key=first_three) if place < NOT_FOUND]
-
-
-def first_three(ranked: tuple[int, int, str, Callable[[], Found]]) -> tuple[int, int, str]:
-    return ranked[:3]
+    best = sorted(
+        (match for match in ranked if match[0] < NOT_FOUND),
+        key=lambda match: (match[0], match[1], match[2].name.casefold()),
+    )
+    return [of_site(row) if isinstance(row, Site) else of_endpoint(row) for *_, row in best]
 
 
 NOT_FOUND = 3
 
 
-def rank(name: str, text: str) -> int:
+def rank(values: Iterable[Iterable[str]], text: str) -> int:
     """Put the same name before one that begins so, and that before one that has it inside."""
-    name, text = name.casefold(), text.casefold()
-    if name == text:
-        return 0
-    if name.startswith(text):
-        return 1
-    return 2 if text in name else NOT_FOUND
+    text, best = text.casefold(), NOT_FOUND
+    for name in chain.from_iterable(values):
+        folded = name.casefold()
+        if text in folded:
+            best = min(best, 0 if folded == text else 1 if folded.startswith(text) else 2)
+    return best
 
 
-def of_site(site: Site) -> Callable[[], Found]:
+def of_site(site: Site) -> Found:
     cloud = f", cloud {site.cloud}" if site.cloud else ""
     about = f"Tier {site.tier} site{cloud}"
-    return lambda: Found("site", site.name, about, site_url(site.name, MatrixQuery()))
+    more = several((attribute, attribute.of_site(site)) for attribute in OF_SITES)
+    return Found("site", site.name, f"{about}{more}", site_url(site.name, MatrixQuery()))
 
 
-def of_endpoint(place: EndpointInfo) -> Callable[[], Found]:
-    retired = "retired " if place.retired else ""
-    url = f"/?endpoint={place.name}"
-    return lambda: Found("endpoint", place.name, f"{retired}endpoint of {place.site}", url)
+def of_endpoint(place: EndpointInfo) -> Found:
+    about = f"{'retired ' if place.retired else ''}endpoint of {place.site}"
+    more = several((attribute, place.value(attribute.key)) for attribute in OWN)
+    return Found("endpoint", place.name, f"{about}{more}", f"/?endpoint={place.name}")
+
+
+def several(values: Iterable[tuple[EndpointAttribute, Value]]) -> str:
+    """Say the values of attributes that may have several: with them it may have been found."""
+    return "".join(
+        f", {it.key} {', '.join(texts_of(some))}" for it, some in values if it.many and some
+    )
 
 
 def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
@@ -113,11 +131,16 @@ def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
 def ends_with(text: str, places: Iterable[EndpointInfo]) -> list[EndpointInfo]:
     """Return the endpoints with this in their own name or their site's; in use ones first."""
     ranked = [
-        (min(rank(place.name, text), rank(place.site, text)), place.retired, place.name, place)
+        (
+            rank([place.texts(attribute.name) for attribute in FINDING], text),
+            place.retired,
+            place.name,
+            place,
+        )
         for place in places
     ]
-    found = sorted((one for one in ranked if one[0] < NOT_FOUND), key=lambda one: one[:3])
-    return [place for *_, place in found[:MOST_ENDS]]
+    best = sorted((match for match in ranked if match[0] < NOT_FOUND), key=lambda match: match[:3])
+    return [place for *_, place in best[:MOST_ENDS]]
 
 
 def of_link(source: EndpointInfo, destination: EndpointInfo) -> Found:

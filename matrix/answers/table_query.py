@@ -20,7 +20,8 @@ from django.http import QueryDict
 
 from matrix.answers import column_filters
 from matrix.answers.column_filters import Condition
-from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable
+from matrix.answers.link_table import COLUMNS, LinkTable
+from matrix.query.attributes import BY_KEY, ENDS, FACTS
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
@@ -28,7 +29,6 @@ from matrix.statistics.arrays import Integers
 
 PER_PAGE = (25, 50, 100, 250, 1000)
 LONGEST_TEXT = 200
-TIERS = ("0", "1", "2", "3")
 # Of the size class that the query asks for.
 SHORT = {"min_mb_s": "mean_mb_s.min", "max_mb_s": "mean_mb_s.max", "max_age": "age.max"}
 
@@ -125,7 +125,7 @@ def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
 
 def orderings(sizes: Iterable[str]) -> list[str]:
     """Name the columns that a table can be ordered by."""
-    places = [f"{end}.{name}" for end in ENDS for name in ATTRIBUTES if name != "name"]
+    places = [f"{end}.{key}" for end in ENDS for key in FACTS]
     return [*ENDS, *places, "priority", *(f"{size}.{name}" for size in sizes for name in COLUMNS)]
 
 
@@ -205,8 +205,9 @@ class Has(Text):
 class Is(Named):
     def to_python(self, value: str | None) -> Condition | None:
         column, _, how = self.parameter.rpartition(".")
-        if value and value not in TIERS:
-            raise self.wrong(value, f"a tier: use {either(TIERS)}")
+        attribute = BY_KEY[column.rpartition(".")[2]]
+        if value and value not in attribute.allowed:
+            raise self.wrong(value, f"a {attribute.title}: use {either(attribute.allowed)}")
         return Condition(column, how, value) if value else None
 
 

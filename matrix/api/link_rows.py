@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, ClassColumns, LinkTable
+from matrix.answers.column_filters import column_name
+from matrix.answers.link_table import COLUMNS, ClassColumns, LinkTable
 from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.streaming import Pieces
+from matrix.query.attributes import BY_KEY, ENDS
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
 from sonar import csv_text
 
@@ -30,7 +30,7 @@ Records = list[dict[str, Any]]
 
 def records(table: LinkTable) -> Records:
     """Return a record for each row; a NaN in it is written as null."""
-    places = [orjson.Fragment(dumps(attributes(place))) for place in table.places]
+    places = [orjson.Fragment(dumps(place.record())) for place in table.places]
     classes = {size: of_class_records(of_class) for size, of_class in table.classes.items()}
     numbers = zip(table.source.tolist(), table.destination.tolist(), strict=True)
     return [
@@ -44,10 +44,6 @@ def records(table: LinkTable) -> Records:
             zip(numbers, whole(table.priority), strict=True)
         )
     ]
-
-
-def attributes(place: EndpointInfo) -> dict[str, Any]:
-    return {name: value for name, value in asdict(place).items() if name != "id"}
 
 
 def of_class_records(of_class: ClassColumns) -> Records:
@@ -93,7 +89,7 @@ def csv_lines(table: LinkTable, *, header: bool) -> bytes:
 def csv_columns(table: LinkTable) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for end, at in zip(ENDS, (table.source, table.destination), strict=True):
-        names = [end if name == "name" else f"{end}.{name}" for name in ATTRIBUTES]
+        names = [column_name(end, key) for key in BY_KEY]
         found |= {name: texts(table.column(name)) for name in names}
         for name in FLAGS:
             words = [str(getattr(place, name)).lower() for place in table.places]

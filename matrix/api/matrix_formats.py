@@ -59,8 +59,8 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "unit": grid.unit,
         "version": grid.version,
         "simulated": grid.simulated,
-        "sources": grid.sources,
-        "destinations": grid.destinations,
+        "sources": [group.record() for group in grid.sources],
+        "destinations": [group.record() for group in grid.destinations],
     }
 
 

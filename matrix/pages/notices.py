@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
+from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import FILTERS, Filter, either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.profiles import APART, ProfileChoices
@@ -133,7 +134,7 @@ def pooled(
     single = [
         Filter(name, value) for name in differing for value in passing.values(name)[:MOST_WAYS]
     ]
-    words = either([name.replace("ip_version", "IP version") for name in differing])
+    words = either([OF_PROFILES[name].title for name in differing])
     return Notice(
         "pooled",
         f"Results that differ in {words} are pooled.",

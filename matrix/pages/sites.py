@@ -16,14 +16,13 @@ from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.query.addresses import matrix_url, site_url
+from matrix.query.attributes import SITE_FACTS
 from sonar.roles import Anyone
 
 # Heads of the columns, and what they mean where that needs words.
 HEADS = {
     "name": ("site", ""),
-    "cloud": ("cloud", ""),
-    "tier": ("tier", ""),
-    "country": ("country", ""),
+    **{key: (attribute.title, "") for key, attribute in SITE_FACTS.items()},
     "endpoints": ("endpoints", "those in use"),
     "wan": ("WAN in Gbit/s", "nominal capacity"),
     "source": ("mean as source", "plain mean of its measured cells: of its row in the matrix"),
@@ -112,4 +111,4 @@ def head(page: SitesPage, name: str) -> SitesHead:
     turned = name if first.startswith("-") else f"-{name}"
     url = dataclasses.replace(page, ordering=turned if page.ordering == first else first).url()
     order = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
-    return SitesHead(label, title, url, order, name not in ("name", "cloud", "tier", "country"))
+    return SitesHead(label, title, url, order, name not in ("name", *SITE_FACTS))

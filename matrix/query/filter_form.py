@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS, either
+from matrix.query.attributes import BY_NAME, ENDPOINT_ATTRIBUTES, ENDS, OF_ENDPOINTS
+from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 
 PARAMETERS = ("filter_end", "filter_on", "filter_not", "filter_value")
 ALLOWED = {
-    "filter_end": ("either", "source", "destination"),
-    "filter_on": (*ATTRIBUTES, *PROFILE_FILTERS),
+    "filter_end": ("either", *ENDS),
+    "filter_on": tuple(BY_NAME),
     "filter_not": ("1",),
 }
 
@@ -23,23 +24,17 @@ def added(params: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """
     whole = {name: list(texts) for name, texts in params.items() if name not in PARAMETERS}
     fields = {name: next(iter(params.get(name, ())), "") for name in PARAMETERS}
-    if errors := problems(fields):
-        raise BadQueryError(errors)
-    if value := fields["filter_value"].strip():
-        text = f"!{value}" if fields["filter_not"] else value
-        whole.setdefault(parameter(fields), []).append(text)
-    return whole
-
-
-def problems(fields: Mapping[str, str]) -> dict[str, list[str]]:
-    return {
+    errors = {
         name: [f"{name} “{fields[name]}” is not known: use {either(allowed)}."]
         for name, allowed in ALLOWED.items()
         if fields[name] and fields[name] not in allowed
     }
-
-
-def parameter(fields: Mapping[str, str]) -> str:
-    attribute = fields["filter_on"] or "site"
-    one_end = attribute in ATTRIBUTES and fields["filter_end"] in ("source", "destination")
-    return f"{fields['filter_end']}_{attribute}" if one_end else attribute
+    if errors:
+        raise BadQueryError(errors)
+    if value := fields["filter_value"].strip():
+        text = f"!{value}" if fields["filter_not"] else value
+        end, attribute = fields["filter_end"], fields["filter_on"] or ENDPOINT_ATTRIBUTES[0].name
+        of_one_end = attribute in OF_ENDPOINTS and end in ENDS
+        parameter = f"{end}_{attribute}" if of_one_end else attribute
+        whole.setdefault(parameter, []).append(text)
+    return whole

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-ATTRIBUTES = ("site", "cloud", "tier", "country", "label", "endpoint")
+from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES, ProfileAttribute
+
+ENDPOINT_FILTERS = tuple(OF_ENDPOINTS)
 LINK_FILTERS = tuple(
-    f"{end}{attribute}" for attribute in ATTRIBUTES for end in ("", "source_", "destination_")
+    f"{end}{name}" for name in OF_ENDPOINTS for end in ("", "source_", "destination_")
 )
-PROFILE_FILTERS = ("mover", "mode", "streams", "ip_version", "origin", "mesh", "beside")
-# Whether others of Sonar's tests ran at its ends meanwhile.
-ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
-BESIDE_WORDS = {
-    ALONE: "alone at both ends",
-    IN_COMPANY: "in company",
-    NOT_NOTED: "without a note of what ran beside",
-}
+PROFILE_FILTERS = tuple(OF_PROFILES)
 FILTERS = (*LINK_FILTERS, *PROFILE_FILTERS)
 
 
@@ -48,30 +43,25 @@ class Filter:
 def words_of(filters: Sequence[Filter]) -> str:
     """Say alternatives of one parameter: `only from cloud UK or DE`, `not to site RAL`."""
     first = filters[0]
-    sign = "not" if first.exclude else "only"
-    if first.parameter == "beside":
-        return f"{sign} measured {either([BESIDE_WORDS[one.value] for one in filters])}"
-    preposition = {"source": "from ", "destination": "to "}.get(first.end, "")
-    if not preposition:
-        preposition = "from or to " if first.parameter in LINK_FILTERS else "with "
-    name = "IP version" if first.parameter == "ip_version" else first.attribute
-    values = either([one.value for one in filters])
-    return f"{sign} {preposition}{name} {values}"
+    attribute = BY_NAME[first.attribute]
+    words = attribute.words if isinstance(attribute, ProfileAttribute) else {}
+    values = either([words.get(option.value, option.value) for option in filters])
+    return f"{'not' if first.exclude else 'only'} {attribute.phrase(values, first.end)}"
 
 
 def by_parameter(filters: Iterable[Filter]) -> dict[str, list[str]]:
     """Return filters as they stand in a URL: texts by parameter."""
-    found: dict[str, list[str]] = {}
-    for one in filters:
-        found.setdefault(one.parameter, []).append(one.text)
-    return found
+    texts: dict[str, list[str]] = {}
+    for condition in filters:
+        texts.setdefault(condition.parameter, []).append(condition.text)
+    return texts
 
 
 def alternatives(filters: Iterable[Filter]) -> list[list[Filter]]:
     """Put filters of one parameter together: any of them may hold, or none if they exclude."""
     together: dict[tuple[str, bool], list[Filter]] = {}
-    for one in filters:
-        together.setdefault((one.parameter, one.exclude), []).append(one)
+    for condition in filters:
+        together.setdefault((condition.parameter, condition.exclude), []).append(condition)
     return list(together.values())
 
 

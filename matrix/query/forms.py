@@ -9,13 +9,13 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db import models
 from django.utils.datastructures import MultiValueDict
 
-from matrix.query.filters import BESIDE_WORDS, FILTERS, Filter, either
+from matrix.query.attributes import GROUPINGS
+from matrix.query.filter_fields import FilterField, unregistered
+from matrix.query.filters import FILTERS, Filter, either
 from sonar import windows
-from sonar.models import Endpoint, Mesh, Profile, Site, SizeClass
-from sonar.models.mesh import Mode
+from sonar.models import SizeClass
 from sonar.units import parse_duration
 from sonar.windows import PRESETS
 
@@ -34,19 +34,8 @@ STAT_WORDS = {
     "last": "Age of the last of the {files}",
 }
 STATS = tuple(STAT_WORDS)
-GROUPINGS = ("endpoint", "site", "cloud", "tier", "country")
 
 PARAMETERS = ("size", "window", "from", "to", "stat", "rows", "columns", "max_age", *FILTERS)
-
-# The values that a filter can have, where that is known beforehand; others are free text.
-ALLOWED: dict[str, tuple[str, ...]] = {
-    "tier": ("0", "1", "2", "3"),
-    "ip_version": ("4", "6"),
-    "origin": tuple(Profile.Origin.values),
-    "mode": tuple(Mode.values),
-    "beside": tuple(BESIDE_WORDS),
-}
-REGISTERED: dict[str, type[models.Model]] = {"site": Site, "endpoint": Endpoint, "mesh": Mesh}
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -128,38 +117,6 @@ def read_age(text: str) -> float:
         raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
 
 
-class Filters(forms.Field):
-    widget = forms.MultipleHiddenInput
-
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
-
-    def clean(self, value: list[str] | None) -> tuple[Filter, ...]:
-        chosen = {self._one(text) for text in value or () if text}
-        return tuple(sorted(chosen, key=lambda one: (one.exclude, one.value)))
-
-    def _one(self, text: str) -> Filter:
-        one = Filter(self.parameter, text.removeprefix("!"), text.startswith("!"))
-        if sentence := self._problem(one):
-            raise ValidationError(sentence)
-        return one
-
-    def _problem(self, one: Filter) -> str:
-        allowed = ALLOWED.get(one.attribute)
-        if allowed and one.value not in allowed:
-            return f"{self.parameter} “{one.value}” is not known: use {either(allowed)}."
-        if one.attribute == "streams" and not is_stream_count(one.value):
-            return f"streams “{one.value}” is not a whole number from 1 to 9999."
-        if not one.value or len(one.value) > 80 or not one.value.isprintable():
-            return f"{self.parameter} must be 1 to 80 printable characters, after ! to exclude."
-        return ""
-
-
-def is_stream_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and 1 <= len(text) <= 4 and not text.startswith("0")
-
-
 class QueryForm(forms.Form):
     """The parameters that pages and API share, checked."""
 
@@ -177,14 +134,14 @@ class QueryForm(forms.Form):
             "columns": OneOf("columns", GROUPINGS),
             "max_age": Age("max_age"),
             # Of more than twenty only those that are given: this is done for every request.
-            **{name: Filters(name) for name in FILTERS if name in data},
+            **{name: FilterField(name) for name in FILTERS if name in data},
         }
 
     def clean(self) -> dict[str, Any]:
         self._check_once()
         self._check_bounds()
-        for kind, model in REGISTERED.items():
-            self._check_registered(kind, model)
+        for parameter, sentence in unregistered(self.filters()):
+            self.add_error(parameter, sentence)
         return self.cleaned_data
 
     def _check_once(self) -> None:
@@ -203,20 +160,6 @@ class QueryForm(forms.Form):
             self.add_error(missing, f"{missing} is missing: from and to are given together.")
         elif start >= end:
             self.add_error("from", "from must be before to.")
-
-    def _check_registered(self, kind: str, model: type[models.Model]) -> None:
-        used = [one for one in self.filters() if one.attribute == kind]
-        if not used:
-            return
-        found = model._default_manager.filter(name__in={one.value for one in used})
-        known = set(found.values_list("name", flat=True))
-        for one in used:
-            if one.value not in known:
-                self.add_error(
-                    one.parameter,
-                    f"{one.parameter} “{one.value}” is not known: "
-                    f"use the name of a registered {kind}.",
-                )
 
     def filters(self) -> tuple[Filter, ...]:
         return tuple(one for name in FILTERS for one in self.cleaned_data.get(name) or ())

@@ -2,74 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.query.attributes import FACTS, NAME, OF_ENDPOINTS, Value, texts_of
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.pooling import Numbering
 
-ATTRIBUTES = ("site", "cloud", "tier", "country", "label")
-
 
 @dataclass(frozen=True)
 class EndpointInfo:
-    """An endpoint as the matrix sees it."""
+    """An endpoint as the matrix sees it; ``facts`` by the names that records have for them."""
 
     id: int
     name: str
-    site: str
-    cloud: str
-    tier: int
-    country: str
-    label: str
+    facts: Mapping[str, Value] = field(hash=False)
     simulated: bool
     retired: bool
 
+    @property
+    def site(self) -> str:
+        return cast("str", self.facts["site"])
+
+    @property
+    def tier(self) -> int:
+        return cast("int", self.facts["tier"])
+
+    @property
+    def label(self) -> str:
+        return cast("str", self.facts["label"])
+
+    def value(self, key: str) -> Value:
+        """Return its name, or a fact; raise KeyError for what is neither."""
+        return self.name if key == NAME else self.facts[key]
+
+    def cell(self, key: str) -> str | int:
+        """Return a value as it stands in one cell of a table: several with blanks between."""
+        value = self.value(key)
+        return " ".join(value) if isinstance(value, tuple) else value
+
+    def texts(self, attribute: str) -> tuple[str, ...]:
+        """Return its values of an attribute that filters know."""
+        return texts_of(self.value(OF_ENDPOINTS[attribute].key))
+
     def has(self, attribute: str, value: str) -> bool:
-        return str(self.name if attribute == "endpoint" else getattr(self, attribute)) == value
+        return value in self.texts(attribute)
 
     def group_name(self, grouping: str) -> str:
         """Return the name of the row or column that it belongs to."""
-        if grouping == "endpoint":
-            return self.name
-        if grouping == "tier":
-            return f"Tier {self.tier}"
-        return getattr(self, grouping) or f"no {grouping}"
+        value = self.value(OF_ENDPOINTS[grouping].key)
+        return f"no {grouping}" if value == "" else OF_ENDPOINTS[grouping].row.format(value)
+
+    def record(self) -> dict[str, Any]:
+        """Return what answers say of it."""
+        flags = {"simulated": self.simulated, "retired": self.retired}
+        return {"name": self.name, **self.facts, **flags}
 
 
 @dataclass(frozen=True)
 class AxisGroup:
-    """A row or column: one endpoint, or those of a site, cloud, tier or country.
+    """A row or column: one endpoint, or those that share what rows or columns are made by.
 
-    An attribute that its endpoints do not share is None.
+    A fact that its endpoints do not share is None.
     """
 
     name: str
-    site: str | None
-    cloud: str | None
-    tier: int | None
-    country: str | None
-    label: str | None
+    facts: Mapping[str, Value | None] = field(hash=False)
     simulated: bool
+
+    @property
+    def site(self) -> str | None:
+        return cast("str | None", self.facts["site"])
+
+    @property
+    def cloud(self) -> str | None:
+        return cast("str | None", self.facts["cloud"])
+
+    @property
+    def tier(self) -> int | None:
+        return cast("int | None", self.facts["tier"])
+
+    @property
+    def label(self) -> str | None:
+        return cast("str | None", self.facts["label"])
+
+    def record(self) -> dict[str, Any]:
+        """Return what answers say of it."""
+        return {"name": self.name, **self.facts, "simulated": self.simulated}
 
     @classmethod
     def of(cls, name: str, members: Sequence[EndpointInfo]) -> AxisGroup:
         if len(members) == 1:
-            one = members[0]
-            attributes = (one.site, one.cloud, one.tier, one.country, one.label)
-            return cls(name, *attributes, one.simulated)
-        shared = {
-            attribute: next(iter(values)) if len(values) == 1 else None
-            for attribute in ATTRIBUTES
-            for values in [{getattr(place, attribute) for place in members}]
+            return cls(name, members[0].facts, members[0].simulated)
+        facts = {
+            key: values.pop() if len(values) == 1 else None
+            for key in FACTS
+            for values in [{place.facts[key] for place in members}]
         }
-        return cls(name, simulated=any(place.simulated for place in members), **shared)
+        return cls(name, facts, simulated=any(place.simulated for place in members))
 
 
 @dataclass(frozen=True)

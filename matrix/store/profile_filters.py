@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from matrix.query.filters import ALONE, IN_COMPANY, NOT_NOTED, Filter, alternatives
+from matrix.query.attributes import OF_PROFILES, PROFILE_ATTRIBUTES
+from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags
 from sonar.models import Profile, Transfer
 
-PROFILE_FIELDS = {
-    "mover": "mover",
-    "mode": "mode",
-    "streams": "streams",
-    "ip_version": "ip_version",
-    "origin": "origin",
-    "mesh": "mesh__name",
-    "beside": "beside",
-}
-# What a filter on it says of each value of Profile.beside.
-BESIDE: dict[str, int | None] = {ALONE: 0, IN_COMPANY: 1, NOT_NOTED: None}
-BESIDE_TEXTS = {number: text for text, number in BESIDE.items()}
+PROFILE_FIELDS = {one.name: one.column for one in PROFILE_ATTRIBUTES}
 # Ids of profiles have 16 bits.
 IDS = 2**16
 
@@ -51,21 +42,16 @@ def made_so(transfers: QuerySet[Transfer], filters: Iterable[Filter]) -> QuerySe
 
 
 def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:
-    """Turn the filters on these fields into a condition.
+    """Turn the filters on these columns, by the names of attributes, into a condition.
 
     NULL is never an excluded value, but where a filter has a name for it.
     """
     whole = Q()
-    for some in alternatives(one for one in filters if one.parameter in fields):
-        hit = one_of(fields[some[0].parameter], [one.value for one in some])
+    for some in alternatives(given for given in filters if given.parameter in fields):
+        name, values = some[0].parameter, [option.value for option in some]
+        stored: list[Any] = [OF_PROFILES[name].stored.get(value, value) for value in values]
+        hit = Q(**{f"{fields[name]}__in": [value for value in stored if value is not None]})
+        if None in stored:
+            hit |= Q(**{f"{fields[name]}__isnull": True})
         whole &= ~hit if some[0].exclude else hit
     return whole
-
-
-def one_of(field: str, values: Sequence[str]) -> Q:
-    """Return the condition that a field has one of the values of a filter."""
-    if field != "beside":
-        return Q(**{f"{field}__in": values})
-    numbers = [BESIDE[value] for value in values]
-    known = Q(beside__in=[number for number in numbers if number is not None])
-    return known | Q(beside__isnull=True) if None in numbers else known

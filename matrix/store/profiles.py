@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
+from matrix.query.attributes import PROFILE_ATTRIBUTES
 from matrix.query.filters import PROFILE_FILTERS, Filter, alternatives
-from matrix.store.profile_filters import BESIDE_TEXTS, PROFILE_FIELDS
+from matrix.store.profile_filters import PROFILE_FIELDS
 from sonar.models import Profile
 
-# What must not be pooled unknowingly. The mesh is not among them: two may measure alike. Nor is
-# what ran beside a test: where that has told, matrix.statistics.slowdown says so with the numbers.
-APART = ("mover", "mode", "streams", "ip_version", "origin")
+# What must not be pooled unknowingly.
+APART = tuple(one.name for one in PROFILE_ATTRIBUTES if one.apart)
 
 
 @dataclass(frozen=True)
@@ -29,29 +28,28 @@ class ProfileChoices:
 
     def among(self, profiles: Collection[int]) -> ProfileChoices:
         """Return those that some of these profiles, by their ids, have."""
-        wanted = frozenset(profiles)
-        return self._kept(bool(wanted & some) for some in self.ids)
+        return self._kept(not ids.isdisjoint(profiles) for ids in self.ids)
 
     def passing(self, filters: Iterable[Filter]) -> ProfileChoices:
         """Return those that pass the filters; what is unknown is never an excluded value."""
-        asked = [
-            (some[0].parameter, {one.value for one in some}, some[0].exclude)
-            for some in alternatives(one for one in filters if one.parameter in PROFILE_FILTERS)
+        of_profiles = [
+            (some[0].parameter, {option.value for option in some}, some[0].exclude)
+            for some in alternatives(it for it in filters if it.parameter in PROFILE_FILTERS)
         ]
         return self._kept(
-            all((one[name] in values) != exclude for name, values, exclude in asked)
-            for one in self.combinations
+            all((values[name] in allowed) != exclude for name, allowed, exclude in of_profiles)
+            for values in self.combinations
         )
 
-    def _kept(self, wanted: Iterable[bool]) -> ProfileChoices:
+    def _kept(self, flags: Iterable[bool]) -> ProfileChoices:
         pairs = zip(self.combinations, self.ids, strict=True)
-        kept = [pair for pair, is_wanted in zip(pairs, wanted, strict=True) if is_wanted]
-        return ProfileChoices(tuple(one for one, _ in kept), tuple(ids for _, ids in kept))
+        kept = [pair for pair, is_kept in zip(pairs, flags, strict=True) if is_kept]
+        return ProfileChoices(tuple(values for values, _ in kept), tuple(ids for _, ids in kept))
 
     def values(self, attribute: str) -> list[str]:
         """Return the known values of an attribute, numbers in their order."""
-        found = {one[attribute] for one in self.combinations if one[attribute]}
-        return sorted(found, key=lambda value: value.rjust(5) if value.isdigit() else value)
+        values = {one[attribute] for one in self.combinations if one[attribute]}
+        return sorted(values, key=lambda value: value.rjust(5) if value.isdigit() else value)
 
 
 def read() -> ProfileChoices:
@@ -59,14 +57,6 @@ def read() -> ProfileChoices:
     alike = Profile.objects.order_by().values(*PROFILE_FIELDS.values())
     rows = list(alike.annotate(ids=ArrayAgg("id")))
     return ProfileChoices(
-        tuple(
-            {name: text(name, row[field]) for name, field in PROFILE_FIELDS.items()} for row in rows
-        ),
+        tuple({one.name: one.text(row[one.column]) for one in PROFILE_ATTRIBUTES} for row in rows),
         tuple(frozenset(row["ids"]) for row in rows),
     )
-
-
-def text(name: str, value: Any) -> str:  # noqa: ANN401 - a column of some type
-    if name == "beside":
-        return BESIDE_TEXTS[value]
-    return "" if value is None else str(value)

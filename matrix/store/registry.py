@@ -12,7 +12,8 @@ from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
 
-from matrix.query.filters import ALONE, Filter, alternatives
+from matrix.query.attributes import FACTS, PROFILE_ATTRIBUTES
+from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
@@ -24,8 +25,9 @@ from sonar.models.version import RAISED
 
 T = TypeVar("T")
 
-# What a mesh promises are transfers of origin test, made like this.
-MESH_FIELDS = {"mover": "mover", "mode": "mode", "streams": "streams", "mesh": "name"}
+# What a mesh promises are transfers with these values, made as these columns of it say.
+PROMISED = {one.name: one.promised for one in PROFILE_ATTRIBUTES if one.promised}
+MESH_FIELDS = {one.name: one.mesh for one in PROFILE_ATTRIBUTES if one.mesh}
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
@@ -102,11 +104,20 @@ def read_places(versions: Versions) -> tuple[EndpointInfo, ...]:
 
 
 def _read_places() -> tuple[EndpointInfo, ...]:
-    site = ("site__name", "site__cloud", "site__tier", "site__country")
+    columns = [column for attribute in FACTS.values() for column in attribute.columns]
     rows = Endpoint.objects.order_by("id").annotate(retired=Q(retired_at__isnull=False))
     return tuple(
-        EndpointInfo(*row)
-        for row in rows.values_list("id", "name", *site, "label", "simulated", "retired")
+        EndpointInfo(
+            row["id"],
+            row["name"],
+            {
+                key: attribute.value([row[column] for column in attribute.columns])
+                for key, attribute in FACTS.items()
+            },
+            row["simulated"],
+            row["retired"],
+        )
+        for row in rows.values("id", "name", "simulated", "retired", *columns)
     )
 
 
@@ -150,11 +161,9 @@ def _read_plan(size: str, made: Iterable[Filter], links: LinkIndex) -> MeshPromi
 
 def asks_for_tests(filters: Iterable[Filter]) -> bool:
     """Say whether the filters let tests pass that are by themselves: no mesh promises company."""
-    promised = {"origin": "test", "beside": ALONE}
-    asked = alternatives(one for one in filters if one.parameter in promised)
     return all(
-        (promised[some[0].parameter] in {one.value for one in some}) != some[0].exclude
-        for some in asked
+        (PROMISED[some[0].parameter] in {option.value for option in some}) != some[0].exclude
+        for some in alternatives(given for given in filters if given.parameter in PROMISED)
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
 from matrix.answers.grid import Grid
+from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import AxisGroup
+from matrix.statistics.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
 from matrix.statistics.states import STATES
@@ -20,7 +22,18 @@ Rows = Sequence[Sequence[float | None]]
 
 
 def group(name: str, cloud: str | None = "", tier: int | None = 2) -> AxisGroup:
-    return AxisGroup(name, name, cloud, tier, "", "", simulated=False)
+    facts = blank_facts() | {"site": name, "cloud": cloud, "tier": tier}
+    return AxisGroup(name, facts, simulated=False)
+
+
+def blank_facts() -> dict[str, Any]:
+    """What an endpoint has beside its name where nothing is known, of whatever there is."""
+    return {key: attribute.value([attribute.kind()]) for key, attribute in FACTS.items()}
+
+
+def endpoint_info(number: int, name: str, **facts: Any) -> EndpointInfo:
+    """Return an endpoint in use with these facts, blank in all others."""
+    return EndpointInfo(number, name, blank_facts() | facts, simulated=False, retired=False)
 
 
 def grid_of(

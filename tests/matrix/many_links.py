@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from matrix.answers.link_table import ClassColumns, LinkTable
-from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import MEASURED, UNTESTED
 from sonar.windows import preset
+from tests.matrix.grids import endpoint_info
 from tests.matrix.world import NOW
 
 
@@ -29,16 +31,17 @@ def table(endpoints: int) -> LinkTable:
     """Make a table of all links between this many endpoints."""
     rng = np.random.default_rng(1)
     places = tuple(
-        EndpointInfo(
-            n,
-            f"SITE-{n}_DATADISK",
-            f"SITE-{n}",
-            f"C{n % 10}",
-            n % 4,
-            "DE",
-            "DATADISK",
-            n == 1,
-            False,
+        replace(
+            endpoint_info(
+                n,
+                f"SITE-{n}_DATADISK",
+                site=f"SITE-{n}",
+                cloud=f"C{n % 10}",
+                tier=n % 4,
+                country="DE",
+                label="DATADISK",
+            ),
+            simulated=n == 1,
         )
         for n in range(1, endpoints + 1)
     )

@@ -18,6 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from matrix.answers.grid import Grid
 from matrix.api import cell_text, matrix_formats
+from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.cells import CellArrays
@@ -29,7 +30,8 @@ from tests.matrix.world import NOW
 
 NAN = math.nan
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=8)
-groups = st.builds(AxisGroup, names, names, st.none(), st.none(), st.none(), names, st.booleans())
+facts = st.fixed_dictionaries(dict.fromkeys(FACTS, st.none()) | {"site": names, "label": names})
+groups = st.builds(AxisGroup, names, facts, st.booleans())
 rates = st.just(NAN) | st.floats(0, 1e9) | st.integers(0, 10**9).map(float)
 moments = st.just(NAN) | st.floats(1.75e9, 1.85e9)
 counts = st.integers(0, 2**40)
@@ -87,7 +89,7 @@ def filled(height: int, width: int) -> Grid:
 
 
 def named(name: str) -> AxisGroup:
-    return AxisGroup(name, None, None, None, None, None, simulated=False)
+    return AxisGroup(name, dict.fromkeys(FACTS), simulated=False)
 
 
 def as_read(found: Grid, fields: tuple[str, ...] = matrix_formats.FIELDS) -> Any:

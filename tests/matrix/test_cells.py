@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.statistics import reduce
-from matrix.statistics.axes import Axis, EndpointInfo, LinkIndex
+from matrix.statistics.axes import Axis, LinkIndex
 from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
+from tests.matrix.grids import endpoint_info
 from tests.matrix.samples import Sample, run_of
 
 # Not in the order of their names, and with gaps between the ids.
 PLACES = tuple(
-    EndpointInfo(number, name, site, cloud, tier, "GB", "DATADISK", False, False)
+    endpoint_info(number, name, site=site, cloud=cloud, tier=tier, country="GB", label="DATADISK")
     for number, name, site, cloud, tier in [
         (3, "ral_disk", "RAL", "UK", 1),
         (4, "Glasgow_disk", "Glasgow", "UK", 2),

@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 
 from matrix.answers.link.samples import Results
-from matrix.query.filters import ALONE, IN_COMPANY, Filter
+from matrix.query.attributes import ALONE, IN_COMPANY, OF_PROFILES
+from matrix.query.filter_fields import ALLOWED
+from matrix.query.filters import Filter
 from matrix.statistics import slowdown
 from matrix.statistics.slowdown import Slowdown
-from matrix.store.profile_filters import BESIDE_TEXTS
 from sonar.models import Profile
-from sonar.models.mesh import Mode
 from sonar.units import MB
 
 Way = TypeVar("Way", bound=Hashable)
@@ -41,7 +41,7 @@ class Method:
             ip_version=profile.ip_version or 0,
             origin=profile.origin,
             mesh=profile.mesh.name if profile.mesh else "",
-            beside=BESIDE_TEXTS[profile.beside],
+            beside=company_of(profile),
         )
 
     @property
@@ -52,26 +52,27 @@ class Method:
 
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
-        chosen = [
-            Filter("mover", self.mover),
-            *alone_or_unknown("mode", self.mode, Mode.values),
-            Filter("streams", str(self.streams)),
-            *alone_or_unknown("ip_version", str(self.ip_version or ""), ("4", "6")),
-            Filter("origin", self.origin),
-        ]
-        of_mesh = [Filter("mesh", self.mesh)] if self.mesh else []
-        return (*chosen, *of_mesh, Filter("beside", self.beside))
+        return tuple(
+            condition
+            for name in OF_PROFILES
+            for condition in alone_or_unknown(name, str(getattr(self, name) or ""))
+        )
 
     def apart(self) -> Method:
         """Return it without what ran beside: that is told by its effect, if it has one."""
         return replace(self, beside="")
 
 
-def alone_or_unknown(name: str, value: str, values: Iterable[str]) -> list[Filter]:
-    """Return the filter for a value; where it is not known, those that exclude each."""
+def company_of(profile: Profile) -> str:
+    """Return what ran beside, as a filter has it."""
+    return OF_PROFILES["beside"].text(profile.beside)
+
+
+def alone_or_unknown(name: str, value: str) -> list[Filter]:
+    """Return the filter for a value; where it is not known, those that exclude each there is."""
     if value:
         return [Filter(name, value)]
-    return [Filter(name, known, exclude=True) for known in values]
+    return [Filter(name, other, exclude=True) for other in ALLOWED.get(name, ())]
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def slowed(results: Results, sizes: Mapping[int, str], profiles: Iterable[Profil
     found: list[Slowed] = []
     for alike in grouped(profiles, way_of_comparison).values():
         alone, others = (
-            made_with(results, [one for one in alike if BESIDE_TEXTS[one.beside] == beside])
+            made_with(results, [one for one in alike if company_of(one) == beside])
             for beside in (ALONE, IN_COMPANY)
         )
         for size, name in sizes.items():

@@ -10,7 +10,14 @@ from datetime import datetime
 from matrix.answers.grid import Grid
 from matrix.answers.site.ranking import ENDS, RankedSide, Standing, standings
 from matrix.answers.site.reports import of_sites
-from matrix.query.filters import ATTRIBUTES, Filter, alternatives
+from matrix.query.attributes import (
+    OF_ENDPOINTS,
+    SITE_FACTS,
+    EndpointAttribute,
+    search_text,
+    texts_of,
+)
+from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
@@ -58,17 +65,42 @@ class SiteOverview:
     @property
     def text(self) -> str:
         """Return what a search looks into."""
-        site = self.site
-        words = [site.name, site.cloud, site.country, f"T{site.tier}", f"Tier {site.tier}"]
-        return " ".join([*words, *(place.name for place in self.endpoints)]).casefold()
+        of_site = (
+            (attribute, attribute.of_site(self.site))
+            for attribute in OF_ENDPOINTS.values()
+            if attribute.site_columns
+        )
+        of_endpoints = (
+            (attribute, place.value(attribute.key))
+            for place in self.endpoints
+            for attribute in OF_ENDPOINTS.values()
+            if attribute.finds and attribute.is_own
+        )
+        return search_text([*of_site, *of_endpoints])
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what tables say of the site, each with the words for none."""
+        return [
+            (str(attribute.of_site(self.site)), f"no {attribute.title} registered")
+            for attribute in SITE_FACTS.values()
+        ]
+
+
+def by_fact(attribute: EndpointAttribute) -> Callable[[SiteOverview], str | float]:
+    """Return what sites are sorted by one of their facts by: a number, or text in its order."""
+
+    def key(overview: SiteOverview) -> str | float:
+        value = attribute.of_site(overview.site)
+        return value if isinstance(value, int) else str(value).casefold()
+
+    return key
 
 
 # What the list can be sorted by. Text comes in its order, and NaN last whichever way.
 KEYS: dict[str, Callable[[SiteOverview], str | float]] = {
     "name": lambda one: one.site.name.casefold(),
-    "cloud": lambda one: one.site.cloud.casefold(),
-    "tier": lambda one: one.site.tier,
-    "country": lambda one: one.site.country,
+    **{key: by_fact(attribute) for key, attribute in SITE_FACTS.items()},
     "endpoints": lambda one: one.in_use,
     "wan": lambda one: one.site.wan_gbit_s or math.nan,
     "source": lambda one: one.source.mean,
@@ -110,16 +142,18 @@ def by_name(side: RankedSide) -> Standings:
 
 def passes(site: Site, places: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:
     """Apply to the site itself the filters that speak of either end of a link."""
-    own = [one for one in filters if one.parameter in ATTRIBUTES]
+    own = [given for given in filters if given.parameter in OF_ENDPOINTS]
     return all(
-        any(has(site, places, one) for one in some) != some[0].exclude for some in alternatives(own)
+        any(has(site, places, given) for given in some) != some[0].exclude
+        for some in alternatives(own)
     )
 
 
-def has(site: Site, places: Iterable[EndpointInfo], one: Filter) -> bool:
-    if one.attribute in ("label", "endpoint"):
-        return any(place.has(one.attribute, one.value) for place in places)
-    return str(site.name if one.attribute == "site" else getattr(site, one.attribute)) == one.value
+def has(site: Site, places: Iterable[EndpointInfo], given: Filter) -> bool:
+    attribute = OF_ENDPOINTS[given.attribute]
+    if attribute.site_columns and given.value in texts_of(attribute.of_site(site)):
+        return True
+    return attribute.is_own and any(place.has(attribute.name, given.value) for place in places)
 
 
 def searched(listed: Iterable[SiteOverview], text: str) -> list[SiteOverview]:

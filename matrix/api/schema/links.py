@@ -10,13 +10,15 @@ from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel
 
 from matrix.answers import column_filters
-from matrix.answers.table_query import LONGEST_TEXT, SHORT, TIERS, orderings
+from matrix.answers.table_query import LONGEST_TEXT, SHORT, orderings
 from matrix.api.schema.describe import described
+from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, number, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer, CellState, Listed
-from matrix.query.forms import GROUPINGS, STATS
+from matrix.query.attributes import BY_KEY, GROUPINGS
+from matrix.query.forms import STATS
 
 TOLD = {
     "has": "Only rows with this text in the column.",
@@ -30,17 +32,7 @@ AGES = {
 }
 
 
-class End(Answer):
-    """An endpoint at one end of a link."""
-
-    name: str
-    site: str
-    cloud: str
-    tier: int
-    country: str
-    label: str
-    simulated: bool
-    retired: bool
+End = with_facts("End", "An endpoint at one end of a link.", ("simulated", "retired"))
 
 
 class OfClass(Answer):
@@ -67,8 +59,8 @@ class Link(BaseModel, extra="allow"):
 
     __pydantic_extra__: dict[str, OfClass]
 
-    source: End
-    destination: End
+    source: End  # type: ignore[valid-type]
+    destination: End  # type: ignore[valid-type]
     priority: int | None
 
 
@@ -87,7 +79,7 @@ ECHO: dict[str, Any] = {
 def condition(name: str) -> OpenApiParameter:
     how = name.rpartition(".")[2]
     if how == "is":
-        return choice(name, TIERS, TOLD[how])
+        return choice(name, BY_KEY[name.split(".")[1]].allowed, TOLD[how])
     if how == "has":
         return text(name, TOLD[how], "RAL", maxLength=LONGEST_TEXT)
     if ".age." in name:
@@ -126,26 +118,8 @@ EXAMPLE = {
     "found": 1,
     "links": [
         {
-            "source": {
-                "name": "Glasgow_DATADISK",
-                "site": "Glasgow",
-                "cloud": "UK",
-                "tier": 2,
-                "country": "GB",
-                "label": "DATADISK",
-                "simulated": False,
-                "retired": False,
-            },
-            "destination": {
-                "name": "RAL_DATADISK",
-                "site": "RAL",
-                "cloud": "UK",
-                "tier": 1,
-                "country": "GB",
-                "label": "DATADISK",
-                "simulated": False,
-                "retired": False,
-            },
+            "source": GLASGOW | {"retired": False},
+            "destination": RAL | {"retired": False},
             "priority": 0,
             "large": {
                 "mean_mb_s": 4.7,

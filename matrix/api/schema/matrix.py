@@ -7,6 +7,7 @@ from typing import Literal
 
 from matrix.api.matrix_formats import FIELDS
 from matrix.api.schema.describe import described
+from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.parameters import text
 from matrix.api.schema.queries import QUERY, Echo
 from matrix.api.schema.schemas import Answer, CellState
@@ -22,16 +23,12 @@ class MatrixEcho(Echo):
     max_age: str | None
 
 
-class Group(Answer):
-    """A row or a column; what its endpoints do not share is null."""
-
-    name: str
-    site: str | None
-    cloud: str | None
-    tier: int | None
-    country: str | None
-    label: str | None
-    simulated: bool
+Group = with_facts(
+    "Group",
+    "A row or a column; what its endpoints do not share is null.",
+    ("simulated",),
+    shared=True,
+)
 
 
 class Cells(Answer):
@@ -51,24 +48,14 @@ class Matrix(Answer):
     unit: Literal["MB/s", "%", "transfers", "s"]
     version: str
     simulated: bool
-    sources: list[Group]
-    destinations: list[Group]
+    sources: list[Group]  # type: ignore[valid-type]
+    destinations: list[Group]  # type: ignore[valid-type]
     cells: Cells
     source_average: list[float | None]
     destination_average: list[float | None]
     average: float | None
 
 
-RAL = {
-    "name": "RAL_DATADISK",
-    "site": "RAL",
-    "cloud": "UK",
-    "tier": 1,
-    "country": "GB",
-    "label": "DATADISK",
-    "simulated": False,
-}
-GLASGOW = RAL | {"name": "Glasgow_DATADISK", "site": "Glasgow", "tier": 2}
 EXAMPLE = {
     "query": {
         "size": "large",

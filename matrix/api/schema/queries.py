@@ -9,24 +9,12 @@ from pydantic import BaseModel
 
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, several, text
+from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES
+from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
-from matrix.query.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS, STATS
+from matrix.query.forms import DEFAULT_SIZE, STATS
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import PRESETS
-
-LONGEST_VALUE = 81  # of a filter, with its exclamation mark
-METHOD_WORDS = {
-    "mover": "with this protocol, as http-tpc",
-    "mode": "that the destination pulled, or the source pushed",
-    "streams": "that were asked for with so many TCP streams",
-    "ip_version": "over this version of IP",
-    "origin": "of this origin",
-    "mesh": "that this mesh asked for",
-    "beside": (
-        "that ran alone at both ends (0), beside some other of Sonar's tests (some), or of "
-        "which that was not noted (unknown)"
-    ),
-}
 
 
 class Echo(BaseModel, extra="allow"):
@@ -41,18 +29,16 @@ class Echo(BaseModel, extra="allow"):
 
 
 def filter_of(name: str) -> OpenApiParameter:
-    items: dict[str, Any] = {"minLength": 1, "maxLength": LONGEST_VALUE}
-    if allowed := ALLOWED.get(Filter(name, "").attribute):
+    items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + LONGEST_VALUE}
+    given = Filter(name, "")
+    if allowed := ALLOWED.get(given.attribute):
         items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
-    return several(name, f"Only {words_of(name)}; with ! in front none of these.", **items)
-
-
-def words_of(name: str) -> str:
-    if name in METHOD_WORDS:
-        return f"transfers {METHOD_WORDS[name]}"
-    one = Filter(name, "")
-    preposition = {"source": "from", "destination": "to"}.get(one.end, "from or to")
-    return f"links {preposition} this {one.attribute}"
+    if name in OF_PROFILES:
+        words = f"transfers {OF_PROFILES[name].choice}"
+    else:
+        attribute = OF_ENDPOINTS[given.attribute]
+        words = f"links {attribute.preposition(given.end)} this {attribute.title}"
+    return several(name, f"Only {words}; with ! in front none of these.", **items)
 
 
 SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)

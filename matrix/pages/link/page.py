@@ -24,7 +24,8 @@ from matrix.pages.share import Share
 from matrix.pages.transfer.facts import streams_words, way_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, link_url, matrix_url, site_url
-from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
+from matrix.query.attributes import ALONE, OF_PROFILES
+from matrix.query.filters import Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
@@ -230,7 +231,7 @@ def lists(page: LinkPage, found: Between) -> dict[str, Any]:
             (
                 one,
                 streams_words(one.method.streams, one.used),
-                BESIDE_WORDS[one.method.beside],
+                OF_PROFILES["beside"].words[one.method.beside],
                 page.asking(page.query.replace(filters=one.method.filters())).url(),
             )
             for one in found.methods

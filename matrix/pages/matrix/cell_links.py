@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from matrix.answers.grid import Grid
 from matrix.plots.display import Display
 from matrix.query.addresses import about_link, link_url, table_url
+from matrix.query.attributes import NAME, OF_ENDPOINTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import AxisGroup
 
@@ -52,7 +53,8 @@ class CellLinks:
 
 def value_of(group: AxisGroup, grouping: str) -> str:
     """Return the value that the endpoints of a group share in what it is made by."""
-    return group.name if grouping == "endpoint" else str(getattr(group, grouping))
+    key = OF_ENDPOINTS[grouping].key
+    return group.name if key == NAME else str(group.facts[key])
 
 
 def narrowed(query: MatrixQuery) -> MatrixQuery:

@@ -19,17 +19,15 @@ from matrix.pages.controls import (
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
-from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
-from matrix.query.forms import GROUPINGS, STATS
-from matrix.statistics.axes import EndpointInfo
+from matrix.query.attributes import BY_NAME, GROUPINGS, OF_ENDPOINTS, OF_PROFILES
+from matrix.query.forms import STATS
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
 from matrix.store.registry import Versions
 from sonar.models import Mesh
 
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
-ENDS = {"either": "from or to", "source": "from", "destination": "to"}
-FILTER_LABELS = {"ip_version": "IP version", "beside": "what ran beside"}
+END_LABELS = {"either": "from or to", "source": "from", "destination": "to"}
 
 
 @dataclass(frozen=True)
@@ -181,10 +179,10 @@ def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[
 
 
 def add_filter(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> AddFilter:
-    names = (*ATTRIBUTES, *PROFILE_FILTERS)
+    labels = {name: attribute.title for name, attribute in BY_NAME.items()}
     return AddFilter(
-        ends=select("filter_end", "end", ENDS, "either", ENDS),
-        attributes=select("filter_on", "of", names, names[0], FILTER_LABELS),
+        ends=select("filter_end", "end", END_LABELS, "either", END_LABELS),
+        attributes=select("filter_on", "of", labels, next(iter(labels)), labels),
         known=known_values(grid, ways),
         kept=kept(page, ()),
     )
@@ -194,12 +192,10 @@ def known_values(grid: Grid, ways: ProfileChoices) -> list[tuple[str, list[str]]
     """Return the values in use of what can be filtered by. One SQL query."""
     places = registry.read_places(Versions(*grid.version.split("-")[:2]))
     meshes = list(Mesh.objects.values_list("name", flat=True))
-    known = {name: values_of(places, name) for name in ATTRIBUTES}
-    known |= {name: ways.values(name) for name in PROFILE_FILTERS} | {"mesh": meshes}
-    return list(known.items())
-
-
-def values_of(places: Iterable[EndpointInfo], attribute: str) -> list[str]:
-    name = "name" if attribute == "endpoint" else attribute
-    values = {str(getattr(place, name)) for place in places}
-    return sorted(values - {""}, key=str.casefold)
+    of_endpoints = {
+        name: sorted(values - {""}, key=str.casefold)
+        for name in OF_ENDPOINTS
+        for values in [{text for place in places for text in place.texts(name)}]
+    }
+    of_profiles = {name: ways.values(name) for name in OF_PROFILES} | {"mesh": meshes}
+    return [*of_endpoints.items(), *of_profiles.items()]

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import django_tables2 as tables
 from django_tables2.data import TableData
 
+from matrix.answers.column_filters import how_of
 from matrix.answers.link_table import LinkTable
 from matrix.query.addresses import link_url
+from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.statistics.axes import EndpointInfo
@@ -138,13 +140,14 @@ class EndColumn(LinkColumn):
         self.group = f"{'from' if end == 'source' else 'to'} ({end}{context.all_end})"
         if attribute == "endpoint":
             self.place = "frozen" if end == "source" else "opens"
-        how, words = ("is", "") if attribute == "tier" else ("has", " contains")
+        how = how_of(OF_ENDPOINTS[attribute])
+        words = "" if how == "is" else " contains"
         self.filters = (ColumnFilter(f"{name}.{how}", f"{attribute} of the {end}{words}"),)
 
     def cell(self, row: TableRow) -> TableCell:
         place: EndpointInfo = getattr(row, self.end)
         if self.attribute != "endpoint":
-            value = getattr(place, self.attribute)
+            value = place.cell(OF_ENDPOINTS[self.attribute].key)
             return (
                 TableCell(str(value))
                 if value != ""
@@ -269,7 +272,11 @@ def columns(context: Context, sizes: Sequence[str]) -> list[tuple[str, LinkColum
     found: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
     for end in ("source", "destination"):
         found += [(end, EndColumn(context, end, "endpoint"))]
-        found += [(f"{end}.{name}", EndColumn(context, end, name)) for name in ("cloud", "tier")]
+        found += [
+            (f"{end}.{attribute.key}", EndColumn(context, end, name))
+            for name, attribute in OF_ENDPOINTS.items()
+            if attribute.listed
+        ]
     for size in sizes:
         kinds: tuple[type[OfSize], ...] = (RateColumn, Size, Count)
         found += [(f"{size}.{kind.field}", kind(context, size)) for kind in kinds]

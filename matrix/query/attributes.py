@@ -1,0 +1,269 @@
+"""The attributes that links and transfers are chosen by, rows and columns grouped by, once each.
+
+Whatever else has to do with them is derived from here: filters and their sentences, forms, SQL
+and masks, columns of tables, fields of answers, parameters of the API and its schema. A new one
+is an entry here (and a column of a model): docs/architecture.md says what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+ENDS = ("source", "destination")
+# What an endpoint has in an attribute; one that can have several has them in order.
+Value = str | int | tuple[str, ...]
+# Of an endpoint: what its own column is behind, seen from there, if it is one of its site.
+SITE = "site__"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute:
+    """What endpoints, and what ways of measuring, share.
+
+    ``name`` is the parameter of its filter, ``label`` what it is called in sentences and menus;
+    ``columns`` are paths from an endpoint, or from a profile, to where it is kept.
+    A value is one of ``allowed``, or fits the whole of ``pattern``, which ``rule`` says in words;
+    without either, or what the column itself allows, it is free text. It is the name of a
+    registered row if ``registered``.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    label: str = ""
+    allowed: tuple[str, ...] = ()
+    pattern: str = ""
+    rule: str = ""
+    registered: bool = False
+
+    @property
+    def title(self) -> str:
+        return self.label or self.name
+
+    def phrase(self, values: str, end: str = "") -> str:
+        """Say which links, or transfers, have one of these values."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointAttribute(Attribute):
+    """An attribute of the endpoints of links, filtered by as `cloud`, `source_cloud` and so on.
+
+    Of several columns all values count. ``field`` is its name in records and tables, ``kind`` the
+    type of its values there, ``row`` what a row or column of it is called, if it makes any;
+    ``search`` are the words that a search of a table looks into; ``finds`` says whether the
+    search of all pages finds sites and endpoints by it, ``listed`` whether tables show it;
+    ``example`` is a value for the docs.
+    """
+
+    field: str = ""
+    kind: Any = str
+    row: str = ""
+    search: tuple[str, ...] = ("{}",)
+    finds: bool = False
+    listed: bool = False
+    example: Value = ""
+
+    @property
+    def key(self) -> str:
+        """Return what records and tables call it."""
+        return self.field or self.name
+
+    @property
+    def many(self) -> bool:
+        """Say whether an endpoint can have several values."""
+        return bool(self.kind == list[str])
+
+    @property
+    def site_columns(self) -> list[str]:
+        """Return the columns that are a site's, as paths from the site."""
+        return [one.removeprefix(SITE) for one in self.columns if one.startswith(SITE)]
+
+    @property
+    def is_own(self) -> bool:
+        """Say whether an endpoint has it of its own, whatever its site has."""
+        return len(self.site_columns) < len(self.columns)
+
+    def value(self, columns: Sequence[Any]) -> Value:
+        """Make one value of those of the columns."""
+        if not self.many:
+            (value,) = columns
+            return value  # type: ignore[no-any-return]  # as the database has it
+        return tuple(sorted({text for texts in columns for text in texts}))
+
+    def of_site(self, site: object) -> Value:
+        """Return what a site itself has, of a row of the registry."""
+        return self.value([getattr(site, column) for column in self.site_columns])
+
+    def preposition(self, end: str) -> str:
+        return {"source": "from", "destination": "to"}.get(end, "from or to")
+
+    def phrase(self, values: str, end: str = "") -> str:
+        return f"{self.preposition(end)} {self.title} {values}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileAttribute(Attribute):
+    """An attribute of how a transfer was measured.
+
+    It has one column; ``stored`` says what is there for each value, where that is not the value
+    itself, and ``words`` how a value is said. ``mesh`` is the column of a mesh
+    that promises it, ``promised`` the value that all tests of meshes have. ``apart`` says that
+    transfers that differ in it are not pooled without a notice. ``choice`` completes the
+    sentence `Only transfers ...` of the schema.
+    """
+
+    choice: str
+    stored: Mapping[str, int | None] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    says: str = ""
+    mesh: str = ""
+    promised: str = ""
+    apart: bool = False
+
+    def phrase(self, values: str, end: str = "") -> str:
+        return f"{self.says or f'with {self.title}'} {values}"
+
+    @property
+    def column(self) -> str:
+        (column,) = self.columns
+        return column
+
+    def text(self, stored: Any) -> str:  # noqa: ANN401 - a column of some type
+        """Return the value that a filter has for what is in the column; empty for unknown."""
+        if self.stored:
+            return next(text for text, value in self.stored.items() if value == stored)
+        return "" if stored is None else str(stored)
+
+
+# Whether others of Sonar's tests ran at its ends meanwhile.
+ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
+
+ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
+    EndpointAttribute(
+        name="site",
+        columns=("site__name",),
+        registered=True,
+        row="{}",
+        finds=True,
+        example="RAL",
+    ),
+    EndpointAttribute(name="cloud", columns=("site__cloud",), row="{}", listed=True, example="UK"),
+    EndpointAttribute(
+        name="tier",
+        columns=("site__tier",),
+        kind=int,
+        allowed=("0", "1", "2", "3"),
+        row="Tier {}",
+        search=("tier {}", "t{}"),
+        listed=True,
+        example=1,
+    ),
+    EndpointAttribute(name="country", columns=("site__country",), row="{}", example="GB"),
+    EndpointAttribute(name="label", columns=("label",), example="DATADISK"),
+    EndpointAttribute(
+        name="endpoint",
+        columns=("name",),
+        field="name",
+        registered=True,
+        row="{}",
+        finds=True,
+        example="RAL_DATADISK",
+    ),
+)
+PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
+    ProfileAttribute(
+        name="mover",
+        columns=("mover",),
+        choice="with this protocol, as http-tpc",
+        mesh="mover",
+        apart=True,
+    ),
+    ProfileAttribute(
+        name="mode",
+        columns=("mode",),
+        choice="that the destination pulled, or the source pushed",
+        mesh="mode",
+        apart=True,
+    ),
+    ProfileAttribute(
+        name="streams",
+        columns=("streams",),
+        choice="that were asked for with so many TCP streams",
+        pattern="[1-9][0-9]{0,3}",
+        rule="a whole number from 1 to 9999",
+        mesh="streams",
+        apart=True,
+    ),
+    ProfileAttribute(
+        name="ip_version",
+        label="IP version",
+        columns=("ip_version",),
+        choice="over this version of IP",
+        allowed=("4", "6"),
+        apart=True,
+    ),
+    ProfileAttribute(
+        name="origin", columns=("origin",), choice="of this origin", promised="test", apart=True
+    ),
+    # Two meshes may measure alike.
+    ProfileAttribute(
+        name="mesh",
+        columns=("mesh__name",),
+        choice="that this mesh asked for",
+        registered=True,
+        mesh="name",
+    ),
+    # Where this has told, matrix.statistics.slowdown says so with the numbers.
+    ProfileAttribute(
+        name="beside",
+        label="what ran beside",
+        columns=("beside",),
+        choice=(
+            "that ran alone at both ends (0), beside some other of Sonar's tests (some), or of "
+            "which that was not noted (unknown)"
+        ),
+        allowed=(ALONE, IN_COMPANY, NOT_NOTED),
+        stored={ALONE: 0, IN_COMPANY: 1, NOT_NOTED: None},
+        words={
+            ALONE: "alone at both ends",
+            IN_COMPANY: "in company",
+            NOT_NOTED: "without a note of what ran beside",
+        },
+        says="measured",
+        promised=ALONE,
+    ),
+)
+
+OF_ENDPOINTS = {one.name: one for one in ENDPOINT_ATTRIBUTES}
+OF_PROFILES = {one.name: one for one in PROFILE_ATTRIBUTES}
+BY_NAME: dict[str, Attribute] = {**OF_ENDPOINTS, **OF_PROFILES}
+DEFAULT_GROUPING = "endpoint"
+GROUPINGS = (
+    DEFAULT_GROUPING,
+    *(one.name for one in ENDPOINT_ATTRIBUTES if one.row and one.name != DEFAULT_GROUPING),
+)
+# By what records and tables call them: what an endpoint is called, and what it has beside.
+NAME = "name"
+FACTS = {one.key: one for one in ENDPOINT_ATTRIBUTES if one.key != NAME}
+BY_KEY = {NAME: OF_ENDPOINTS[DEFAULT_GROUPING], **FACTS}
+# What is said of a site by one value, beside its name.
+SITE_FACTS = {
+    key: one for key, one in FACTS.items() if one.site_columns and not one.many and not one.finds
+}
+
+
+def texts_of(value: Value) -> tuple[str, ...]:
+    """Return each of the values of an attribute as text."""
+    return value if isinstance(value, tuple) else (str(value),)
+
+
+def search_text(values: Iterable[tuple[EndpointAttribute, Value]]) -> str:
+    """Return what a search looks into, in lower case: a tier is found as `2`, `T2`, `Tier 2`."""
+    return "\n".join(
+        words.format(text)
+        for attribute, value in values
+        for text in texts_of(value)
+        for words in attribute.search
+    ).casefold()
