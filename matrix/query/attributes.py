@@ -2,7 +2,7 @@
 
 Whatever else has to do with them is derived from here: filters and their sentences, forms, SQL
 and masks, columns of tables, fields of answers, parameters of the API and its schema. A new one
-is an entry here (and a column of a model): docs/architecture.md says what follows from it.
+is an entry here, and a column of a model.
 """
 
 from __future__ import annotations

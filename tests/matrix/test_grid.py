@@ -153,7 +153,13 @@ def test_rows_and_columns_may_be_grouped_differently(small_world: World) -> None
 
 def test_a_group_keeps_the_attributes_that_its_endpoints_share(small_world: World) -> None:
     uk = built("rows=cloud").sources[1]
-    assert (uk.name, uk.cloud, uk.facts["country"], uk.tier, uk.site) == ("UK", "UK", "GB", None, None)
+    assert (uk.name, uk.cloud, uk.facts["country"], uk.tier, uk.site) == (
+        "UK",
+        "UK",
+        "GB",
+        None,
+        None,
+    )
 
 
 LINKS = {"RG": 1.0, "GD": 2.0, "DS": 3.0, "SR": 4.0}

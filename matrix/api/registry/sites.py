@@ -18,6 +18,17 @@ COUNTRY = "^([A-Z]{2})?$"
 PLAIN = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s")
 
 
+REGISTERED = {
+    "name": "GLASGOW",
+    "cloud": "UK",
+    "tier": 2,
+    "country": "GB",
+    "latitude": 55.87,
+    "longitude": -4.29,
+    "wan_gbit_s": 6.0,
+}
+
+
 class NewSite(Body):
     """A site to register."""
 

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from matrix.answers.site.overview import KEYS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
-from matrix.api.registry.sites import SITES, NewSite, SiteRecord
+from matrix.api.registry.sites import REGISTERED, SITES, NewSite, SiteRecord
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.schema.schemas import Answer, CellState, Listed
 
-
-class RegisteredSite(Answer):
-    """A site as it is registered."""
-
-    name: str
-    cloud: str
-    tier: int
-    country: str
-    latitude: float | None
-    longitude: float | None
-    wan_gbit_s: float | None
+FIELDS: dict[str, Any] = {
+    name: (field.annotation, ...) for name, field in NewSite.model_fields.items()
+}
+RegisteredSite = create_model(
+    "RegisteredSite", __base__=Answer, __doc__="A site as it is registered.", **FIELDS
+)
 
 
-class ListedSite(RegisteredSite):
+class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
     """A site with its endpoints and what was measured there; rates are of its cells."""
 
     endpoints: list[str]
@@ -140,7 +136,7 @@ class SiteReport(Answer):
     query: Echo
     unit: str
     simulated: bool
-    site: RegisteredSite
+    site: RegisteredSite  # type: ignore[valid-type]
     endpoints: list[str]
     retired_endpoints: list[str]
     as_source: SiteEnd
@@ -151,15 +147,6 @@ class SiteReport(Answer):
     planned: SitePlan
 
 
-REGISTERED = {
-    "name": "GLASGOW",
-    "cloud": "UK",
-    "tier": 2,
-    "country": "GB",
-    "latitude": 55.87,
-    "longitude": -4.29,
-    "wan_gbit_s": 6.0,
-}
 ENDPOINTS = {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []}
 QUERY = {
     "size": "large",
@@ -229,8 +216,8 @@ REPORT = {
     },
 }
 LISTED_CSV = (
-    "name,cloud,tier,country,latitude,longitude,wan_gbit_s,endpoints,...,ok,failed,success,last\n"
-    "GLASGOW,UK,2,GB,55.87,-4.29,6.0,GLASGOW_DATADISK,...,2,1,0.666667,2026-11-20T11:30:30Z\n"
+    "name,cloud,tier,country,...,ok,failed,success,last\n"
+    "GLASGOW,UK,2,GB,...,2,1,0.666667,2026-11-20T11:30:30Z\n"
 )
 CELLS_CSV = (
     "source,destination,size,mean_mb_s,std_mb_s,ok,failed,last,state\n"
