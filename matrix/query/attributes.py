@@ -163,6 +163,14 @@ ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
     EndpointAttribute(name="country", columns=("site__country",), row="{}", example="GB"),
     EndpointAttribute(name="label", columns=("label",), example="DATADISK"),
     EndpointAttribute(
+        name="tag",
+        columns=("tags", "site__tags"),
+        field="tags",
+        kind=list[str],
+        finds=True,
+        example=("atlas",),
+    ),
+    EndpointAttribute(
         name="endpoint",
         columns=("name",),
         field="name",

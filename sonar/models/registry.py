@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +29,35 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 # The code of an error for what another row has already, in another notation.
 TAKEN = "taken"
 NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
+
+# Free words that links are chosen by.
+TAG = "[A-Za-z0-9._:-]{1,40}"
+TAG_RULE = "1 to 40 letters, digits and . _ : -"
+MOST_TAGS = 20
+
+
+def tidy(tags: Iterable[str]) -> list[str]:
+    """Return tags as they are kept: in order, each once."""
+    return sorted(set(tags))
+
+
+def validate_tags(tags: Collection[str]) -> None:
+    if len(tags) > MOST_TAGS:
+        raise ValidationError(f"There are at most {MOST_TAGS} tags, not {len(tags)}.")
+    for tag in tags:
+        if not re.fullmatch(TAG, tag):
+            raise ValidationError(f"“{tag}” is no tag: a tag is {TAG_RULE}.")
+
+
+def tags_field(whose: str) -> ArrayField[list[str], list[str]]:
+    return ArrayField(
+        models.CharField(max_length=40, blank=True),
+        default=list,
+        db_default=[],
+        blank=True,
+        validators=[validate_tags],
+        help_text=f"Free words that links are chosen by, {whose}: each is {TAG_RULE}.",
+    )
 
 
 def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
@@ -79,6 +108,7 @@ class Site(models.Model):
         blank=True,
         validators=[MinValueValidator(0.001)],
     )
+    tags = tags_field("for all endpoints of the site")
     admins = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
         blank=True,
@@ -109,6 +139,7 @@ class Site(models.Model):
         return self.name
 
     def clean(self) -> None:
+        self.tags = tidy(self.tags)
         refuse_case_twin(self)
 
 
@@ -165,6 +196,7 @@ class Endpoint(models.Model):
         help_text="Everything that Sonar writes and deletes lies below it, in sonar/.",
     )
     software = models.CharField(max_length=80, blank=True)
+    tags = tags_field("beside those of its site")
     inbound_cap = models.PositiveIntegerField(
         default=2,
         validators=[MinValueValidator(1)],
@@ -238,6 +270,7 @@ class Endpoint(models.Model):
         """
         if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
             raise ValidationError({"base_url": HOST_SENTENCE})
+        self.tags = tidy(self.tags)
         refuse_case_twin(self)
         if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
             self._refuse_place()

@@ -7,7 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from sonar.models.registry import tidy
 from sonar.registry_file.meshes import interval, known_mover, quiet_times
+
+# Judged by the model; in the order in which they are kept, so that the same ones are no change.
+Tags = Annotated[list[str], AfterValidator(tidy)]
 
 
 class Section(BaseModel):
@@ -28,6 +32,7 @@ class SiteSection(Section):
     cloud: str = ""
     tier: int = 2
     country: str = ""
+    tags: Tags = Field(default_factory=list)
     latitude: float | None = None
     longitude: float | None = None
     wan_gbit_s: float | None = None
@@ -44,6 +49,7 @@ class EndpointSection(Section):
     base_url: str
     label: str = ""
     software: str = ""
+    tags: Tags = Field(default_factory=list)
     inbound_cap: int = 2
     outbound_cap: int = 2
     budget_bytes_per_day: int | None = None

@@ -52,6 +52,7 @@ def test_the_whole_matrix_comes_in_one_answer(client: Client, small_world: World
         "tier": 1,
         "country": "GB",
         "label": "DATADISK",
+        "tags": [],
         "simulated": False,
     }
     assert [one["name"] for one in found["destinations"]] == [

@@ -59,6 +59,7 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
         "tier": 1,
         "country": "GB",
         "label": "DATADISK",
+        "tags": [],
         "simulated": False,
         "retired": False,
     }
@@ -128,9 +129,9 @@ def test_csv_has_a_column_for_everything_that_can_be_ordered_by(
 ) -> None:
     head = list(lines(client)[0])
     flags = ["source.simulated", "source.retired"]
-    assert head[:9] == [
+    assert head[:10] == [
         *("source", "source.site", "source.cloud", "source.tier", "source.country"),
-        *("source.label", *flags, "destination"),
+        *("source.label", "source.tags", *flags, "destination"),
     ]
     for column in set(head) - {*flags, "destination.simulated", "destination.retired"}:
         assert get(client, f"?ordering={column}")["links"]

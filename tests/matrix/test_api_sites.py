@@ -55,6 +55,7 @@ def test_all_sites_are_answered_with_what_is_registered_and_measured(
         "latitude": None,
         "longitude": None,
         "wan_gbit_s": 1.0,
+        "tags": [],
         "endpoints": ["RAL_DATADISK"],
         "retired_endpoints": [],
         "simulated": False,

@@ -17,10 +17,12 @@ from matrix.api.registry.rendering import Json, moment
 from matrix.api.registry.resource import Kind
 from matrix.api.registry.values import (
     MOST_BYTES,
+    Tags,
     flag,
     line,
     name_of,
     own_name,
+    tag_list,
     whole,
 )
 from matrix.api.registry.views import ListView, RowView
@@ -48,7 +50,7 @@ OF_SITE_ADMINS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label"
 CREDENTIALS = ("credential", "credential_lent")
 PLAIN = (
     *("name", "label", "software", "inbound_cap", "outbound_cap", "budget_bytes_per_day"),
-    "simulated",
+    *("simulated", "tags"),
 )
 
 
@@ -76,6 +78,7 @@ class NewEndpoint(Body):
     ] = False
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("a retired one is tested no more and keeps its history")] = False
+    tags: Annotated[Tags, tag_list("beside those of its site")] = []
 
 
 class EndpointRecord(Answer):
@@ -89,6 +92,7 @@ class EndpointRecord(Answer):
     outbound_cap: int
     budget_bytes_per_day: int | None
     simulated: bool
+    tags: list[str]
     retired: bool
     retired_at: datetime | None
     base_url: str = ""
@@ -108,6 +112,7 @@ class Endpoints(Kind[Endpoint]):
         text("site", "Those of this site.", "GLASGOW"),
         text("cloud", "Those whose site is in this cloud.", "UK"),
         text("label", "Those with this label.", "DATADISK"),
+        text("tag", "Those with this tag, their own or their site's.", "atlas"),
         choice("retired", YES_OR_NO, "Only retired ones, or only those in use."),
     )
 
@@ -119,6 +124,8 @@ class Endpoints(Kind[Endpoint]):
             found &= Q(site__cloud=cloud)
         if label := words(params, "label"):
             found &= Q(label=label)
+        if tag := words(params, "tag"):
+            found &= Q(tags__contains=[tag]) | Q(site__tags__contains=[tag])
         retired = yes_or_no(params, "retired")
         return found if retired is None else found & Q(retired_at__isnull=not retired)
 
@@ -164,6 +171,7 @@ EXAMPLE = {
     "outbound_cap": 2,
     "budget_bytes_per_day": 500_000_000_000,
     "simulated": False,
+    "tags": ["atlas"],
     "retired": False,
     "retired_at": None,
 }
@@ -175,9 +183,9 @@ SEEN = EXAMPLE | {
 }
 NEW = {"name": "GLASGOW_DATADISK", "site": "GLASGOW", "base_url": SEEN["base_url"]}
 CSV = (
-    "name,site,label,software,inbound_cap,outbound_cap,budget_bytes_per_day,simulated,retired,"
+    "name,site,label,software,inbound_cap,outbound_cap,budget_bytes_per_day,simulated,tags,retired,"
     "retired_at,base_url,credential,credential_lent,lend_credential\n"
-    "GLASGOW_DATADISK,GLASGOW,DATADISK,XRootD 5.5.3,2,2,500000000000,False,False,,,,,\n"
+    "GLASGOW_DATADISK,GLASGOW,DATADISK,XRootD 5.5.3,2,2,500000000000,False,atlas,False,,,,,\n"
 )
 
 

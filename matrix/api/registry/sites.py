@@ -9,13 +9,13 @@ from rest_framework.request import Request
 from matrix.api.registry.deserialise import change_of
 from matrix.api.registry.rendering import Json
 from matrix.api.registry.resource import Kind
-from matrix.api.registry.values import line, number, own_name, whole
+from matrix.api.registry.values import Tags, line, number, own_name, tag_list, whole
 from matrix.api.schema.schemas import Answer, Body
 from matrix.http.exceptions import Conflict
 from sonar.models import Site
 
 COUNTRY = "^([A-Z]{2})?$"
-PLAIN = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s")
+PLAIN = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s", "tags")
 
 
 REGISTERED = {
@@ -26,6 +26,7 @@ REGISTERED = {
     "latitude": 55.87,
     "longitude": -4.29,
     "wan_gbit_s": 6.0,
+    "tags": ["atlas"],
 }
 
 
@@ -41,6 +42,7 @@ class NewSite(Body):
     wan_gbit_s: Annotated[
         float | None, number(0.001, 1_000_000, "nominal capacity in Gbit/s", "if unknown")
     ] = None
+    tags: Annotated[Tags, tag_list("of all its endpoints")] = []
 
 
 class SiteRecord(Answer):
@@ -53,6 +55,7 @@ class SiteRecord(Answer):
     latitude: float | None
     longitude: float | None
     wan_gbit_s: float | None
+    tags: list[str]
     endpoints: list[str]
     retired_endpoints: list[str]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from sonar.models.registry import NAME
+from sonar.models.registry import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
 from sonar.windows import parse_time
 
 # As for the sizes of results.
@@ -95,6 +95,13 @@ def read_moment(value: object) -> datetime:
     return read
 
 
+def tag_list(meaning: str) -> FieldInfo:
+    return field(
+        f"a list of at most {MOST_TAGS} tags, each {TAG_RULE}{said(meaning)}", max_length=MOST_TAGS
+    )
+
+
+Tags = Annotated[list[Annotated[str, Field(strict=True, pattern=f"^{TAG}$")]], AfterValidator(tidy)]
 # A time with a zone; without one it is UTC.
 Moment = Annotated[
     datetime,
