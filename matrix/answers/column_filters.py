@@ -17,9 +17,9 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.link_table import LinkTable
-from matrix.query.attributes import BY_KEY, ENDS, NAME, EndpointAttribute
+from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAttribute
 from matrix.query.forms import read_age, read_number
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags
 
 
 def how_of(attribute: EndpointAttribute) -> str:
@@ -67,7 +67,7 @@ class Condition:
     def words(self) -> str:
         of, _, field = self.column.rpartition(".")
         if (of or field) in ENDS:
-            end = "from" if (of or field) == "source" else "to"
+            end = PREPOSITIONS[of or field]
             attribute = BY_KEY[field if of else NAME].title
             return f"{end} {attribute} {self.text if self.how == 'is' else f'with “{self.text}”'}"
         bound = "at least" if self.how == "min" else "at most"
@@ -78,17 +78,15 @@ class Condition:
             return table.where(self.column, lambda text: text == self.text)
         if self.how == "has":
             return table.where(self.column, lambda text: self.text.casefold() in text.casefold())
-        values = numbers(table, self.column, now)
+        size, _, field = self.column.rpartition(".")
+        if field == "age":
+            # Of now, or of the end of a window that is past.
+            moment = min(now, table.window.end).timestamp()
+            values = moment - table.column(f"{size}.last_ok")
+        else:
+            values = table.column(self.column)
         # No value is neither at least nor at most anything.
         return np.asarray(values >= self.value if self.how == "min" else values <= self.value)
-
-
-def numbers(table: LinkTable, column: str, now: datetime) -> Floats | Integers:
-    """Return a column of numbers; ages are those of now, or of the end of a window that is past."""
-    of, _, field = column.rpartition(".")
-    if field != "age":
-        return table.column(column)
-    return min(now, table.window.end).timestamp() - table.column(f"{of}.last_ok")
 
 
 def names(sizes: Iterable[str]) -> list[str]:

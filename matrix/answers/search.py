@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 
 from matrix.query.addresses import link_url, site_url
 from matrix.query.attributes import ENDPOINT_ATTRIBUTES, EndpointAttribute, Value, texts_of
@@ -24,6 +24,7 @@ BETWEEN = re.compile(r"\s*(?:->|=>|→)\s*|\s+to\s+", re.IGNORECASE)
 FINDING = [attribute for attribute in ENDPOINT_ATTRIBUTES if attribute.finds]
 OF_SITES = [attribute for attribute in FINDING if attribute.site_columns]
 OWN = [attribute for attribute in FINDING if attribute.is_own]
+Values = Sequence[tuple[EndpointAttribute, Value]]
 UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
 
 
@@ -66,53 +67,43 @@ def find(text: str) -> Findings:
 
 def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Found]:
     """Return the sites and endpoints with this in their name; sites go before their endpoints."""
-    ranked: list[tuple[int, int, Site | EndpointInfo]] = [
-        *(
-            (rank([texts_of(attribute.of_site(site)) for attribute in OF_SITES], text), 0, site)
-            for site in sites
-        ),
-        *(
-            (rank([place.texts(attribute.name) for attribute in OWN], text), 1, place)
-            for place in places
-        ),
-    ]
-    best = sorted(
-        (match for match in ranked if match[0] < NOT_FOUND),
-        key=lambda match: (match[0], match[1], match[2].name.casefold()),
-    )
-    return [of_site(row) if isinstance(row, Site) else of_endpoint(row) for *_, row in best]
+    matches: list[tuple[int, int, str, Found]] = []
+    for site in sites:
+        values = [(attribute, attribute.of_site(site)) for attribute in OF_SITES]
+        if (order := rank(values, text)) < NOT_FOUND:
+            cloud = f", cloud {site.cloud}" if site.cloud else ""
+            about = f"Tier {site.tier} site{cloud}{several(values)}"
+            url = site_url(site.name, MatrixQuery())
+            matches.append((order, 0, site.name.casefold(), Found("site", site.name, about, url)))
+    for place in places:
+        values = [(attribute, place.value(attribute.key)) for attribute in OWN]
+        if (order := rank(values, text)) < NOT_FOUND:
+            retired = "retired " if place.retired else ""
+            about = f"{retired}endpoint of {place.site}{several(values)}"
+            endpoint = Found("endpoint", place.name, about, f"/?endpoint={place.name}")
+            matches.append((order, 1, place.name.casefold(), endpoint))
+    return [found for *_, found in sorted(matches, key=lambda match: match[:3])]
 
 
 NOT_FOUND = 3
 
 
-def rank(values: Iterable[Iterable[str]], text: str) -> int:
+def rank(values: Values, text: str) -> int:
     """Put the same name before one that begins so, and that before one that has it inside."""
     text, best = text.casefold(), NOT_FOUND
-    for name in chain.from_iterable(values):
-        folded = name.casefold()
-        if text in folded:
-            best = min(best, 0 if folded == text else 1 if folded.startswith(text) else 2)
+    for _, value in values:
+        for name in map(str.casefold, texts_of(value)):
+            if text in name:
+                best = min(best, 0 if name == text else 1 if name.startswith(text) else 2)
     return best
 
 
-def of_site(site: Site) -> Found:
-    cloud = f", cloud {site.cloud}" if site.cloud else ""
-    about = f"Tier {site.tier} site{cloud}"
-    more = several((attribute, attribute.of_site(site)) for attribute in OF_SITES)
-    return Found("site", site.name, f"{about}{more}", site_url(site.name, MatrixQuery()))
-
-
-def of_endpoint(place: EndpointInfo) -> Found:
-    about = f"{'retired ' if place.retired else ''}endpoint of {place.site}"
-    more = several((attribute, place.value(attribute.key)) for attribute in OWN)
-    return Found("endpoint", place.name, f"{about}{more}", f"/?endpoint={place.name}")
-
-
-def several(values: Iterable[tuple[EndpointAttribute, Value]]) -> str:
+def several(values: Values) -> str:
     """Say the values of attributes that may have several: with them it may have been found."""
     return "".join(
-        f", {it.key} {', '.join(texts_of(some))}" for it, some in values if it.many and some
+        f", {attribute.key} {', '.join(texts_of(value))}"
+        for attribute, value in values
+        if attribute.many and value
     )
 
 
@@ -123,27 +114,28 @@ def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
     ends = parts if directed else text.split(maxsplit=1)
     if len(ends) < 2 or not all(ends):
         return []
-    one, other = (ends_with(part, places) for part in ends)
-    pairs = [*product(one, other), *(() if directed else product(other, one))]
-    return [of_link(*pair) for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+    first, second = (ends_with(part, places) for part in ends)
+    pairs = [*product(first, second), *(() if directed else product(second, first))]
+    return [
+        Found(
+            "link",
+            f"{source.name} → {destination.name}",
+            f"link from {source.site} to {destination.site}",
+            link_url(source.name, destination.name, MatrixQuery()),
+        )
+        for source, destination in dict.fromkeys(pairs)
+        if source != destination
+    ]
 
 
 def ends_with(text: str, places: Iterable[EndpointInfo]) -> list[EndpointInfo]:
     """Return the endpoints with this in their own name or their site's; in use ones first."""
     ranked = [
         (
-            rank([place.texts(attribute.name) for attribute in FINDING], text),
-            place.retired,
-            place.name,
-            place,
+            rank([(attribute, place.value(attribute.key)) for attribute in FINDING], text),
+            *(place.retired, place.name, place),
         )
         for place in places
     ]
     best = sorted((match for match in ranked if match[0] < NOT_FOUND), key=lambda match: match[:3])
     return [place for *_, place in best[:MOST_ENDS]]
-
-
-def of_link(source: EndpointInfo, destination: EndpointInfo) -> Found:
-    name = f"{source.name} → {destination.name}"
-    url = link_url(source.name, destination.name, MatrixQuery())
-    return Found("link", name, f"link from {source.site} to {destination.site}", url)

@@ -18,21 +18,22 @@ MOST_NAMED = 10
 
 def notices(failing: Sequence[Circuit], now: datetime) -> list[Notice]:
     """Say of each end since when its tests fail and why the last did, and how many there are."""
-    said = [of_end(one, now) for one in failing[:MOST_NAMED]]
-    if more := len(failing) - len(said):
+    notices = []
+    for circuit in failing[:MOST_NAMED]:
+        name, site = circuit.endpoint.name, circuit.endpoint.site.name
+        count = circuit.failures
+        tests = "1 test has" if count == 1 else f"{format_count(count)} tests have"
+        notice = Notice(
+            "circuit",
+            f"{tests} failed by {name} in a row",
+            f"since {format_moment(circuit.since)}, the last "
+            f"{format_age(now - circuit.last_at)}: its tests are spread thin until one succeeds. "
+            f"The last error: {circuit.error}",
+            ((f"Look at {site}", site_url(site, MatrixQuery())),),
+        )
+        notices.append(notice)
+    if more := len(failing) - len(notices):
         ends = "1 more end fails" if more == 1 else f"{format_count(more)} more ends fail"
         sentence = "the tests of each are spread thin as well. status/ of the API has them all."
-        said.append(Notice("circuit", f"{ends}:", sentence))
-    return said
-
-
-def of_end(one: Circuit, now: datetime) -> Notice:
-    name, site = one.endpoint.name, one.endpoint.site.name
-    tests = "1 test has" if one.failures == 1 else f"{format_count(one.failures)} tests have"
-    return Notice(
-        "circuit",
-        f"{tests} failed by {name} in a row",
-        f"since {format_moment(one.since)}, the last {format_age(now - one.last_at)}: its tests "
-        f"are spread thin until one succeeds. The last error: {one.error}",
-        ((f"Look at {site}", site_url(site, MatrixQuery())),),
-    )
+        notices.append(Notice("circuit", f"{ends}:", sentence))
+    return notices

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ENDS = ("source", "destination")
+# How links are said to touch what has an attribute: at one end, or at either.
+PREPOSITIONS = {"": "from or to", "source": "from", "destination": "to"}
 # What an endpoint has in an attribute; one that can have several has them in order.
 Value = str | int | tuple[str, ...]
 # Of an endpoint: what its own column is behind, seen from there, if it is one of its site.
@@ -40,10 +42,6 @@ class Attribute:
     @property
     def title(self) -> str:
         return self.label or self.name
-
-    def phrase(self, values: str, end: str = "") -> str:
-        """Say which links, or transfers, have one of these values."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,21 +94,15 @@ class EndpointAttribute(Attribute):
         """Return what a site itself has, of a row of the registry."""
         return self.value([getattr(site, column) for column in self.site_columns])
 
-    def preposition(self, end: str) -> str:
-        return {"source": "from", "destination": "to"}.get(end, "from or to")
-
-    def phrase(self, values: str, end: str = "") -> str:
-        return f"{self.preposition(end)} {self.title} {values}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileAttribute(Attribute):
     """An attribute of how a transfer was measured.
 
     It has one column; ``stored`` says what is there for each value, where that is not the value
-    itself, and ``words`` how a value is said. ``mesh`` is the column of a mesh
-    that promises it, ``promised`` the value that all tests of meshes have. ``apart`` says that
-    transfers that differ in it are not pooled without a notice. ``choice`` completes the
+    itself, and ``words`` how a value is said, behind ``says`` or its label. ``mesh`` is the column
+    of a mesh that promises it, ``promised`` the value that all tests of meshes have. ``apart`` says
+    that transfers that differ in it are not pooled without a notice. ``choice`` completes the
     sentence `Only transfers ...` of the schema.
     """
 
@@ -121,14 +113,6 @@ class ProfileAttribute(Attribute):
     mesh: str = ""
     promised: str = ""
     apart: bool = False
-
-    def phrase(self, values: str, end: str = "") -> str:
-        return f"{self.says or f'with {self.title}'} {values}"
-
-    @property
-    def column(self) -> str:
-        (column,) = self.columns
-        return column
 
     def text(self, stored: Any) -> str:  # noqa: ANN401 - a column of some type
         """Return the value that a filter has for what is in the column; empty for unknown."""
@@ -246,7 +230,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
 
 OF_ENDPOINTS = {one.name: one for one in ENDPOINT_ATTRIBUTES}
 OF_PROFILES = {one.name: one for one in PROFILE_ATTRIBUTES}
-BY_NAME: dict[str, Attribute] = {**OF_ENDPOINTS, **OF_PROFILES}
+BY_NAME: dict[str, EndpointAttribute | ProfileAttribute] = {**OF_ENDPOINTS, **OF_PROFILES}
 DEFAULT_GROUPING = "endpoint"
 GROUPINGS = (
     DEFAULT_GROUPING,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES, ProfileAttribute
+from matrix.query.attributes import (
+    BY_NAME,
+    OF_ENDPOINTS,
+    OF_PROFILES,
+    PREPOSITIONS,
+    ProfileAttribute,
+)
 
 ENDPOINT_FILTERS = tuple(OF_ENDPOINTS)
 LINK_FILTERS = tuple(
@@ -44,9 +50,13 @@ def words_of(filters: Sequence[Filter]) -> str:
     """Say alternatives of one parameter: `only from cloud UK or DE`, `not to site RAL`."""
     first = filters[0]
     attribute = BY_NAME[first.attribute]
-    words = attribute.words if isinstance(attribute, ProfileAttribute) else {}
-    values = either([words.get(option.value, option.value) for option in filters])
-    return f"{'not' if first.exclude else 'only'} {attribute.phrase(values, first.end)}"
+    values = [option.value for option in filters]
+    if isinstance(attribute, ProfileAttribute):
+        before = attribute.says or f"with {attribute.title}"
+        values = [attribute.words.get(value, value) for value in values]
+    else:
+        before = f"{PREPOSITIONS[first.end]} {attribute.title}"
+    return f"{'not' if first.exclude else 'only'} {before} {either(values)}"
 
 
 def by_parameter(filters: Iterable[Filter]) -> dict[str, list[str]]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from matrix.query.attributes import OF_PROFILES, PROFILE_ATTRIBUTES
+from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags
 from sonar.models import Profile, Transfer
 
-PROFILE_FIELDS = {one.name: one.column for one in PROFILE_ATTRIBUTES}
+PROFILE_FIELDS = {name: attribute.columns[0] for name, attribute in OF_PROFILES.items()}
 # Ids of profiles have 16 bits.
 IDS = 2**16
 
@@ -23,22 +23,20 @@ def passing(filters: Iterable[Filter]) -> Flags | None:
 
     One SQL statement, or none.
     """
-    made = condition(filters, PROFILE_FIELDS)
-    if not made:
+    profiles = condition(filters, PROFILE_FIELDS)
+    if not profiles:
         return None
     table = np.zeros(IDS, dtype=bool)
-    table[list(Profile.objects.filter(made).values_list("id", flat=True))] = True
+    table[list(Profile.objects.filter(profiles).values_list("id", flat=True))] = True
     return table
 
 
 def made_so(transfers: QuerySet[Transfer], filters: Iterable[Filter]) -> QuerySet[Transfer]:
     """Leave those results that were made as the filters on profiles say."""
-    made = condition(filters, PROFILE_FIELDS)
-    return (
-        transfers.filter(profile__in=Profile.objects.filter(made).values("id"))
-        if made
-        else transfers
-    )
+    profiles = condition(filters, PROFILE_FIELDS)
+    if not profiles:
+        return transfers
+    return transfers.filter(profile__in=Profile.objects.filter(profiles).values("id"))
 
 
 def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
-from matrix.query.attributes import PROFILE_ATTRIBUTES
+from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import PROFILE_FILTERS, Filter, alternatives
 from matrix.store.profile_filters import PROFILE_FIELDS
 from sonar.models import Profile
 
 # What must not be pooled unknowingly.
-APART = tuple(one.name for one in PROFILE_ATTRIBUTES if one.apart)
+APART = tuple(name for name, attribute in OF_PROFILES.items() if attribute.apart)
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,12 @@ def read() -> ProfileChoices:
     alike = Profile.objects.order_by().values(*PROFILE_FIELDS.values())
     rows = list(alike.annotate(ids=ArrayAgg("id")))
     return ProfileChoices(
-        tuple({one.name: one.text(row[one.column]) for one in PROFILE_ATTRIBUTES} for row in rows),
+        tuple(
+            {
+                name: attribute.text(row[PROFILE_FIELDS[name]])
+                for name, attribute in OF_PROFILES.items()
+            }
+            for row in rows
+        ),
         tuple(frozenset(row["ids"]) for row in rows),
     )

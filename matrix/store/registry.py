@@ -12,10 +12,10 @@ from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
 
-from matrix.query.attributes import FACTS, PROFILE_ATTRIBUTES
+from matrix.query.attributes import FACTS, OF_PROFILES
 from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store.cache import Remembered
 from matrix.store.profile_filters import condition
@@ -26,8 +26,10 @@ from sonar.models.version import RAISED
 T = TypeVar("T")
 
 # What a mesh promises are transfers with these values, made as these columns of it say.
-PROMISED = {one.name: one.promised for one in PROFILE_ATTRIBUTES if one.promised}
-MESH_FIELDS = {one.name: one.mesh for one in PROFILE_ATTRIBUTES if one.mesh}
+PROMISED = {
+    name: attribute.promised for name, attribute in OF_PROFILES.items() if attribute.promised
+}
+MESH_FIELDS = {name: attribute.mesh for name, attribute in OF_PROFILES.items() if attribute.mesh}
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
@@ -88,10 +90,6 @@ class MeshPromises:
         size = len(links.places) ** 2
         return cls(np.full(size, np.inf), np.full(size, NO_PRIORITY, dtype=np.int16))
 
-    def drop(self, links: Flags) -> None:
-        self.every[links] = np.inf
-        self.priority[links] = NO_PRIORITY
-
 
 _places: Remembered[tuple[EndpointInfo, ...]] = Remembered(2)
 # 10 MB each at 1,000 endpoints.
@@ -135,15 +133,15 @@ def read_plan(query: MatrixQuery, links: LinkIndex, versions: Versions) -> MeshP
     """
     if not asks_for_tests(query.filters):
         return MeshPromises.blank(links)
-    made = tuple(one for one in query.filters if one.parameter in MESH_FIELDS)
-    key = (versions, len(links.places), query.size, made)
-    return _plans.get(key, lambda: _read_plan(query.size, made, links))
+    filters = tuple(given for given in query.filters if given.parameter in MESH_FIELDS)
+    key = (versions, len(links.places), query.size, filters)
+    return _plans.get(key, lambda: _read_plan(query.size, filters, links))
 
 
-def _read_plan(size: str, made: Iterable[Filter], links: LinkIndex) -> MeshPromises:
+def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPromises:
     schedules = Schedule.objects.filter(size_class__name=size)
-    if wanted := condition(made, MESH_FIELDS):
-        schedules = schedules.filter(mesh__in=Mesh.objects.filter(wanted).values("id"))
+    if meshes := condition(filters, MESH_FIELDS):
+        schedules = schedules.filter(mesh__in=Mesh.objects.filter(meshes).values("id"))
     fields = {
         "source_id": pg_copy.INTEGER,
         "destination_id": pg_copy.INTEGER,
@@ -154,7 +152,8 @@ def _read_plan(size: str, made: Iterable[Filter], links: LinkIndex) -> MeshPromi
     plan, numbers = MeshPromises.blank(links), links.numbers(rows)
     np.minimum.at(plan.every, numbers, rows["every_seconds"])
     np.maximum.at(plan.priority, numbers, rows["priority"].astype(np.int16))
-    plan.drop(links.ends(place.retired for place in links.places))
+    retired = links.ends(place.retired for place in links.places)
+    plan.every[retired], plan.priority[retired] = np.inf, NO_PRIORITY
     plan.every.flags.writeable = plan.priority.flags.writeable = False
     return plan
 

@@ -18,6 +18,7 @@ from matrix.query import attributes
 from matrix.query.attributes import OF_ENDPOINTS, OF_PROFILES
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
+from tests.examples.test_extending import block
 from tests.imports import PROJECT, modules, within
 from tests.matrix.world import NOW, World, transfer
 
@@ -94,17 +95,14 @@ def test_a_list_of_attributes_is_seen(source: str):
     assert len(spelt(source)) == 1
 
 
-# The entry that a recipe asks for, of a column that there is already.
-TOY = """
-    EndpointAttribute(name="software", columns=("software",), finds=True, example="XRootD 5.5.3"),
-"""
+# The entry of the recipe, of a column that there is already.
+TOY = f"    {block('A filter', 'matrix/query/attributes.py').strip()},\n"
 LAST = '    EndpointAttribute(\n        name="endpoint",'
 
 
 @pytest.fixture
 def with_software(tmp_path: Path) -> Iterator[None]:
     """All of matrix/ as if the registry had an attribute more, read anew from its files."""
-    real = {name: sys.modules.pop(name) for name in list(sys.modules) if within(name, "matrix")}
     source = Path(attributes.__file__).read_text()
     assert LAST in source
     path = tmp_path / "attributes.py"
@@ -112,12 +110,15 @@ def with_software(tmp_path: Path) -> Iterator[None]:
     spec = importlib.util.spec_from_file_location(REGISTRY, path)
     assert spec
     assert spec.loader
-    sys.modules[REGISTRY] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[REGISTRY])
-    yield
-    for name in [name for name in sys.modules if within(name, "matrix")]:
-        del sys.modules[name]
-    sys.modules.update(real)
+    real = {name: sys.modules.pop(name) for name in list(sys.modules) if within(name, "matrix")}
+    try:
+        sys.modules[REGISTRY] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[REGISTRY])
+        yield
+    finally:
+        for name in [name for name in sys.modules if within(name, "matrix")]:
+            del sys.modules[name]
+        sys.modules.update(real)
 
 
 def part(name: str) -> Any:
@@ -136,7 +137,7 @@ def in_dcache(small_world: World) -> World:
 @pytest.mark.django_db
 @pytest.mark.usefixtures("with_software", "in_dcache")
 class TestOneEntryMore:
-    """An entry in the registry is all that an attribute needs."""
+    """The recipe of docs/extending.md: an entry is all that an attribute needs."""
 
     def asked(self, text: str) -> Any:
         return part("query.matrix_query").MatrixQuery.from_params(QueryDict(text))

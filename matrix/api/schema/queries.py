@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, several, text
-from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES
+from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
 from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
 from matrix.query.forms import DEFAULT_SIZE, STATS
@@ -36,8 +36,7 @@ def filter_of(name: str) -> OpenApiParameter:
     if name in OF_PROFILES:
         words = f"transfers {OF_PROFILES[name].choice}"
     else:
-        attribute = OF_ENDPOINTS[given.attribute]
-        words = f"links {attribute.preposition(given.end)} this {attribute.title}"
+        words = f"links {PREPOSITIONS[given.end]} this {OF_ENDPOINTS[given.attribute].title}"
     return several(name, f"Only {words}; with ! in front none of these.", **items)
 
 

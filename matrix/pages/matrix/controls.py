@@ -19,7 +19,7 @@ from matrix.pages.controls import (
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
-from matrix.query.attributes import BY_NAME, GROUPINGS, OF_ENDPOINTS, OF_PROFILES
+from matrix.query.attributes import BY_NAME, GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
 from matrix.query.forms import STATS
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
@@ -27,7 +27,7 @@ from matrix.store.registry import Versions
 from sonar.models import Mesh
 
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
-END_LABELS = {"either": "from or to", "source": "from", "destination": "to"}
+END_LABELS = {end or "either": words for end, words in PREPOSITIONS.items()}
 
 
 @dataclass(frozen=True)
