@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from django.http import QueryDict
 
@@ -19,28 +19,27 @@ def check_names(params: QueryDict, allowed: Sequence[str]) -> None:
 
 
 def one_of(params: QueryDict, name: str, allowed: Sequence[str], default: str = "") -> str:
-    given = text(params, name)
-    if given and given not in allowed:
-        raise wrong(name, f"{name} “{given}” is not known: use {either(allowed)}.")
-    return given or default
+    value = text(params, name)
+    if value and value not in allowed:
+        raise wrong(name, f"{name} “{value}” is not known: use {either(allowed)}.")
+    return value or default
 
 
-def some_of(params: QueryDict, name: str, allowed: Iterable[str]) -> tuple[str, ...]:
+def some_of(params: QueryDict, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
     """Return the values of a parameter that may be given several times, each once."""
-    known = tuple(allowed)
-    given = [one for one in params.getlist(name) if one]
-    for one in given:
-        if one not in known:
-            raise wrong(name, f"{name} “{one}” is not known: use {either(known)}.")
-    return tuple(dict.fromkeys(given))
+    values = [value for value in params.getlist(name) if value]
+    for value in values:
+        if value not in allowed:
+            raise wrong(name, f"{name} “{value}” is not known: use {either(allowed)}.")
+    return tuple(dict.fromkeys(values))
 
 
 def text(params: QueryDict, name: str) -> str:
     """Return the value of a parameter that is given once or not at all."""
-    given = params.getlist(name)
-    if len(given) > 1:
-        raise wrong(name, f"{name} is given {len(given)} times: give it once.")
-    return given[0] if given else ""
+    values = params.getlist(name)
+    if len(values) > 1:
+        raise wrong(name, f"{name} is given {len(values)} times: give it once.")
+    return values[0] if values else ""
 
 
 def wrong(name: str, sentence: str) -> BadQueryError:

@@ -76,7 +76,7 @@ class EndpointAttribute(Attribute):
     @property
     def site_columns(self) -> list[str]:
         """Return the columns that are a site's, as paths from the site."""
-        return [one.removeprefix(SITE) for one in self.columns if one.startswith(SITE)]
+        return [path.removeprefix(SITE) for path in self.columns if path.startswith(SITE)]
 
     @property
     def is_own(self) -> bool:
@@ -228,21 +228,25 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ),
 )
 
-OF_ENDPOINTS = {one.name: one for one in ENDPOINT_ATTRIBUTES}
-OF_PROFILES = {one.name: one for one in PROFILE_ATTRIBUTES}
+OF_ENDPOINTS = {attribute.name: attribute for attribute in ENDPOINT_ATTRIBUTES}
+OF_PROFILES = {attribute.name: attribute for attribute in PROFILE_ATTRIBUTES}
 BY_NAME: dict[str, EndpointAttribute | ProfileAttribute] = {**OF_ENDPOINTS, **OF_PROFILES}
 DEFAULT_GROUPING = "endpoint"
-GROUPINGS = (
-    DEFAULT_GROUPING,
-    *(one.name for one in ENDPOINT_ATTRIBUTES if one.row and one.name != DEFAULT_GROUPING),
+GROUPINGS = tuple(
+    sorted(
+        (name for name, attribute in OF_ENDPOINTS.items() if attribute.row),
+        key=lambda name: name != DEFAULT_GROUPING,
+    )
 )
 # By what records and tables call them: what an endpoint is called, and what it has beside.
 NAME = "name"
-FACTS = {one.key: one for one in ENDPOINT_ATTRIBUTES if one.key != NAME}
+FACTS = {attribute.key: attribute for attribute in ENDPOINT_ATTRIBUTES if attribute.key != NAME}
 BY_KEY = {NAME: OF_ENDPOINTS[DEFAULT_GROUPING], **FACTS}
 # What is said of a site by one value, beside its name.
 SITE_FACTS = {
-    key: one for key, one in FACTS.items() if one.site_columns and not one.many and not one.finds
+    key: attribute
+    for key, attribute in FACTS.items()
+    if attribute.site_columns and not attribute.many and not attribute.finds
 }
 
 

@@ -55,12 +55,12 @@ class FilterField(forms.Field):
         ]
         for sentence in filter(None, map(problem, filters)):
             raise ValidationError(sentence)
-        return tuple(sorted(set(filters), key=lambda given: (given.exclude, given.value)))
+        return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
 
 
-def problem(given: Filter) -> str:
+def problem(option: Filter) -> str:
     """Say what is wrong with the value of a filter; empty if nothing is."""
-    parameter, value, attribute = given.parameter, given.value, BY_NAME[given.attribute]
+    parameter, value, attribute = option.parameter, option.value, BY_NAME[option.attribute]
     allowed = ALLOWED.get(attribute.name)
     if allowed and value not in allowed:
         return f"{parameter} “{value}” is not known: use {either(allowed)}."
@@ -78,12 +78,12 @@ def unregistered(filters: Iterable[Filter]) -> Iterator[tuple[str, str]]:
     """
     named = list(filters)
     for kind, model in REGISTERED.items():
-        of_kind = [given for given in named if given.attribute == kind]
-        if not of_kind:
+        options = [option for option in named if option.attribute == kind]
+        if not options:
             continue
-        rows = model._default_manager.filter(name__in={given.value for given in of_kind})
+        rows = model._default_manager.filter(name__in={option.value for option in options})
         registered = set(rows.values_list("name", flat=True))
-        for given in of_kind:
-            if given.value not in registered:
-                sentence = f"{given.parameter} “{given.value}” is not known: "
-                yield given.parameter, f"{sentence}use the name of a registered {kind}."
+        for option in options:
+            if option.value not in registered:
+                sentence = f"{option.parameter} “{option.value}” is not known: "
+                yield option.parameter, f"{sentence}use the name of a registered {kind}."

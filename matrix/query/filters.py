@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from matrix.query.attributes import (
@@ -67,11 +67,17 @@ def by_parameter(filters: Iterable[Filter]) -> dict[str, list[str]]:
     return texts
 
 
-def alternatives(filters: Iterable[Filter]) -> list[list[Filter]]:
-    """Put filters of one parameter together: any of them may hold, or none if they exclude."""
+def alternatives(
+    filters: Iterable[Filter], parameters: Container[str] = FILTERS
+) -> list[list[Filter]]:
+    """Put filters of one parameter together: any of them may hold, or none if they exclude.
+
+    Of these parameters alone, if they are named.
+    """
     together: dict[tuple[str, bool], list[Filter]] = {}
-    for condition in filters:
-        together.setdefault((condition.parameter, condition.exclude), []).append(condition)
+    for option in filters:
+        if option.parameter in parameters:
+            together.setdefault((option.parameter, option.exclude), []).append(option)
     return list(together.values())
 
 

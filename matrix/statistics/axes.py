@@ -131,7 +131,7 @@ class Axis:
         order = np.array([index for name in names for index in members[name]], dtype=np.int64)
         of = np.full(len(places), -1, dtype=np.int64)
         of[order] = np.repeat(np.arange(len(names)), sizes)
-        groups = tuple(AxisGroup.of(name, [places[one] for one in members[name]]) for name in names)
+        groups = tuple(AxisGroup.of(name, [places[at] for at in members[name]]) for name in names)
         return cls(groups, of, order, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
 
     def pool(self, by: np.ufunc, values: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -196,10 +196,9 @@ class LinkIndex:
     def matching(self, filters: Iterable[Filter]) -> Flags:
         """Return the links that pass the filters on their ends; none is from a place to itself."""
         matching = ~np.eye(len(self.places), dtype=bool).ravel()
-        for some in alternatives(one for one in filters if one.parameter in LINK_FILTERS):
-            hits = (
-                any(place.has(one.attribute, one.value) for one in some) for place in self.places
-            )
-            flags = self.ends(hits, some[0].end)
-            matching &= ~flags if some[0].exclude else flags
+        for options in alternatives(filters, LINK_FILTERS):
+            attribute, values = options[0].attribute, {option.value for option in options}
+            hits = (not values.isdisjoint(place.texts(attribute)) for place in self.places)
+            flags = self.ends(hits, options[0].end)
+            matching &= ~flags if options[0].exclude else flags
         return matching

@@ -45,11 +45,11 @@ def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:
     NULL is never an excluded value, but where a filter has a name for it.
     """
     whole = Q()
-    for some in alternatives(given for given in filters if given.parameter in fields):
-        name, values = some[0].parameter, [option.value for option in some]
+    for options in alternatives(filters, fields):
+        name, values = options[0].parameter, [option.value for option in options]
         stored: list[Any] = [OF_PROFILES[name].stored.get(value, value) for value in values]
         hit = Q(**{f"{fields[name]}__in": [value for value in stored if value is not None]})
         if None in stored:
             hit |= Q(**{f"{fields[name]}__isnull": True})
-        whole &= ~hit if some[0].exclude else hit
+        whole &= ~hit if options[0].exclude else hit
     return whole

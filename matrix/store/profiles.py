@@ -33,8 +33,8 @@ class ProfileChoices:
     def passing(self, filters: Iterable[Filter]) -> ProfileChoices:
         """Return those that pass the filters; what is unknown is never an excluded value."""
         of_profiles = [
-            (some[0].parameter, {option.value for option in some}, some[0].exclude)
-            for some in alternatives(it for it in filters if it.parameter in PROFILE_FILTERS)
+            (options[0].parameter, {option.value for option in options}, options[0].exclude)
+            for options in alternatives(filters, PROFILE_FILTERS)
         ]
         return self._kept(
             all((values[name] in allowed) != exclude for name, allowed, exclude in of_profiles)
@@ -48,8 +48,8 @@ class ProfileChoices:
 
     def values(self, attribute: str) -> list[str]:
         """Return the known values of an attribute, numbers in their order."""
-        values = {one[attribute] for one in self.combinations if one[attribute]}
-        return sorted(values, key=lambda value: value.rjust(5) if value.isdigit() else value)
+        texts = {values[attribute] for values in self.combinations} - {""}
+        return sorted(texts, key=lambda text: text.rjust(5) if text.isdigit() else text)
 
 
 def read() -> ProfileChoices:

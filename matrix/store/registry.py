@@ -133,7 +133,7 @@ def read_plan(query: MatrixQuery, links: LinkIndex, versions: Versions) -> MeshP
     """
     if not asks_for_tests(query.filters):
         return MeshPromises.blank(links)
-    filters = tuple(given for given in query.filters if given.parameter in MESH_FIELDS)
+    filters = tuple(option for option in query.filters if option.parameter in MESH_FIELDS)
     key = (versions, len(links.places), query.size, filters)
     return _plans.get(key, lambda: _read_plan(query.size, filters, links))
 
@@ -161,8 +161,8 @@ def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPr
 def asks_for_tests(filters: Iterable[Filter]) -> bool:
     """Say whether the filters let tests pass that are by themselves: no mesh promises company."""
     return all(
-        (PROMISED[some[0].parameter] in {option.value for option in some}) != some[0].exclude
-        for some in alternatives(given for given in filters if given.parameter in PROMISED)
+        any(option.value == PROMISED[option.parameter] for option in options) != options[0].exclude
+        for options in alternatives(filters, PROMISED)
     )
 
 
