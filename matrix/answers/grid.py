@@ -9,6 +9,7 @@ from datetime import datetime
 
 import numpy as np
 
+from matrix.query.catalogue import EXTRAS, STATISTICS
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
@@ -23,13 +24,6 @@ from matrix.store import registry, runs
 from matrix.store.registry import Versions
 from sonar.models import Downtime
 from sonar.windows import Window
-
-RATE_UNIT = "MB/s"
-UNITS = {"success": "%", "count": "transfers", "last": "s"}
-
-
-def unit_of(stat: str) -> str:
-    return UNITS.get(stat, RATE_UNIT)
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Grid:
 
     @property
     def unit(self) -> str:
-        return unit_of(self.query.stat)
+        return STATISTICS[self.query.stat].unit.name
 
     @property
     def simulated(self) -> bool:
@@ -89,7 +83,7 @@ def build(
 
     The number of SQL queries does not depend on the data. ``known_version`` spares one of
     them where the caller has just asked for the version. ``extras`` are quantiles (of
-    reduce.QUANTILES) that CellArrays.extras is to have beside the asked statistic; ``found``
+    catalogue.QUANTILES) that CellArrays.extras is to have beside the asked statistic; ``found``
     are the results, where the caller has read them already; ``ways`` asks for Grid.profiles.
     """
     # Read before the data: an answer may be newer than its version, never older.
@@ -105,7 +99,7 @@ def build(
             query.size,
             window,
             query.filters,
-            sizes=query.stat == "throughput",
+            sizes=STATISTICS[query.stat].needs_sizes,
             profiles=ways and narrowed,
             ways=ways and not narrowed,
             failures=bool(query.max_age),
@@ -154,7 +148,7 @@ def fill(
     links = frame.links
     down = Downtime.endpoints_down(moment)
     return frame.cells(
-        reduce.reduce(found, frame.pooling, reduce.EXTRAS & {query.stat, *extras}),
+        reduce.reduce(found, frame.pooling, EXTRAS & {query.stat, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),

@@ -9,6 +9,7 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
+from matrix.query.catalogue import LINK_QUANTILES
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.quantiles import quantiles
@@ -29,7 +30,6 @@ MOST_IF_AUTO = 200
 MOST = 30_000
 FILLED = 5
 FEWEST_CUTS = 4
-QUANTILES = (0.05, 0.5, 0.95)
 FIELDS = {
     "started_at": pg_copy.TIME,
     "bytes": pg_copy.INTEGER,
@@ -56,17 +56,14 @@ class TimeSeries:
 
     ``starts`` are when the buckets begin, in Unix s and in full minutes, hours or days of
     UTC; the first and the last reach over the edge of the window, but hold no result from
-    outside of it.
+    outside of it. ``rates`` are statistics by name, those that the catalogue has of a link.
     """
 
     bucket: str
     starts: Floats
     ok: Integers
     failed: Integers
-    mean: Floats
-    p05: Floats
-    median: Floats
-    p95: Floats
+    rates: dict[str, Floats]
     points: BucketPoints
 
 
@@ -115,17 +112,15 @@ def is_too_long(window: Window) -> bool:
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:
     """Put results into buckets: when each started (Unix ms, ascending), its rate in bytes/s."""
     width = BUCKETS[cut.bucket]
-    ok, failed, mean, (p05, median, p95) = reduced((started - cut.first) // width, rates, cut.count)
+    ok, failed, mean, parts = reduced((started - cut.first) // width, rates, cut.count)
+    of_link = {"mean": mean, **dict(zip(LINK_QUANTILES, parts, strict=True))}
     done = rates >= 0
     return TimeSeries(
         cut.bucket,
         (cut.first + np.arange(cut.count) * width) / 1000,
         ok,
         failed,
-        mean / MB,
-        p05 / MB,
-        median / MB,
-        p95 / MB,
+        {name: values / MB for name, values in of_link.items()},
         BucketPoints(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
     )
 
@@ -184,11 +179,11 @@ def read_rows(
 def reduced(
     bucket: Integers, rates: NDArray[np.float32], count: int
 ) -> tuple[Integers, Integers, Floats, Floats]:
-    """Return ok, failed, mean and QUANTILES of each bucket; ``bucket`` is ascending."""
+    """Return ok, failed, mean and the quantiles of each bucket; ``bucket`` is ascending."""
     done = rates >= 0
     tests = np.bincount(bucket, minlength=count)
     ok = np.bincount(bucket[done], minlength=count)
     total = np.bincount(bucket[done], rates[done], minlength=count)
     starts = np.cumsum(tests) - tests
-    parts = quantiles(rates.view(np.uint32), starts, tests, ok, QUANTILES)
+    parts = quantiles(rates.view(np.uint32), starts, tests, ok, list(LINK_QUANTILES.values()))
     return ok, tests - ok, ratio(total, ok), parts

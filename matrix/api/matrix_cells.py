@@ -15,6 +15,7 @@ from matrix.http.compression import ARRAYS
 from matrix.http.negotiation import ErrorsInJson
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
+from matrix.query.catalogue import CARD_EXTRAS
 
 
 class CellsView(APIView):
@@ -29,7 +30,7 @@ class CellsView(APIView):
         etag = quote_etag(f"{version}-{drawn.fingerprint}")
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:
-            answer = grid.build(query, now, version, extras=("median",))
+            answer = grid.build(query, now, version, extras=CARD_EXTRAS)
             content = cells_file.encode(arrange(answer, drawn))
             response = HttpResponse(content, content_type=ARRAYS)
         response["ETag"] = etag

@@ -11,6 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from matrix.plots.arrangement import Arrangement
+from matrix.query.catalogue import CARD_EXTRAS
 from matrix.statistics.states import NOT_APPLICABLE, STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
@@ -20,7 +21,7 @@ KINDS = {
     "value": "f4",
     "mean": "f4",
     "std": "f4",
-    "median": "f4",
+    **dict.fromkeys(CARD_EXTRAS, "f4"),
     "ok": "u4",
     "failed": "u4",
     "last": "f8",
@@ -33,7 +34,7 @@ def encode(arrangement: Arrangement) -> bytes:
 
     The header is JSON; it names each array with its dtype and its offset from the start of
     the file. Arrays have a number for each drawn cell, row by row and without gaps; rates in
-    MB/s, ``last`` in Unix s, NaN for none. The grid needs the extra ``median``.
+    MB/s, ``last`` in Unix s, NaN for none. The grid needs the extras catalogue.CARD_EXTRAS.
     """
     arrays = arrays_of(arrangement)
     # The offsets are part of the header, whose length they depend on: leave room for them.

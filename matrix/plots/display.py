@@ -13,10 +13,9 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from matrix.answers.grid import unit_of
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
-from matrix.plots.scales import LINEAR
 from matrix.query import filter_form
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
@@ -68,7 +67,7 @@ class Display:
         another unit are dropped.
         """
         given = {name: list(params[name]) for name in PARAMETERS if name in params}
-        if any(unit not in ("", unit_of(stat)) for unit in given.pop("unit", [])):
+        if any(unit not in ("", STATISTICS[stat].unit.name) for unit in given.pop("unit", [])):
             given = {name: texts for name, texts in given.items() if name not in BOUNDS}
         form = DisplayForm(MultiValueDict(given), stat)
         if form.errors:
@@ -175,7 +174,7 @@ class DisplayForm(forms.Form):
             "above": Number("above", positive=False),
             "below": Number("below", positive=False),
             "palette": OneOf("palette", tuple(PALETTES)),
-            "low": Number("low", positive=stat not in LINEAR),
+            "low": Number("low", positive=STATISTICS[stat].scale == "logarithmic"),
             "high": Number("high", positive=True),
             "wall": OneOf("wall", ("1",)),
         }

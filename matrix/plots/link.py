@@ -14,6 +14,7 @@ from matrix.answers.link.samples import Results
 from matrix.answers.series import BUCKETS, TimeSeries
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW
 from matrix.statistics.arrays import Flags, Integers
 from sonar.units import MB
 from sonar.windows import Window
@@ -247,6 +248,7 @@ def crosses(line: Line, at: int, axis: str) -> Json:
 def median(line: Line, at: int, axis: str) -> Json:
     """Draw the median as steps: each is that of all results of its bucket."""
     series = line.series
+    medians = series.rates["median"]
     x, at_bucket = steps(series, series.ok > 0)
     return {
         "type": "scatter",
@@ -254,7 +256,7 @@ def median(line: Line, at: int, axis: str) -> Json:
         "name": f"{'' if at == 0 else 'back: '}median per {series.bucket}",
         "legendgroup": f"median {at}",
         "x": x,
-        "y": [one if one is None else rounded(series.median[one]) for one in at_bucket],
+        "y": [one if one is None else rounded(medians[one]) for one in at_bucket],
         "text": ["" if one is None else f"median of {series.ok[one]}" for one in at_bucket],
         "yaxis": axis,
         "line": {"color": COLOURS[at], "width": 2, "dash": DASHES[at]},
@@ -264,18 +266,18 @@ def median(line: Line, at: int, axis: str) -> Json:
 
 
 def band(line: Line, at: int, axis: str) -> Json:
-    """Shade what lies between the 5th and 95th percentile, where that says something."""
+    """Shade what lies between the ends of the band, where that says something."""
     x: list[int | None] = []
     y: list[float | None] = []
     for some in neighbours(line.series.ok >= FEWEST_IN_BAND):
         there = edges(line.series, some)
         x += [*there, *reversed(there), None]
-        high, low = (np.repeat(part[some], 2) for part in (line.series.p95, line.series.p05))
+        high, low = (np.repeat(line.series.rates[end.name][some], 2) for end in (HIGH, LOW))
         y += [*map(rounded, high), *map(rounded, low[::-1]), None]
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{'' if at == 0 else 'back: '}5th to 95th percentile",
+        "name": f"{'' if at == 0 else 'back: '}{BAND_WORDS}",
         "legendgroup": f"band {at}",
         "x": x,
         "y": y,

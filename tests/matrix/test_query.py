@@ -9,8 +9,9 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.query.catalogue import STATS
 from matrix.query.filters import FILTERS, LINK_FILTERS
-from matrix.query.forms import GROUPINGS, STATS, BadQueryError
+from matrix.query.forms import GROUPINGS, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.windows import PRESETS

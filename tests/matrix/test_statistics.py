@@ -10,10 +10,11 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.query.catalogue import EXTRAS, QUANTILES
 from matrix.statistics import pooling, reduce, threads
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.quantiles import quantiles
-from matrix.statistics.reduce import EXTRAS, QUANTILES, Reduced
+from matrix.statistics.reduce import Reduced
 from tests.matrix.samples import Sample, run_of
 
 IDS = (1, 2, 7, 300, 65_535)

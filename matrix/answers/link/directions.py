@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.link.samples import Results
+from matrix.query.catalogue import LINK_QUANTILES
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
@@ -25,7 +26,6 @@ from sonar.units import MB, three_digits
 
 # The median of fewer earlier results says little about what is usual.
 FEWEST_USUAL = 5
-PERCENTILES = frozenset({"median", "p05", "p95"})
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Direction:
     """One direction in one size class. Rates in MB/s, NaN where there is none.
 
     ``last`` is when the newest result of the window started, in Unix s; ``usual`` the median
-    of the ``usual_count`` transfers of the four weeks before the window.
+    of the ``usual_count`` transfers of the four weeks before the window; ``quantiles`` are
+    those that the catalogue has of a link, by name.
     """
 
     source: EndpointInfo
@@ -44,12 +45,14 @@ class Direction:
     failed: int
     mean: float
     std: float
-    median: float
-    p05: float
-    p95: float
+    quantiles: dict[str, float]
     last: float
     usual: float
     usual_count: int
+
+    @property
+    def median(self) -> float:
+        return self.quantiles["median"]
 
     @property
     def success(self) -> float:
@@ -111,7 +114,7 @@ def compare(
     found = [run_of(results)] if len(results) else []
     newest = links.numbering.newest(found)
     frame = Frame.around(links, newest, promise, ("endpoint", "endpoint"))
-    cells = numbers_of(frame, reduce.reduce(found, frame.pooling, PERCENTILES), moment)
+    cells = numbers_of(frame, reduce.reduce(found, frame.pooling, LINK_QUANTILES), moment)
     return {
         (source.id, destination.id): Direction(
             source=source,
@@ -146,23 +149,31 @@ def numbers_of(frame: Frame, reduced: Reduced, moment: StateInputs) -> dict[str,
         "mean": cells.mean,
         "std": cells.std,
         "last": cells.last,
-        **{name: reduced.extras[name] / MB for name in sorted(PERCENTILES)},
+        "quantiles": {name: reduced.extras[name] / MB for name in LINK_QUANTILES},
     }
 
 
 # A direction that neither a mesh tests nor a result is of has no row or no column.
-OUTSIDE = {"state": "not_applicable", "ok": 0, "failed": 0} | dict.fromkeys(
-    ("mean", "std", "last", *PERCENTILES), np.nan
-)
+OUTSIDE = {
+    "state": "not_applicable",
+    "ok": 0,
+    "failed": 0,
+    "mean": np.nan,
+    "std": np.nan,
+    "last": np.nan,
+    "quantiles": dict.fromkeys(LINK_QUANTILES, np.nan),
+}
 
 
 def one_of(cells: dict[str, Any], row: int, column: int) -> dict[str, Any]:
     if row < 0 or column < 0:
         return OUTSIDE
+    quantiles = {name: values[row, column].item() for name, values in cells["quantiles"].items()}
     return {
         name: values[row, column] if name == "state" else values[row, column].item()
         for name, values in cells.items()
-    }
+        if name != "quantiles"
+    } | {"quantiles": quantiles}
 
 
 def usual(before: Results) -> dict[str, Any]:

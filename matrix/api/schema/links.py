@@ -16,7 +16,8 @@ from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, number, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer, CellState, Listed
-from matrix.query.forms import GROUPINGS, STATS
+from matrix.query.catalogue import STATS
+from matrix.query.forms import GROUPINGS
 
 TOLD = {
     "has": "Only rows with this text in the column.",

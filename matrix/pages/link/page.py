@@ -24,6 +24,7 @@ from matrix.pages.share import Share
 from matrix.pages.transfer.facts import streams_words, way_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, link_url, matrix_url, site_url
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -94,6 +95,7 @@ class LinkPage(QueryPage):
             # A dash stands for it, with its reason.
             "missing": None,
             "directions": directions_of(found),
+            "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
             "share": Share.of(self.results_url()),
             "series_urls": self.series_urls(found),
             "drawn": drawn(found, known, reverse=self.reverse),
@@ -198,10 +200,29 @@ def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
     return params.get("reverse") == "1", params.get("show") == "one", before
 
 
-def directions_of(found: Between) -> list[list[tuple[Direction, str, str]]]:
-    """Return each class of this direction, then of the reverse: numbers, state, comparison."""
+# Headings and the names of what stands below them: both ends of the band in one column.
+QUANTILE_COLUMNS = [
+    (BAND_WORDS, [LOW.name, HIGH.name]) if one == LOW else (one.label, [one.name])
+    for one in OF_LINK
+    if one.quantile is not None and one != HIGH
+]
+
+
+def directions_of(found: Between) -> list[list[tuple[Direction, str, str, list[list[float]]]]]:
+    """Return each class of this direction, then of the reverse.
+
+    With its state in words, its comparison, and its quantiles column by column.
+    """
     return [
-        [(one, STATE_WORDS[one.state], one.against(other)) for one, other in pairs]
+        [
+            (
+                one,
+                STATE_WORDS[one.state],
+                one.against(other),
+                [[one.quantiles[name] for name in names] for _, names in QUANTILE_COLUMNS],
+            )
+            for one, other in pairs
+        ]
         for pairs in (
             [(one.there, one.back) for one in found.classes],
             [(one.back, one.there) for one in found.classes],
