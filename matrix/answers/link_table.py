@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.grid import occurring
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -39,7 +40,7 @@ class ClassColumns:
     Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
     ``last_failed`` are when the newest success and the newest failure started, in Unix s;
     ``state`` indexes cells.STATES; ``every`` is the shortest interval in seconds at which a mesh
-    tests the link, infinity for none.
+    tests the link, infinity for none; ``quantiles`` are those that were asked for, by field.
     """
 
     mean_mb_s: Floats
@@ -52,6 +53,7 @@ class ClassColumns:
     last_ok: Floats
     last_failed: Floats
     every: Floats
+    quantiles: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def last(self) -> Floats:
@@ -59,7 +61,9 @@ class ClassColumns:
         return np.fmax(self.last_ok, self.last_failed)
 
     def taken(self, rows: Integers | Flags | slice) -> ClassColumns:
-        return ClassColumns(*(getattr(self, field.name)[rows] for field in fields(ClassColumns)))
+        quantiles = {name: values[rows] for name, values in self.quantiles.items()}
+        columns = [getattr(self, one.name)[rows] for one in fields(ClassColumns)[:-1]]
+        return ClassColumns(*columns, quantiles)  # type: ignore[call-arg]  # of all fields
 
 
 # What is said of a link in a size class.
@@ -100,7 +104,9 @@ class LinkTable:
             return np.array(self._of_places(name), dtype=object)[self._places_at(of or name)]
         if name == "priority":
             return self.priority
-        if of not in self.classes or field not in COLUMNS:
+        if field in self.classes[of].quantiles:
+            return self.classes[of].quantiles[field]
+        if field not in COLUMNS:
             raise KeyError(name)
         values: NDArray[Any] = getattr(self.classes[of], field)
         return values
@@ -195,18 +201,20 @@ def version(query: MatrixQuery, now: datetime) -> str:
     return hashlib.sha256(asked.encode()).hexdigest()[:32]
 
 
-def build(query: MatrixQuery, now: datetime, known_version: str = "") -> LinkTable:
+def build(
+    query: MatrixQuery, now: datetime, known_version: str = "", quantiles: Collection[str] = ()
+) -> LinkTable:
     """Answer for all size classes, whichever the query asks for.
 
     All of one moment; the number of SQL statements depends on that of the classes alone.
     ``known_version`` is that of version(), and spares everything if it is that of the last table.
     """
     # Read before the data: an answer may be newer than its version, never older.
-    key = known_version or version(query, now)
-    return _tables.get(key, lambda: _build(query, now))
+    key = f"{known_version or version(query, now)} {sorted(quantiles)}"
+    return _tables.get(key, lambda: _build(query, now, quantiles))
 
 
-def _build(query: MatrixQuery, now: datetime) -> LinkTable:
+def _build(query: MatrixQuery, now: datetime, quantiles: Collection[str]) -> LinkTable:
     window = query.window_at(now)
     moment = min(now, window.end)
     with snapshot():
@@ -229,7 +237,7 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
                 ways=not narrowed,
                 failures=True,
             )
-            classes[size] = reduced(found, pooling, plan, up, moment)
+            classes[size] = reduced(found, pooling, plan, up, moment, quantiles=quantiles)
             profiles |= occurring(found, links, allowed if narrowed else None)
     shown = pooling.shown & either_measured_or_planned(classes.values())
     source, destination = np.nonzero(shown)
@@ -259,10 +267,16 @@ def each_link_alone(links: LinkIndex, allowed: Flags) -> Pooling:
 
 
 def reduced(
-    found: Sequence[Run], pooling: Pooling, plan: MeshPromises, up: Flags, moment: datetime
+    found: Sequence[Run],
+    pooling: Pooling,
+    plan: MeshPromises,
+    up: Flags,
+    moment: datetime,
+    *,
+    quantiles: Collection[str],
 ) -> ClassColumns:
     """Return arrays of shape (places, places), as they stand at a moment."""
-    rates = reduce(found, pooling)
+    rates = reduce(found, pooling, quantiles)
     numbering, every = pooling.numbering, plan.every.reshape(pooling.shape)
     size_mean, size_std = size_moments(found, numbering, rates.ok)
     last_ok, last_failed = (
@@ -283,6 +297,7 @@ def reduced(
         last_ok,
         last_failed,
         every,
+        {STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
     )
 
 

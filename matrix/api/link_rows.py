@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -51,8 +52,9 @@ def attributes(place: EndpointInfo) -> dict[str, Any]:
 
 
 def of_class_records(of_class: ClassColumns) -> Records:
-    columns = [json_column(name, getattr(of_class, name)) for name in COLUMNS]
-    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
+    columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
@@ -70,27 +72,33 @@ def whole(values: Floats) -> list[int | None]:
     return [None if math.isnan(value) else int(value) for value in values.tolist()]
 
 
-def pieces(table: LinkTable, rows: Integers, form: str) -> Pieces:
-    """Yield rows block by block in a form, `csv` (with a header) or `ndjson`."""
+def pieces(table: LinkTable, rows: Integers, form: str, quantiles: Sequence[str] = ()) -> Pieces:
+    """Yield rows block by block in a form, `csv` (with a header) or `ndjson`.
+
+    ``quantiles`` are the fields of those that the table has.
+    """
     for start in range(0, max(len(rows), 1), BLOCK):
         block = table.taken(rows[start : start + BLOCK])
-        yield json_lines(block) if form == "ndjson" else csv_lines(block, header=start == 0)
+        if form == "ndjson":
+            yield json_lines(block)
+        else:
+            yield csv_lines(block, quantiles, header=start == 0)
 
 
 def json_lines(table: LinkTable) -> bytes:
     return b"".join(dumps(record) + b"\n" for record in records(table))
 
 
-def csv_lines(table: LinkTable, *, header: bool) -> bytes:
+def csv_lines(table: LinkTable, quantiles: Sequence[str] = (), *, header: bool) -> bytes:
     """Write CSV; its columns are called as in an ordering."""
-    frame = pd.DataFrame(csv_columns(table))
+    frame = pd.DataFrame(csv_columns(table, quantiles))
     text = frame.to_csv(
         index=False, header=header, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
     )
     return str(text).encode()
 
 
-def csv_columns(table: LinkTable) -> dict[str, Any]:
+def csv_columns(table: LinkTable, quantiles: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for end, at in zip(ENDS, (table.source, table.destination), strict=True):
         names = [end if name == "name" else f"{end}.{name}" for name in ATTRIBUTES]
@@ -100,7 +108,7 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
             found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     found["priority"] = pd.array(whole(table.priority), dtype="Int64")
     for size in table.classes:
-        for name in COLUMNS:
+        for name in (*COLUMNS, *quantiles):
             column = f"{size}.{name}"
             found[column] = csv_column(name, table.column(column))
     return found

@@ -99,11 +99,14 @@ class LinksView(ApiView):
 
 def answer(request: Request, asked: LinksRequest, version: str) -> HttpResponseBase:
     moment = asked.cursor.moment
-    table = link_table.build(asked.query, moment, version)
+    quantiles = asked.chosen.columns
+    names = [one.name for one in quantiles]
+    table = link_table.build(asked.query, moment, version, names)
     rows = asked.chosen.rows(table, moment)
     if asked.format == "json":
         return as_json(request, asked, table, rows)
-    pieces = link_rows.pieces(table, rows, asked.format)
+    fields = [one.field for one in quantiles]
+    pieces = link_rows.pieces(table, rows, asked.format, fields)
     return stream(request, pieces, asked.format, "sonar-links")
 
 
@@ -138,6 +141,7 @@ def echo(asked: LinksRequest, table: LinkTable) -> dict[str, Any]:
         "end": format_time(table.window.end),
         "ordering": asked.chosen.ordering,
         "search": asked.chosen.search,
+        **({"quantiles": asked.chosen.quantiles} if asked.chosen.quantiles else {}),
         **{one.name: one.text for one in asked.chosen.conditions},
         **by_parameter(asked.query.filters),
     }

@@ -173,4 +173,5 @@ SERIES_FIELDS = {one.field: one.name for one in sorted(OF_LINK, key=lambda one: 
 # The ends of the band, and what it is called.
 LOW, HIGH = sorted((one for one in OF_LINK if one.in_band), key=lambda one: QUANTILES[one.name])
 BAND_WORDS = f"{LOW.label.removesuffix(' percentile')} to {HIGH.label}"
+# Columns of the link table for who asks for them, by name.
 TABLE_QUANTILES = {one.name: one for one in STATISTICS.values() if one.in_table}

@@ -90,9 +90,9 @@ import django
 django.setup()
 
 import numpy as np
-from matrix.answers import series
+from matrix.answers import column_filters, series, table_query
 from matrix.answers.link import directions
-from matrix.api.schema import queries
+from matrix.api.schema import links, queries
 from matrix.api.schema import series as series_schema
 from matrix.pages.link import figures, page
 from matrix.pages.matrix import controls
@@ -119,6 +119,9 @@ print(json.dumps({
     "fields of a series": list(series_schema.Buckets.model_fields),
     "example of a series": series_schema.EXAMPLE["buckets"]["p25_mb_s"],
     "parameter": queries.STAT.type["enum"],
+    "field of a link": links.OfClass.model_fields["p25_mb_s"].default,
+    "ordering": "large.p25_mb_s" in table_query.orderings(["large"]),
+    "conditions": [name for name in column_filters.names(["large"]) if "p25" in name],
 }))
 """
 
@@ -144,6 +147,9 @@ def test_a_quantile_is_one_line():
         "fields of a series": found["fields of a series"],
         "example of a series": [None, 4.5],
         "parameter": [*STATS[:4], "p25", *STATS[4:]],
+        "field of a link": None,
+        "ordering": True,
+        "conditions": ["large.p25_mb_s.min", "large.p25_mb_s.max"],
     }
     assert "25th percentile" in found["columns of a link"]
     assert "25th percentile" in found["columns of its buckets"]

@@ -75,6 +75,7 @@ def ordered_table(query: MatrixQuery, ordering: str) -> str:
 
 def worst_first(query: MatrixQuery) -> str:
     """Return the ordering of the table that has the worst links of a statistic first."""
-    column = STATISTICS[query.stat].worst_first
+    statistic = STATISTICS[query.stat]
+    column = statistic.field if statistic.in_table else statistic.worst_first
     sign = "-" if column.startswith("-") else ""
     return f"{sign}{query.size}.{column.removeprefix('-')}"

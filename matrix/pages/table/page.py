@@ -21,8 +21,10 @@ from matrix.pages.controls import Choice, bounds_of, kept, window_choices
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
-from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinkData, LinksTable, Sort
+from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinksTable, Sort
+from matrix.pages.table.rows import LinkData
 from matrix.plots.labels import shared_ending
+from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
 from sonar.models import SizeClass
@@ -93,17 +95,20 @@ class TablePage(QueryPage):
         return dataclasses.replace(self, listing=changed).url()
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        table = link_table.build(self.query, now, version)
-        rows = self.listing.rows(table, now)
-        shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))
+        quantiles = self.listing.columns
+        names = [one.name for one in quantiles]
+        table = link_table.build(self.query, now, version, names)
+        data = LinkData(table, self.listing.rows(table, now))
+        shown = LinksTable(data, self.writing(table, now), list(table.classes), quantiles)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
             "heading": self.heading(),
             "windows": window_choices(self),
             "bounds": bounds_of(self, table.window),
+            "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
-            "notices": list(self.notices(table, len(rows), now)),
+            "notices": list(self.notices(table, len(data), now)),
             "simulated": any(place.simulated for place in table.ends()),
             "total": len(table),
             "count": count_words(at, len(table)),
@@ -135,6 +140,20 @@ class TablePage(QueryPage):
             yield Choice(words, self.listed(self.listing.replace(search="")), True)
         for condition in self.listing.conditions:
             yield Choice(condition.words(), self.listed(self.listing.without(condition)), True)
+
+    def quantile_choices(self) -> Iterator[Choice]:
+        """Yield what puts a column of a quantile into the table, or takes it out again."""
+        shown = self.listing.columns
+        for one in TABLE_QUANTILES.values():
+            if one in shown:
+                changed = self.listing.without_column(one)
+            else:
+                names = {*self.listing.quantiles, one.name}
+                changed = self.listing.replace(
+                    quantiles=tuple(name for name in TABLE_QUANTILES if name in names)
+                )
+            title = f"A column with the {one.label} of the rates of each size class"
+            yield Choice(one.label, self.listed(changed), one in shown, title)
 
     def notices(self, table: LinkTable, found: int, now: datetime) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
