@@ -29,7 +29,7 @@ class CellsView(APIView):
         etag = quote_etag(f"{version}-{drawn.fingerprint}")
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:
-            answer = grid.build(query, now, version, extras=("median",))
+            answer = grid.build(query, now, version, whole=True)
             content = cells_file.encode(arrange(answer, drawn))
             response = HttpResponse(content, content_type=ARRAYS)
         response["ETag"] = etag

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeVar, cast
 
 import numpy as np
+from cachetools import LRUCache
 from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from matrix.query.filters import ALONE, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.store.cache import Remembered
+from matrix.store.cache import Kept
 from matrix.store.profile_filters import condition
 from sonar import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
@@ -91,9 +92,9 @@ class MeshPromises:
         self.priority[links] = NO_PRIORITY
 
 
-_places: Remembered[tuple[EndpointInfo, ...]] = Remembered(2)
+_places: Kept[tuple[EndpointInfo, ...]] = Kept(LRUCache(2))
 # 10 MB each at 1,000 endpoints.
-_plans: Remembered[MeshPromises] = Remembered(8)
+_plans: Kept[MeshPromises] = Kept(LRUCache(8))
 
 
 def read_places(versions: Versions) -> tuple[EndpointInfo, ...]:

@@ -147,7 +147,7 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
             for size, some in found.items()
         }
         own = query.replace(filters=(*query.filters, Filter("site", name)))
-        links = grid.build(own, now, versions.text, found=found[query.size])
+        links = grid.compute(own, now, versions.text, results=found[query.size])
         places = registry.read_places(versions)
     return Report(name, query, window, links.moment, sites, links, places)
 
@@ -157,4 +157,4 @@ def of_sites(
 ) -> Grid:
     """Return the matrix of sites, with the best single rate of each cell as the extra `max`."""
     of_sites = query.replace(rows="site", columns="site")
-    return grid.build(of_sites, now, versions.text, extras=("max",), found=found)
+    return grid.compute(of_sites, now, versions.text, extras=("max",), results=found)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cachetools import TTLCache
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, Q
@@ -14,7 +15,7 @@ from django.db.models.functions import Coalesce
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
-from matrix.store.cache import Recent
+from matrix.store.cache import Kept
 from matrix.store.registry import VERSIONS
 from matrix.store.waiting import NEXT_TICK
 from sonar import circuits, heartbeats
@@ -161,8 +162,8 @@ class Status:
         return max((self.moment - since).total_seconds(), 0.0) if since else 0.0
 
 
-_work: Recent[Work] = Recent(WORK_SECONDS)
-_coverage: Recent[tuple[Coverage, ...]] = Recent(COVERAGE_SECONDS)
+_work: Kept[Work] = Kept(TTLCache(1, WORK_SECONDS))
+_coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:

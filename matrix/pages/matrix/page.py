@@ -35,7 +35,7 @@ class MatrixPage(MatrixAddress):
         return grid.version(self.query, now)
 
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        answered = grid.build(self.query, now, version, ways=True)
+        answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
         openings = CellLinks(answered, self.display)
         known_ways = profiles.read()

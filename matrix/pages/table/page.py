@@ -95,7 +95,7 @@ class TablePage(QueryPage):
     def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
         table = link_table.build(self.query, now, version)
         rows = self.listing.rows(table, now)
-        shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))
+        shown = LinksTable(LinkData(table, rows), self.writing(table, now), table.sizes)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
@@ -152,12 +152,12 @@ class TablePage(QueryPage):
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = notices.about_results(table, now, longest) or self.pooled(table)
+        notice = notices.about_results(table, now, longest) or self.pooled(table, now)
         if notice:
             yield notice
 
-    def pooled(self, table: LinkTable) -> Notice | None:
-        shown = profiles.read().among(table.profiles)
+    def pooled(self, table: LinkTable, now: datetime) -> Notice | None:
+        shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> ColumnHead:
