@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,8 +18,8 @@ from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
 from matrix.statistics.states import STATES
-from matrix.store import registry, runs
-from matrix.store.registry import Versions
+from matrix.store import data_version, registry, runs
+from matrix.store.data_version import DataVersion
 from sonar.models import Downtime
 from sonar.windows import Window
 
@@ -45,7 +44,7 @@ class Grid:
     query: MatrixQuery
     window: Window
     moment: datetime
-    version: str
+    version: DataVersion
     sources: tuple[AxisGroup, ...]
     destinations: tuple[AxisGroup, ...]
     cells: CellArrays
@@ -68,18 +67,17 @@ class Grid:
         return dict(zip(STATES, counts.tolist(), strict=True))
 
 
-def version(query: MatrixQuery, now: datetime) -> str:
+def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
     window = query.window_at(now)
-    asked = f"{query} {window} {now:%Y-%m-%dT%H:%M}"
-    hashed = hashlib.sha256(asked.encode()).hexdigest()[:12]
-    return f"{runs.fingerprint(query.size, window)}-{hashed}"
+    minute = now.replace(second=0, microsecond=0)
+    return data_version.read(query.size, window).asked((query, window, minute))
 
 
 def build(
     query: MatrixQuery,
     now: datetime,
-    known_version: str = "",
+    known_version: DataVersion | None = None,
     extras: Collection[str] = (),
     found: Sequence[Run] | None = None,
     *,
@@ -96,8 +94,7 @@ def build(
     known_version = known_version or version(query, now)
     window = query.window_at(now)
     moment = min(now, window.end)
-    versions = Versions(*known_version.split("-")[:2])
-    links = LinkIndex(registry.read_places(versions))
+    links = LinkIndex(registry.read_places(known_version))
     allowed = links.matching(query.filters)
     narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
     if found is None:
@@ -110,7 +107,7 @@ def build(
             ways=ways and not narrowed,
             failures=bool(query.max_age),
         )
-    frame = lay_out(query, links, found, allowed, versions)
+    frame = lay_out(query, links, found, allowed, known_version)
     cells = fill(query, frame, found, moment, extras)
     return Grid(
         query=query,
@@ -135,10 +132,10 @@ def occurring(found: Sequence[Run], links: LinkIndex, allowed: Flags | None) -> 
 
 
 def lay_out(
-    query: MatrixQuery, links: LinkIndex, found: Sequence[Run], allowed: Flags, versions: Versions
+    query: MatrixQuery, links: LinkIndex, found: Sequence[Run], allowed: Flags, version: DataVersion
 ) -> Frame:
     """Make the rows and columns of the allowed links."""
-    promise = np.where(allowed, registry.read_promises(query, links, versions), np.inf)
+    promise = np.where(allowed, registry.read_promises(query, links, version), np.inf)
     newest = links.numbering.newest(found) * allowed.reshape(links.shape)
     return Frame.around(links, newest, promise.reshape(links.shape), (query.rows, query.columns))
 

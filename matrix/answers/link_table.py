@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -20,8 +19,9 @@ from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced, ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
 from matrix.statistics.states import Evidence, States
-from matrix.store import registry, runs
+from matrix.store import data_version, registry, runs
 from matrix.store.cache import Remembered
+from matrix.store.data_version import DataVersion
 from matrix.store.registry import NO_PRIORITY, MeshPromises
 from matrix.store.snapshot import snapshot
 from sonar.models import Downtime, SizeClass
@@ -186,16 +186,15 @@ def place_text(place: EndpointInfo) -> str:
 _tables: Remembered[LinkTable] = Remembered(1)
 
 
-def version(query: MatrixQuery, now: datetime) -> str:
+def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the table may; as many SQL statements as classes, plus one."""
     window = query.window_at(now)
     sizes = SizeClass.objects.values_list("name", flat=True)
-    found = [runs.fingerprint(size, window) for size in sizes]
-    asked = f"{found} {query.filters} {window} {now:%Y-%m-%dT%H:%M}"
-    return hashlib.sha256(asked.encode()).hexdigest()[:32]
+    minute = now.replace(second=0, microsecond=0)
+    return data_version.read_classes(sizes, window).asked((query.filters, window, minute))
 
 
-def build(query: MatrixQuery, now: datetime, known_version: str = "") -> LinkTable:
+def build(query: MatrixQuery, now: datetime, known_version: DataVersion | None = None) -> LinkTable:
     """Answer for all size classes, whichever the query asks for.
 
     All of one moment; the number of SQL statements depends on that of the classes alone.
