@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,9 +20,9 @@ from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
 from matrix.statistics.states import STATES
-from matrix.store import registry, runs
+from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
-from matrix.store.registry import Versions
+from matrix.store.data_version import DataVersion
 from sonar.models import Downtime
 from sonar.windows import Window
 
@@ -49,7 +48,7 @@ class Grid:
     query: MatrixQuery
     window: Window
     moment: datetime
-    version: str
+    version: DataVersion
     sources: tuple[AxisGroup, ...]
     destinations: tuple[AxisGroup, ...]
     cells: CellArrays
@@ -88,16 +87,19 @@ class Grid:
         return dict(zip(STATES, counts.tolist(), strict=True))
 
 
-def version(query: MatrixQuery, now: datetime) -> str:
+def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
     window = query.window_at(now)
-    question = f"{query} {window} {now:%Y-%m-%dT%H:%M}"
-    hashed = hashlib.sha256(question.encode()).hexdigest()[:12]
-    return f"{runs.fingerprint(query.size, window)}-{hashed}"
+    minute = now.replace(second=0, microsecond=0)
+    return data_version.read(query.size, window).asked((query, window, minute))
 
 
 def build(
-    query: MatrixQuery, now: datetime, known_version: str = "", *, whole: bool = False
+    query: MatrixQuery,
+    now: datetime,
+    known_version: DataVersion | None = None,
+    *,
+    whole: bool = False,
 ) -> Grid:
     """Answer the query; what is kept for its version is not built again.
 
@@ -118,7 +120,7 @@ def build(
 def compute(
     query: MatrixQuery,
     now: datetime,
-    known_version: str,
+    known_version: DataVersion,
     extras: Collection[str] = (),
     results: Sequence[Run] | None = None,
     *,
@@ -133,8 +135,7 @@ def compute(
     """
     window = query.window_at(now)
     moment = min(now, window.end)
-    versions = Versions(*known_version.split("-")[:2])
-    links = LinkIndex(registry.read_places(versions))
+    links = LinkIndex(registry.read_places(known_version))
     allowed = links.matching(query.filters)
     narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
     if results is None:
@@ -147,7 +148,7 @@ def compute(
             ways=profiles and not narrowed,
             failures=bool(query.max_age),
         )
-    promise = np.where(allowed, registry.read_promises(query, links, versions), np.inf)
+    promise = np.where(allowed, registry.read_promises(query, links, known_version), np.inf)
     newest = links.numbering.newest(results) * allowed.reshape(links.shape)
     grouping = query.rows, query.columns
     frame = Frame.around(links, newest, promise.reshape(links.shape), grouping)

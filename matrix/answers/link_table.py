@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,8 +17,9 @@ from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.store import runs
+from matrix.store import data_version, runs
 from matrix.store.cache import ANSWERS
+from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
 from sonar.windows import Window
@@ -168,17 +168,16 @@ def place_text(place: EndpointInfo) -> str:
     return "\n".join(texts).casefold()
 
 
-def version(query: MatrixQuery, now: datetime) -> str:
+def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the table may; as many SQL statements as classes, plus one.
 
     Whatever links are filtered, tables of the same results share it.
     """
     window = query.window_at(now)
     sizes = SizeClass.objects.values_list("name", flat=True)
-    fingerprints = [runs.fingerprint(size, window) for size in sizes]
+    minute = now.replace(second=0, microsecond=0)
     filters = among(query.filters, PROFILE_FILTERS)
-    question = f"{fingerprints} {filters} {window} {now:%Y-%m-%dT%H:%M}"
-    return hashlib.sha256(question.encode()).hexdigest()[:32]
+    return data_version.read_classes(sizes, window).asked((filters, window, minute))
 
 
 def among(filters: Iterable[Filter], parameters: Container[str]) -> list[Filter]:
@@ -186,7 +185,10 @@ def among(filters: Iterable[Filter], parameters: Container[str]) -> list[Filter]
 
 
 def build(
-    query: MatrixQuery, now: datetime, known_version: str = "", quantiles: Collection[str] = ()
+    query: MatrixQuery,
+    now: datetime,
+    known_version: DataVersion | None = None,
+    quantiles: Collection[str] = (),
 ) -> LinkTable:
     """Answer for all size classes, whichever the query asks for.
 

@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from matrix.store.cache import ANSWERS
 from tests.matrix import responses
 from tests.matrix.world import HOUR, World, make_published, transfer
 

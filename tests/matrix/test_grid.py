@@ -16,6 +16,7 @@ from matrix.answers.grid import Grid
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
+from matrix.store.cache import ANSWERS
 from sonar import sealing
 from sonar.models import Downtime, Mesh, Schedule, Transfer
 from tests.matrix import world

@@ -19,7 +19,7 @@ from psycopg import IsolationLevel
 from matrix.query.filters import Filter
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
-from matrix.store import runs, segment_columns
+from matrix.store import data_version, runs, segment_columns
 from matrix.store.snapshot import snapshot
 from sonar import sealing
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
@@ -418,15 +418,15 @@ def test_a_window_of_all_time_holds_every_result(small_world: World, sealed: boo
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert len(assert_equal_to_sql(window(datetime(1970, 1, 1, tzinfo=UTC), last))) == 1
     assert read(window(last - HOUR, last)) == ()
-    assert runs.fingerprint("large", window(TODAY, last))
+    assert data_version.read("large", window(TODAY, last))
 
 
 def test_the_fingerprint_changes_with_every_change_in_the_window_and_class(small_world: World):
     asked = window(TODAY + HOUR + timedelta(minutes=30), TODAY + DAY)
-    seen = [runs.fingerprint("large", asked)]
+    seen = [data_version.read("large", asked)]
 
     def changed() -> bool:
-        seen.append(runs.fingerprint("large", asked))
+        seen.append(data_version.read("large", asked))
         return seen[-1] not in seen[:-1]
 
     made = at(small_world.ral, small_world.glasgow, TODAY + 2 * HOUR)
