@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +11,8 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, ClassColumns, LinkTable
+from matrix.answers.link_columns import COLUMNS, ClassColumns
+from matrix.answers.link_table import ATTRIBUTES, ENDS, LinkTable
 from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.streaming import Pieces
@@ -72,33 +72,27 @@ def whole(values: Floats) -> list[int | None]:
     return [None if math.isnan(value) else int(value) for value in values.tolist()]
 
 
-def pieces(table: LinkTable, rows: Integers, form: str, quantiles: Sequence[str] = ()) -> Pieces:
-    """Yield rows block by block in a form, `csv` (with a header) or `ndjson`.
-
-    ``quantiles`` are the fields of those that the table has.
-    """
+def pieces(table: LinkTable, rows: Integers, form: str) -> Pieces:
+    """Yield rows block by block in a form, `csv` (with a header) or `ndjson`."""
     for start in range(0, max(len(rows), 1), BLOCK):
         block = table.taken(rows[start : start + BLOCK])
-        if form == "ndjson":
-            yield json_lines(block)
-        else:
-            yield csv_lines(block, quantiles, header=start == 0)
+        yield json_lines(block) if form == "ndjson" else csv_lines(block, header=start == 0)
 
 
 def json_lines(table: LinkTable) -> bytes:
     return b"".join(dumps(record) + b"\n" for record in records(table))
 
 
-def csv_lines(table: LinkTable, quantiles: Sequence[str] = (), *, header: bool) -> bytes:
+def csv_lines(table: LinkTable, *, header: bool) -> bytes:
     """Write CSV; its columns are called as in an ordering."""
-    frame = pd.DataFrame(csv_columns(table, quantiles))
+    frame = pd.DataFrame(csv_columns(table))
     text = frame.to_csv(
         index=False, header=header, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
     )
     return str(text).encode()
 
 
-def csv_columns(table: LinkTable, quantiles: Sequence[str]) -> dict[str, Any]:
+def csv_columns(table: LinkTable) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for end, at in zip(ENDS, (table.source, table.destination), strict=True):
         names = [end if name == "name" else f"{end}.{name}" for name in ATTRIBUTES]
@@ -107,8 +101,8 @@ def csv_columns(table: LinkTable, quantiles: Sequence[str]) -> dict[str, Any]:
             words = [str(getattr(place, name)).lower() for place in table.places]
             found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     found["priority"] = pd.array(whole(table.priority), dtype="Int64")
-    for size in table.classes:
-        for name in (*COLUMNS, *quantiles):
+    for size in table.sizes:
+        for name in table.fields:
             column = f"{size}.{name}"
             found[column] = csv_column(name, table.column(column))
     return found

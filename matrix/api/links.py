@@ -27,6 +27,7 @@ from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
+from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.windows import format_time
 
@@ -93,20 +94,18 @@ class LinksView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         asked = LinksRequest.read(request, timezone.now())
         version = link_table.version(asked.query, asked.cursor.moment)
-        tag = f"{version}-{digest(asked)}"
+        tag = version.shown(digest(asked))
         return unless_known(request, tag, lambda: answer(request, asked, version))
 
 
-def answer(request: Request, asked: LinksRequest, version: str) -> HttpResponseBase:
+def answer(request: Request, asked: LinksRequest, version: DataVersion) -> HttpResponseBase:
     moment = asked.cursor.moment
-    quantiles = asked.chosen.columns
-    names = [one.name for one in quantiles]
+    names = [one.name for one in asked.chosen.columns]
     table = link_table.build(asked.query, moment, version, names)
     rows = asked.chosen.rows(table, moment)
     if asked.format == "json":
         return as_json(request, asked, table, rows)
-    fields = [one.field for one in quantiles]
-    pieces = link_rows.pieces(table, rows, asked.format, fields)
+    pieces = link_rows.pieces(table, rows, asked.format)
     return stream(request, pieces, asked.format, "sonar-links")
 
 

@@ -27,6 +27,7 @@ from matrix.plots.labels import shared_ending
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
+from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
@@ -84,7 +85,7 @@ class TablePage(QueryPage):
     def own_params(self) -> Params:
         return self.listing.params()
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return link_table.version(self.query, now)
 
     def asking(self, query: MatrixQuery) -> Self:
@@ -94,12 +95,12 @@ class TablePage(QueryPage):
         """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         quantiles = self.listing.columns
         names = [one.name for one in quantiles]
         table = link_table.build(self.query, now, version, names)
         data = LinkData(table, self.listing.rows(table, now))
-        shown = LinksTable(data, self.writing(table, now), list(table.classes), quantiles)
+        shown = LinksTable(data, self.writing(table, now), table.sizes, quantiles)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
@@ -171,12 +172,12 @@ class TablePage(QueryPage):
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = notices.about_results(table, now, longest) or self.pooled(table)
+        notice = notices.about_results(table, now, longest) or self.pooled(table, now)
         if notice:
             yield notice
 
-    def pooled(self, table: LinkTable) -> Notice | None:
-        shown = profiles.read().among(table.profiles)
+    def pooled(self, table: LinkTable, now: datetime) -> Notice | None:
+        shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> ColumnHead:

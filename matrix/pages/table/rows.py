@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from django_tables2.data import TableData
 
-from matrix.answers.link_table import ClassColumns, LinkTable
+from matrix.answers.link_columns import ClassColumns
+from matrix.answers.link_table import LinkTable
 from matrix.statistics.arrays import Integers
 from matrix.statistics.axes import EndpointInfo
 
