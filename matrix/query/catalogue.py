@@ -112,6 +112,7 @@ STATISTICS = {
         ),
         percentile(5, in_band=True),
         percentile(95, in_band=True),
+        percentile(99),
         Statistic(
             "std",
             "standard deviation",

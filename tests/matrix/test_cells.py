@@ -128,6 +128,7 @@ def test_a_cell_is_what_all_its_links_are_together(
         ("min", 2),
         ("max", 4),
         ("p95", 3.9),
+        ("p99", 3.98),
         ("count", 3),
         ("success", 200 / 3),
         ("last", HOUR),

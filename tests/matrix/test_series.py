@@ -30,7 +30,7 @@ STRIDES = {"5m": 5 * MINUTE, "1h": HOUR, "1d": DAY}
 SQL = """
     SELECT extract(epoch FROM date_bin(%s, started_at, '2000-01-01Z'))::float8,
         count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed'),
-        avg(rate), percentile_cont(ARRAY[0.05, 0.5, 0.95]) WITHIN GROUP (ORDER BY rate)
+        avg(rate), percentile_cont(ARRAY[0.05, 0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY rate)
     FROM (
         SELECT *, CASE WHEN state = 'done' THEN (bytes / seconds / 1e6)::float8 END AS rate
         FROM sonar_transfer
@@ -83,8 +83,8 @@ def test_buckets_are_equal_to_sql(
     for index, start_s in enumerate(found.starts.tolist()):
         ok, failed, mean, parts = expected.get(start_s, (0, 0, None, None))
         assert (found.ok[index], found.failed[index]) == (ok, failed)
-        ours = [found.rates[name][index] for name in ("mean", "p05", "median", "p95")]
-        theirs = [np.nan] * 4 if mean is None else [mean, *parts]
+        ours = [found.rates[name][index] for name in ("mean", "p05", "median", "p95", "p99")]
+        theirs = [np.nan] * 5 if mean is None else [mean, *parts]
         assert ours == pytest.approx(theirs, rel=1e-6, nan_ok=True)
 
 
