@@ -174,7 +174,8 @@ def test_the_page_has_its_columns_where_they_are_asked_for(client: Client, measu
     html = responses.html(client, "/table/?quantiles=p95&source.has=RAL&destination.has=Glasgow")
     head, body = html.split("<thead")[1].split("</thead>")[:2]
     assert re.findall(r'<th scope="colgroup" colspan="(\d)">', head) == ["3", "3", "4", "4", "4"]
-    assert "95th percentile" in head
+    assert 'title="large files: 95th percentile of the rates of single transfers (MB/s)' in head
+    assert 'aria-label="large 95th percentile at least"' in head
     assert 'name="large.p95_mb_s.min"' in head
     assert 'title="38.0 MB/s (n = 3); last result' in body
     assert '<input type="hidden" name="quantiles" value="p95">' in html

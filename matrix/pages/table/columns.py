@@ -206,12 +206,13 @@ class RateColumn(OfSize):
 
 
 class QuantileColumn(OfSize):
-    """A quantile of the rates; the name of its field is not that of the class."""
+    """A quantile of the rates, under its short name: the table is wide."""
 
     def __init__(self, context: Context, size: str, statistic: Statistic) -> None:
-        self.field, self.title = statistic.field, statistic.label
+        self.field, self.title = statistic.field, statistic.name
         self.explained = f"{statistic.label} of the rates of single transfers ({RATE.name})"
         super().__init__(context, size)
+        self.filters = bounds(f"{size}.{self.field}", f"{size} {statistic.label}")
 
     def of(self, values: Values) -> TableCell:
         if values.ok == 0:
