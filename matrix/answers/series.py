@@ -112,14 +112,19 @@ def is_too_long(window: Window) -> bool:
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:
     """Put results into buckets: when each started (Unix ms, ascending), its rate in bytes/s."""
     width = BUCKETS[cut.bucket]
-    ok, failed, mean, parts = reduced((started - cut.first) // width, rates, cut.count)
-    of_link = {"mean": mean, **dict(zip(LINK_QUANTILES, parts, strict=True))}
+    bucket = (started - cut.first) // width
     done = rates >= 0
+    tests = np.bincount(bucket, minlength=cut.count)
+    ok = np.bincount(bucket[done], minlength=cut.count)
+    total = np.bincount(bucket[done], rates[done], minlength=cut.count)
+    fractions = list(LINK_QUANTILES.values())
+    parts = quantiles(rates.view(np.uint32), np.cumsum(tests) - tests, tests, ok, fractions)
+    of_link = {"mean": ratio(total, ok), **dict(zip(LINK_QUANTILES, parts, strict=True))}
     return TimeSeries(
         cut.bucket,
         (cut.first + np.arange(cut.count) * width) / 1000,
         ok,
-        failed,
+        tests - ok,
         {name: values / MB for name, values in of_link.items()},
         BucketPoints(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
     )
@@ -144,15 +149,13 @@ def cut_to_fill(window: Window, several: Sequence[Integers]) -> Cut:
         for name, width in BUCKETS.items()
         if FEWEST_CUTS <= count_of(span, width) <= MOST_IF_AUTO
     ]
-    full = [cut for cut in fitting if filling(cut, several) >= FILLED]
-    return full[0] if full else fitting[-1] if fitting else cut_for(window)
-
-
-def filling(cut: Cut, several: Sequence[Integers]) -> float:
-    """Return how many results there are for each bucket that has any."""
-    width = BUCKETS[cut.bucket]
-    buckets = sum(len(np.unique((started - cut.first) // width)) for started in several)
-    return sum(map(len, several)) / max(buckets, 1)
+    results = sum(map(len, several))
+    for cut in fitting:
+        width = BUCKETS[cut.bucket]
+        filled = sum(len(np.unique((started - cut.first) // width)) for started in several)
+        if results >= FILLED * max(filled, 1):
+            return cut
+    return fitting[-1] if fitting else cut_for(window)
 
 
 def count_of(span: Span, width: int) -> int:
@@ -174,16 +177,3 @@ def read_rows(
     )
     judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
     return pg_copy.columns(judged.order_by("started_at"), FIELDS)
-
-
-def reduced(
-    bucket: Integers, rates: NDArray[np.float32], count: int
-) -> tuple[Integers, Integers, Floats, Floats]:
-    """Return ok, failed, mean and the quantiles of each bucket; ``bucket`` is ascending."""
-    done = rates >= 0
-    tests = np.bincount(bucket, minlength=count)
-    ok = np.bincount(bucket[done], minlength=count)
-    total = np.bincount(bucket[done], rates[done], minlength=count)
-    starts = np.cumsum(tests) - tests
-    parts = quantiles(rates.view(np.uint32), starts, tests, ok, list(LINK_QUANTILES.values()))
-    return ok, tests - ok, ratio(total, ok), parts

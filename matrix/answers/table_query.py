@@ -130,17 +130,23 @@ def read(
     for name, short in shorts.items():
         given.setdefault(name, []).extend(given.pop(short))
     form = ListingForm(given, sizes)
-    if errors := form.errors:
-        raise BadQueryError(dict(as_asked(name, some, shorts) for name, some in errors.items()))
-    return query, form.listing()
-
-
-def as_asked(
-    name: str, sentences: Iterable[object], shorts: Mapping[str, str]
-) -> tuple[str, list[str]]:
-    """Say what is wrong of a parameter by the name that it was given under."""
-    given = shorts.get(name, name)
-    return given, [str(sentence).replace(name, given) for sentence in sentences]
+    if form.errors:
+        # Each parameter is called as it was given.
+        errors = {
+            short: [str(sentence).replace(name, short) for sentence in sentences]
+            for name, sentences in form.errors.items()
+            for short in [shorts.get(name, name)]
+        }
+        raise BadQueryError(errors)
+    values = form.cleaned_data
+    return query, TableQuery(
+        ordering=values["ordering"] or TableQuery.ordering,
+        search=values["search"],
+        quantiles=values["quantiles"],
+        conditions=tuple(value for value in values.values() if isinstance(value, Condition)),
+        page=values["page"],
+        per_page=int(values["per_page"] or TableQuery.per_page),
+    )
 
 
 def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
@@ -168,7 +174,11 @@ class ListingForm(forms.Form):
             "quantiles": Quantiles("quantiles"),
             "page": PageNumber("page"),
             "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
-            **{name: field_for(name) for name in column_filters.names(sizes) if name in given},
+            **{
+                name: FIELDS.get(name.rpartition(".")[2], Bound)(name)
+                for name in column_filters.names(sizes)
+                if name in given
+            },
         }
 
     def clean(self) -> dict[str, Any]:
@@ -176,17 +186,6 @@ class ListingForm(forms.Form):
             if len(texts) > 1:
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
         return self.cleaned_data
-
-    def listing(self) -> TableQuery:
-        found = self.cleaned_data
-        return TableQuery(
-            ordering=found["ordering"] or TableQuery.ordering,
-            search=found["search"],
-            quantiles=found["quantiles"],
-            conditions=tuple(one for one in found.values() if isinstance(one, Condition)),
-            page=found["page"],
-            per_page=int(found["per_page"] or TableQuery.per_page),
-        )
 
 
 class Named(forms.Field):
@@ -260,6 +259,4 @@ class Bound(Named):
         return Condition(column, how, text, number) if text else None
 
 
-def field_for(parameter: str) -> forms.Field:
-    kinds: dict[str, type[Named]] = {"has": Has, "is": Is}
-    return kinds.get(parameter.rpartition(".")[2], Bound)(parameter)
+FIELDS: dict[str, type[Named]] = {"has": Has, "is": Is}

@@ -62,10 +62,6 @@ class MatrixQuery:
         errors |= {name: list(map(str, some)) for name, some in form.errors.items()}
         if errors:
             raise BadQueryError(errors)
-        return cls._checked(form)
-
-    @classmethod
-    def _checked(cls, form: QueryForm) -> MatrixQuery:
         values = form.cleaned_data
         return cls(
             size=values["size"] or form.default_size(),

@@ -113,7 +113,7 @@ print(json.dumps({
     "logarithmic": scale_for("p25", rates).logarithmic,
     "fraction": reduce.QUANTILES["p25"],
     "in a series": series.in_buckets(started, rates, cut).rates["p25"].tolist(),
-    "of a direction": sorted(directions.OUTSIDE["quantiles"]),
+    "of a direction": sorted(directions.LINK_QUANTILES),
     "columns of a link": [heading for heading, _ in page.QUANTILE_COLUMNS],
     "columns of its buckets": figures.Drawn.columns.fget(None),
     "fields of a series": list(series_schema.Buckets.model_fields),

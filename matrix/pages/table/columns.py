@@ -157,15 +157,13 @@ class OfSize(LinkColumn):
     def cell(self, row: TableRow) -> TableCell:
         values = row.classes[self.size]
         if values.ok + values.failed == 0:
-            return TableCell(DASH, self.why_none(values), self.look)
+            why = "no result in this window"
+            if math.isinf(values.every):
+                why = f"not tested with {self.size} files, and {why}"
+            elif values.state == DOWN:
+                why = f"{why}; {STATE_WORDS['down']}"
+            return TableCell(DASH, why, self.look)
         return self.of(values)
-
-    def why_none(self, values: Values) -> str:
-        if math.isinf(values.every):
-            return f"not tested with {self.size} files, and no result in this window"
-        if values.state == DOWN:
-            return f"no result in this window; {STATE_WORDS['down']}"
-        return "no result in this window"
 
     def of(self, values: Values) -> TableCell:
         """Write the values of a link that has results."""
@@ -195,7 +193,8 @@ class RateColumn(OfSize):
         if values.ok == 0:
             state = STATES[values.state]
             return TableCell(DASH, self.why_not_ok(values), f"{self.look} {state}", marks=(state,))
-        mean, spread = three_digits(values.mean_mb_s), spread_of(values)
+        mean = three_digits(values.mean_mb_s)
+        spread = (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
         if values.state == MEASURED:
@@ -220,10 +219,6 @@ class QuantileColumn(OfSize):
         count = f"(n = {format_count(values.ok)})"
         text = three_digits(values.quantiles[self.field])
         return TableCell(text, f"{text} {RATE.name} {count}; {self.last(values)}", self.look)
-
-
-def spread_of(values: Values) -> tuple[str, ...]:
-    return (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
 
 
 class Size(OfSize):

@@ -21,7 +21,7 @@ from matrix.pages.controls import Choice, bounds_of, kept, window_choices
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
-from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinksTable, Sort
+from matrix.pages.table.columns import Context, LinkColumn, LinksTable
 from matrix.pages.table.rows import LinkData
 from matrix.plots.labels import shared_ending
 from matrix.query.catalogue import TABLE_QUANTILES
@@ -100,7 +100,10 @@ class TablePage(QueryPage):
         names = [one.name for one in quantiles]
         table = link_table.build(self.query, now, version, names)
         data = LinkData(table, self.listing.rows(table, now))
-        shown = LinksTable(data, self.writing(table, now), table.sizes, quantiles)
+        ends = table.ends()
+        is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
+        context = Context(self.query, now, is_mixed, shared_ending(ends))
+        shown = LinksTable(data, context, table.sizes, quantiles)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
@@ -110,7 +113,7 @@ class TablePage(QueryPage):
             "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
             "notices": list(self.notices(table, len(data), now)),
-            "simulated": any(place.simulated for place in table.ends()),
+            "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(table),
             "count": count_words(at, len(table)),
             "groups": shown.groups(),
@@ -127,11 +130,6 @@ class TablePage(QueryPage):
     def heading(self) -> str:
         filters = [one.words() for one in self.query.filters]
         return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
-
-    def writing(self, table: LinkTable, now: datetime) -> Context:
-        ends = table.ends()
-        mixed = len({place.simulated for place in ends}) > 1
-        return Context(self.query, now, mixed, shared_ending(ends))
 
     def chips(self) -> Iterator[Choice]:
         for one in self.query.filters:
@@ -181,26 +179,21 @@ class TablePage(QueryPage):
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> ColumnHead:
-        return ColumnHead(
-            group=column.group,
-            look=column.look,
-            place=column.place,
-            titles=[self.title(sort, column.greatest_first) for sort in column.sorts],
-            entries=[self.entry(one) for one in column.filters],
-        )
-
-    def title(self, sort: Sort, greatest_first: bool) -> Title:
-        by_it = self.listing.column == sort.ordering
-        turned = not self.listing.descending if by_it else greatest_first
-        url = self.listed(self.listing.replace(ordering=f"{'-' * turned}{sort.ordering}"))
         direction = "descending" if self.listing.descending else "ascending"
-        return Title(sort.title, sort.words, url, direction if by_it else "")
-
-    def entry(self, one: ColumnFilter) -> ColumnField:
-        size = "size_mean" in one.name
-        label = f"{one.label}, like 200MB or 1GB" if size else one.label
-        numeric = not size and not one.name.endswith(".has")
-        return ColumnField(one.name, label, one.hint, self.listing.text(one.name), numeric)
+        titles, entries = [], []
+        for sort in column.sorts:
+            is_sorted = self.listing.column == sort.ordering
+            is_turned = not self.listing.descending if is_sorted else column.greatest_first
+            ordering = f"{'-' * is_turned}{sort.ordering}"
+            url = self.listed(self.listing.replace(ordering=ordering))
+            titles.append(Title(sort.title, sort.words, url, direction if is_sorted else ""))
+        for field in column.filters:
+            is_size = "size_mean" in field.name
+            label = f"{field.label}, like 200MB or 1GB" if is_size else field.label
+            is_number = not is_size and not field.name.endswith(".has")
+            text = self.listing.text(field.name)
+            entries.append(ColumnField(field.name, label, field.hint, text, is_number))
+        return ColumnHead(column.group, column.look, column.place, titles, entries)
 
     def hidden(self, heads: list[ColumnHead]) -> list[tuple[str, str]]:
         """Return the parameters that the form passes on: those it has no field for."""
