@@ -107,7 +107,7 @@ def build(
             query.filters,
             sizes=query.stat == "throughput",
             profiles=ways and narrowed,
-            ways=ways and not narrowed,
+            distinct_profiles=ways and not narrowed,
             failures=bool(query.max_age),
         )
     frame = lay_out(query, links, found, allowed, versions)

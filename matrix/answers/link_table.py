@@ -226,7 +226,7 @@ def _build(query: MatrixQuery, now: datetime) -> LinkTable:
                 query.filters,
                 sizes=True,
                 profiles=narrowed,
-                ways=not narrowed,
+                distinct_profiles=not narrowed,
                 failures=True,
             )
             classes[size] = reduced(found, pooling, plan, up, moment)

@@ -23,7 +23,6 @@ from matrix.http.permissions import MayIngest, MayRead
 from sonar import results
 from sonar.records.admission import Known
 from sonar.records.record import Record, WrongRecordError, from_json
-from sonar.results import Stored
 
 MOST_RESULTS = 10_000
 ROWS_NAMED = 20
@@ -48,26 +47,23 @@ class TransfersView(ApiView):
             raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
         if len(rows) > MOST_RESULTS:
             raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
-        return Response(take(rows)._asdict(), status=201)
+        # All or, with FaultyBody, none.
+        with transaction.atomic():
+            registry = Known.at(timezone.now())
+            records = checked(rows, registry)
+            wait_for_imports()
+            stored = results.store(map(registry.result, records))
+        return Response(stored._asdict(), status=201)
 
 
-@transaction.atomic
-def take(rows: list[Any]) -> Stored:
-    """Store all of these results or, with FaultyBody, none."""
-    known = Known.at(timezone.now())
-    records = checked(rows, known)
-    wait_for_imports()
-    return results.store(map(known.result, records))
-
-
-def checked(rows: list[Any], known: Known) -> list[Record]:
+def checked(rows: list[Any], registry: Known) -> list[Record]:
     """Check every row; raise FaultyBody that names the first rows that are wrong."""
     records: list[Record] = []
     wrong: dict[int, WrongRecordError] = {}
     for index, row in enumerate(rows):
         try:
             record = from_json(row)
-            known.check(record)
+            registry.check(record)
             records.append(record)
         except WrongRecordError as error:
             wrong[index] = error
@@ -82,9 +78,9 @@ def faulty(wrong: Mapping[int, WrongRecordError], count: int) -> FaultyBody:
     for index in list(wrong)[:ROWS_NAMED]:
         for field, sentence in wrong[index].problems:
             errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
-    place, sentences = next(iter(errors.items()))
+    first, sentences = next(iter(errors.items()))
     summary = f"Nothing was stored: {len(wrong):,} of {count:,} results are wrong."
-    return FaultyBody(f"{summary} The first, {place}: {sentences[0]}", errors)
+    return FaultyBody(f"{summary} The first, {first}: {sentences[0]}", errors)
 
 
 def wait_for_imports() -> None:
