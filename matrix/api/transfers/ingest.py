@@ -21,7 +21,7 @@ from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
 from matrix.http.permissions import MayIngest, MayRead
 from sonar import results
-from sonar.records.admission import Known
+from sonar.records.admission import Admission
 from sonar.records.record import Record, WrongRecordError, from_json
 
 MOST_RESULTS = 10_000
@@ -49,21 +49,21 @@ class TransfersView(ApiView):
             raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
         # All or, with FaultyBody, none.
         with transaction.atomic():
-            registry = Known.at(timezone.now())
-            records = checked(rows, registry)
+            admission = Admission.at(timezone.now())
+            records = checked(rows, admission)
             wait_for_imports()
-            stored = results.store(map(registry.result, records))
+            stored = results.store(map(admission.result, records))
         return Response(stored._asdict(), status=201)
 
 
-def checked(rows: list[Any], registry: Known) -> list[Record]:
+def checked(rows: list[Any], admission: Admission) -> list[Record]:
     """Check every row; raise FaultyBody that names the first rows that are wrong."""
     records: list[Record] = []
     wrong: dict[int, WrongRecordError] = {}
     for index, row in enumerate(rows):
         try:
             record = from_json(row)
-            registry.check(record)
+            admission.check(record)
             records.append(record)
         except WrongRecordError as error:
             wrong[index] = error
