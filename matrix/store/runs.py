@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +15,7 @@ from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.profile_filters import IDS, passing
-from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span
-from matrix.store.registry import VERSIONS
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
 from matrix.store.segment_columns import Array, Key
 from matrix.store.snapshot import snapshot
 from sonar import segments
@@ -40,21 +38,6 @@ SEGMENTS = """
     WHERE size_class_id = %s AND (
         level = 'day' AND start >= %s AND start < %s OR level = 'hour' AND start = ANY(%s))
 """
-# A change leaves a new mark, and sealing a segment with a new id in place of the mark.
-OVERLAPPING = """
-    size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
-    AND (level = 'day' AND start >= %(day)s AND start < %(end)s
-         OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
-"""
-FINGERPRINT = f"""
-    SELECT concat_ws('-', {VERSIONS},
-        (SELECT concat_ws('.', count(*), max(seq), sum(seq))
-         FROM sonar_dirtymark WHERE {OVERLAPPING}),
-        (SELECT concat_ws('.', count(*), max(id), sum(id))
-         FROM sonar_segment WHERE {OVERLAPPING}))
-"""  # noqa: S608
-# Windows may reach to the year 9999, the end of its last day may not.
-LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class Extras(NamedTuple):
@@ -106,25 +89,6 @@ def read(
     return tuple(
         run for _, run in sorted(runs, key=lambda start_and_run: start_and_run[0]) if run.keys.size
     )
-
-
-def fingerprint(size: str, window: Window) -> str:
-    """Return what changes whenever an answer over this window may, for one SQL statement.
-
-    The versions of registry and schedule (registry.Versions), then what stands for the results
-    of the size class in the window, with dashes between.
-    """
-    span = Span.of(window)
-    bounds: dict[str, str | datetime] = {
-        "size": size,
-        "day": moment(read_plan.floor(span.start, DAY_MS)),
-        "hour": moment(read_plan.floor(span.start, HOUR_MS)),
-        "end": window.end,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(FINGERPRINT, bounds)
-        (fingerprint,) = cursor.fetchone()
-        return str(fingerprint)
 
 
 def _dirty(size: str, window: Span) -> tuple[int, Dirty]:
@@ -283,9 +247,3 @@ def profiles_of(
             raise ValueError("runs with profiles are needed to tell those of some links")
         seen[run.profiles[is_shown[numbering.numbers(run.keys)]]] = True
     return frozenset(np.flatnonzero(seen).tolist())
-
-
-def moment(unix_ms: int) -> datetime:
-    if unix_ms >= segments.unix_ms(LATEST):
-        return LATEST
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=unix_ms)

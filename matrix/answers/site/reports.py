@@ -18,7 +18,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.run import Run
 from matrix.statistics.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.store import registry, runs
-from matrix.store.registry import Versions
+from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
 from sonar.windows import Window
@@ -133,24 +133,24 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
     """
     window = query.window_at(now)
     with snapshot():
-        versions = registry.read_versions()
+        version = registry.read_versions()
         by_size = {
             size: runs.read(size, window, query.filters)
             for size in SizeClass.objects.values_list("name", flat=True)
         }
         sites = {
-            size: of_sites(query.replace(size=size), now, versions, of_size)
+            size: of_sites(query.replace(size=size), now, version, of_size)
             for size, of_size in by_size.items()
         }
         own = query.replace(filters=(*query.filters, Filter("site", name)))
-        links = grid.build(own, now, versions.text, found=by_size[query.size])
-        endpoints = registry.read_places(versions)
+        links = grid.compute(own, now, version, results=by_size[query.size])
+        endpoints = registry.read_places(version)
     return Report(name, query, window, links.moment, sites, links, endpoints)
 
 
 def of_sites(
-    query: MatrixQuery, now: datetime, versions: Versions, results: Sequence[Run] | None = None
+    query: MatrixQuery, now: datetime, version: DataVersion, results: Sequence[Run] | None = None
 ) -> Grid:
     """Return the matrix of sites, with the best single rate of each cell as the extra `max`."""
     of_sites = query.replace(rows="site", columns="site")
-    return grid.build(of_sites, now, versions.text, extras=("max",), found=results)
+    return grid.compute(of_sites, now, version, extras=("max",), results=results)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cachetools import TTLCache
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, Q
@@ -14,8 +15,9 @@ from django.db.models.functions import Coalesce
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
-from matrix.store.cache import Recent
-from matrix.store.registry import VERSIONS
+from matrix.store import data_version
+from matrix.store.cache import Kept
+from matrix.store.data_version import DataVersion
 from matrix.store.waiting import NEXT_TICK
 from sonar import circuits, heartbeats
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
@@ -42,11 +44,6 @@ OLDEST_DIRTY = """
         FROM sonar_dirtymark) AS marks
     WHERE over <= %(now)s
 """
-# Every change leaves a mark with a higher number, and sealing it a segment with a higher one.
-VERSION = f"""
-    SELECT concat_ws('-', {VERSIONS}, (SELECT max(seq) FROM sonar_dirtymark),
-                     (SELECT max(id) FROM sonar_segment))
-"""  # noqa: S608 - constants
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ class Status:
     probes: Probes
     work: Work
     coverage: tuple[Coverage, ...]
-    data_version: str
+    data_version: DataVersion
 
     @property
     def dirty_seconds(self) -> float:
@@ -160,23 +157,19 @@ class Status:
         return max((self.moment - since).total_seconds(), 0.0) if since else 0.0
 
 
-_work: Recent[Work] = Recent(WORK_SECONDS)
-_coverage: Recent[tuple[Coverage, ...]] = Recent(COVERAGE_SECONDS)
+_work: Kept[Work] = Kept(TTLCache(1, WORK_SECONDS))
+_coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
     """Read the status: three small SQL queries, and what is dear if it is too old."""
-    with connection.cursor() as cursor:
-        cursor.execute(VERSION)
-        # It changes with every change of the registry, the schedule and the results.
-        version = str(cursor.fetchone()[0])
-    registry = tuple(version.split("-")[:2])
+    version = data_version.read_all()
     return Status(
         moment=now,
         life=Life(now, tuple(SignOfLife.objects.all())),
         probes=read_probes(),
-        work=_work.get(registry, lambda: read_work(now)),
-        coverage=_coverage.get(registry, lambda: read_coverage(now)),
+        work=_work.get(version.plan, lambda: read_work(now)),
+        coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
         data_version=version,
     )
 
