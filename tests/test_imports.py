@@ -225,6 +225,52 @@ def test_no_module_has_a_former_name():
     assert not names & set(FORMER_NAMES.split())
 
 
+# What classes, functions, parameters and variables were called in such words. Not here is what
+# means one thing where it stands: an order of rows, the kind of a highlight, a record of a file.
+FORMER_IDENTIFIERS = """
+    Links Finder Asked Known Made Told Spent Also Standout standouts held_back both_ways
+    order_posting posting upcoming leftovers orders sweeping throttles error_texts spent one_result
+"""
+
+
+def identifiers(tree: ast.AST) -> set[str]:
+    """Return the names that a module gives to classes, functions, parameters and variables."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def test_nothing_is_named_by_a_former_word():
+    words = set(FORMER_IDENTIFIERS.split())
+    named = {
+        f"{name}: {word}"
+        for name, path in ({**SONAR, **MATRIX}).items()
+        for word in identifiers(ast.parse(path.read_text())) & words
+    }
+    assert sorted(named) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Finder: pass",
+        "def f(x, *, Finder=1): pass",
+        "async def Finder(): pass",
+        "[Finder for Finder in x]",
+        "class A:\n    Finder: int",
+        "def f():\n    with x as Finder: pass",
+    ],
+)
+def test_each_way_to_name_something_is_seen(code: str):
+    assert "Finder" in identifiers(ast.parse(code))
+
+
 def test_no_two_classes_of_matrix_have_one_name():
     names = [
         node.name

@@ -20,7 +20,8 @@ from django.http import QueryDict
 
 from matrix.answers import column_filters
 from matrix.answers.column_filters import Condition
-from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, LinkTable
+from matrix.answers.link_columns import COLUMNS
+from matrix.answers.link_table import ATTRIBUTES, ENDS, LinkTable
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery

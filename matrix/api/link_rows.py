@@ -11,7 +11,8 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.link_table import ATTRIBUTES, COLUMNS, ENDS, ClassColumns, LinkTable
+from matrix.answers.link_columns import COLUMNS, ClassColumns
+from matrix.answers.link_table import ATTRIBUTES, ENDS, LinkTable
 from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.streaming import Pieces
@@ -99,7 +100,7 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
             words = [str(getattr(place, name)).lower() for place in table.places]
             found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     found["priority"] = pd.array(whole(table.priority), dtype="Int64")
-    for size in table.classes:
+    for size in table.sizes:
         for name in COLUMNS:
             column = f"{size}.{name}"
             found[column] = csv_column(name, table.column(column))

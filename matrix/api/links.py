@@ -27,6 +27,7 @@ from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
+from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.windows import format_time
 
@@ -93,11 +94,11 @@ class LinksView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         asked = LinksRequest.read(request, timezone.now())
         version = link_table.version(asked.query, asked.cursor.moment)
-        tag = f"{version}-{digest(asked)}"
+        tag = version.shown(digest(asked))
         return unless_known(request, tag, lambda: answer(request, asked, version))
 
 
-def answer(request: Request, asked: LinksRequest, version: str) -> HttpResponseBase:
+def answer(request: Request, asked: LinksRequest, version: DataVersion) -> HttpResponseBase:
     moment = asked.cursor.moment
     table = link_table.build(asked.query, moment, version)
     rows = asked.chosen.rows(table, moment)

@@ -23,7 +23,7 @@ class MatrixView(ApiView):
         wanted = asked_format(request)
         now = timezone.now()
         version = grid.version(query, now)
-        tag = version if wanted == "json" else f"{version}-{wanted}"
+        tag = version if wanted == "json" else version.shown(wanted)
         write = as_csv if wanted == "csv" else as_json
         return unless_known(request, tag, lambda: write(grid.build(query, now, version), fields))
 

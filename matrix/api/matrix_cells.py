@@ -6,7 +6,6 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -26,10 +25,10 @@ class CellsView(APIView):
         query, drawn = display.read(request.query_params)
         now = timezone.now()
         version = grid.version(query, now)
-        etag = quote_etag(f"{version}-{drawn.fingerprint}")
+        etag = version.shown(drawn.fingerprint).etag
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:
-            answer = grid.build(query, now, version, extras=("median",))
+            answer = grid.build(query, now, version, whole=True)
             content = cells_file.encode(arrange(answer, drawn))
             response = HttpResponse(content, content_type=ARRAYS)
         response["ETag"] = etag

@@ -57,7 +57,7 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "query": echo(grid),
         "description": grid.query.describe(),
         "unit": grid.unit,
-        "version": grid.version,
+        "version": grid.version.text,
         "simulated": grid.simulated,
         "sources": grid.sources,
         "destinations": grid.destinations,

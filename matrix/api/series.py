@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -28,7 +27,8 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
-from matrix.store import registry, runs
+from matrix.store import data_version, registry
+from matrix.store.data_version import DataVersion
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
@@ -56,10 +56,9 @@ class SeriesRequest:
         return cls(source, destination, query, query.window_at(now), bucket, points)
 
     @property
-    def version(self) -> str:
+    def version(self) -> DataVersion:
         """What changes whenever the answer may, for one SQL statement."""
-        found = runs.fingerprint(self.query.size, self.window)
-        return hashlib.sha256(f"{found} {self}".encode()).hexdigest()[:32]
+        return data_version.read(self.query.size, self.window).asked(self)
 
     def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
@@ -90,7 +89,7 @@ class SeriesView(ApiView):
         wanted = asked_format(request)
         asked = SeriesRequest.read(request.query_params, timezone.now())
         write = as_csv if wanted == "csv" else as_json
-        tag = f"{asked.version}-{wanted}"
+        tag = asked.version.shown(wanted)
         return unless_known(request, tag, lambda: write(asked, asked.series()))
 
 

@@ -16,6 +16,7 @@ from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, kept, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.query.addresses import matrix_url, site_url
+from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 # Heads of the columns, and what they mean where that needs words.
@@ -68,10 +69,10 @@ class SitesPage(QueryPage):
         }
         return {name: [text] for name, text in own.items() if text}
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered, listed = overview.build(self.query, now)
         found = overview.ordered(overview.searched(listed, self.search), self.ordering)
         return {

@@ -16,6 +16,7 @@ from matrix.plots.display import Display
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.states import STATES
+from matrix.store.data_version import DataVersion
 
 Kind = TypeVar("Kind", bound=np.generic)
 # Sorts behind every name and every tier.
@@ -64,9 +65,9 @@ class Arrangement:
     columns: Side
 
     @property
-    def version(self) -> str:
+    def version(self) -> DataVersion:
         """Return what changes whenever the picture may."""
-        return f"{self.grid.version}-{self.display.fingerprint}"
+        return self.grid.version.shown(self.display.fingerprint)
 
     @property
     def digest(self) -> str:

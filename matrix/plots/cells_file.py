@@ -56,7 +56,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
     offsets = np.cumsum([start, *(aligned(array.nbytes) for array in arrays.values())]).tolist()
     return {
         "arrangement": arrangement.digest,
-        "version": arrangement.version,
+        "version": arrangement.version.text,
         "stat": grid.query.stat,
         "unit": grid.unit,
         "moment": grid.moment.timestamp(),

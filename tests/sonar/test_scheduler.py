@@ -387,12 +387,12 @@ def test_an_hour_that_did_not_change_is_not_read_again(django_assert_num_queries
     glasgow, lancs, _ = three_endpoints()
     result(glasgow, lancs, NOW - timedelta(hours=2))
     result(glasgow, lancs, NOW)
-    today = budget.Spent()
+    today = budget.BytesOfToday()
     with django_assert_num_queries(1 + 24):
-        today.today(NOW)
+        today.by_endpoint(NOW)
     result(lancs, glasgow, NOW)
     with django_assert_num_queries(2):
-        assert today.today(NOW) == {glasgow.id: 90 * 10**6, lancs.id: 90 * 10**6}
+        assert today.by_endpoint(NOW) == {glasgow.id: 90 * 10**6, lancs.id: 90 * 10**6}
 
 
 def test_a_small_test_runs_where_the_budget_is_too_small_for_a_large_one():

@@ -30,6 +30,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import STATE_WORDS
 from matrix.store import notes, registry
+from matrix.store.data_version import DataVersion
 from matrix.store.transfers import Cursor
 from sonar import roles
 from sonar.models import SizeClass, Transfer
@@ -79,7 +80,7 @@ class LinkPage(QueryPage):
         """Ask anew: the list of results begins with its first page again."""
         return dataclasses.replace(self, query=query, before=None)
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         question = Question(self.source, self.destination, self.query, self.only, self.before)
         found = report.answer(question, now)
         known = notes.on_link(self.source.name, self.destination.name, found.window, reader)

@@ -24,7 +24,6 @@ from matrix.query.forms import GROUPINGS, STATS
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
-from matrix.store.registry import Versions
 from sonar.models import Mesh
 
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
@@ -192,7 +191,7 @@ def add_filter(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> AddFilt
 
 def known_values(grid: Grid, ways: ProfileChoices) -> list[tuple[str, list[str]]]:
     """Return the values in use of what can be filtered by. One SQL query."""
-    places = registry.read_places(Versions(*grid.version.split("-")[:2]))
+    places = registry.read_places(grid.version)
     meshes = list(Mesh.objects.values_list("name", flat=True))
     known = {name: values_of(places, name) for name in ATTRIBUTES}
     known |= {name: ways.values(name) for name in PROFILE_FILTERS} | {"mesh": meshes}

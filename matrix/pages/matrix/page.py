@@ -23,6 +23,7 @@ from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATE_WORDS
 from matrix.store import profiles
+from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 
@@ -31,11 +32,11 @@ class MatrixPage(MatrixAddress):
     template = "matrix.html"
     nav = "matrix"
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        answered = grid.build(self.query, now, version, ways=True)
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
         openings = CellLinks(answered, self.display)
         known_ways = profiles.read()

@@ -30,7 +30,7 @@ def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
         "figure": figure(arrangement),
         "cells_url": reverse("cells") + parameters(asked),
         "arrangement": arrangement.digest,
-        "version": arrangement.version,
+        "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
         "rows": side(arrangement.rows, labels.rows),
         "columns": side(arrangement.columns, labels.columns),

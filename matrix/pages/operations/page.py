@@ -22,6 +22,7 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import probes, registry, transfers, waiting
+from matrix.store.data_version import DataVersion
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Wanted
 from matrix.store.waiting import NEXT_TICK
@@ -89,7 +90,7 @@ class OperationsPage(Page):
     def path(self) -> str:
         return "/operations/"
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         found = figures.read(now)
         places = registry.read_places(registry.read_versions())
         return {

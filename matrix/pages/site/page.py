@@ -28,6 +28,7 @@ from matrix.query.addresses import matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import notes
+from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.circuits import open_circuits
 from sonar.models import Downtime, Endpoint, Site
@@ -51,7 +52,7 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return f"/sites/{self.site.name}/"
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report = reports.build(self.site.name, self.query, now)
         plan = loads.plan_for([place.id for place in report.endpoints])
         return {

@@ -25,6 +25,7 @@ from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinkDa
 from matrix.plots.labels import shared_ending
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
+from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
@@ -82,7 +83,7 @@ class TablePage(QueryPage):
     def own_params(self) -> Params:
         return self.listing.params()
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return link_table.version(self.query, now)
 
     def asking(self, query: MatrixQuery) -> Self:
@@ -92,10 +93,10 @@ class TablePage(QueryPage):
         """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         table = link_table.build(self.query, now, version)
         rows = self.listing.rows(table, now)
-        shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))
+        shown = LinksTable(LinkData(table, rows), self.writing(table, now), table.sizes)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
@@ -152,12 +153,12 @@ class TablePage(QueryPage):
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = notices.about_results(table, now, longest) or self.pooled(table)
+        notice = notices.about_results(table, now, longest) or self.pooled(table, now)
         if notice:
             yield notice
 
-    def pooled(self, table: LinkTable) -> Notice | None:
-        shown = profiles.read().among(table.profiles)
+    def pooled(self, table: LinkTable, now: datetime) -> Notice | None:
+        shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> ColumnHead:

@@ -23,6 +23,7 @@ from matrix.query.addresses import link_url, site_url
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
+from matrix.store.data_version import DataVersion
 from matrix.store.probes import under_way
 from sonar import roles
 from sonar.models import Probe, Transfer
@@ -60,7 +61,7 @@ class TransferPage(Page):
     def path(self) -> str:
         return f"/transfers/{self.known.id}/"
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         known = self.known
         source, destination = known.source, known.destination
         own = {
