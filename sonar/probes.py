@@ -131,11 +131,12 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     began = time.monotonic()
     try:
         order = order_for(probe)
+        mover = movers.get(probe.mover)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
     finally:
         release_connection()
-    return measure(movers.get(probe.mover), order, watch)
+    return measure(mover, order, watch)
 
 
 def finish(probe: Probe, outcome: Outcome) -> None:

@@ -67,9 +67,6 @@ class DirectoryMissing(MoverError):
 class HttpTpc:
     """COPY between two servers that speak http or https."""
 
-    name = "http-tpc"
-    schemes = frozenset({"http", "https", "dav", "davs"})
-
     def __init__(self) -> None:
         self.files = WebDav()
 

@@ -11,11 +11,15 @@ from urllib.parse import quote, unquote
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
+from sonar.addresses import PROTOCOLS
 from sonar.movers.base import End, MoverError
 from sonar.redaction.disguises import without
 
-SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
-PORTS = {"http": 80, "https": 443}
+WEB = {
+    scheme: protocol for scheme, protocol in PROTOCOLS.items() if protocol.name in ("http", "https")
+}
+SCHEMES = {scheme: protocol.name for scheme, protocol in WEB.items()}
+PORTS = {protocol.name: protocol.port for protocol in WEB.values()}
 MAX_MESSAGE = 300
 LOOKED_AT = 4 * MAX_MESSAGE
 """Characters of a foreign text: what looks for secrets takes their square, 10 s for 64 KB of a."""

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
-from sonar import movers
+from sonar import mover_catalogue
 from sonar.celery import app
 from sonar.movers.base import Order, Receipt, Watch
 from sonar.movers.fake import FakeMover
@@ -35,4 +36,8 @@ class Talkative(FakeMover):
         return super().move(order, watch)
 
 
-movers.MAKERS |= {"deaf": Deaf, "talkative": Talkative}
+FAKE = mover_catalogue.describe("fake")
+mover_catalogue.MOVERS += (
+    replace(FAKE, name="deaf", path=f"{__name__}:Deaf"),
+    replace(FAKE, name="talkative", path=f"{__name__}:Talkative"),
+)
