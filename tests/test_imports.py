@@ -30,11 +30,12 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.web_worker",
             "sonar.encodings",
             "sonar.addresses",
+            "sonar.mover_catalogue",
             "sonar.csv_text",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers"}),
-    frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials"}),
+    frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials", "sonar.registry_cache"}),
     frozenset(
         {
             "sonar.partitions",
