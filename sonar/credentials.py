@@ -28,6 +28,13 @@ HOST_SENTENCE = (
     "no scheme, no path and no wildcard."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
+# Columns of a probe or schedule that `hindrance` and `transfer_request.order_for` read: no
+# connection is held meanwhile.
+WITH_CREDENTIALS = tuple(
+    f"{end}__{name}"
+    for end in ("source", "destination")
+    for name in ("credential", "credential_lent")
+)
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 

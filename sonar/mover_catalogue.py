@@ -6,7 +6,7 @@ mover is an entry of ``MOVERS`` and the module that it names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -181,9 +181,3 @@ def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:
         if name not in description.parameters and value != parameter.default:
             sentences[name] = f"The mover {mover} {parameter.refusal}."
     return sentences
-
-
-def able_here() -> Iterator[tuple[MoverDescription, list[str]]]:
-    """Yield each mover with what this process lacks to run it, nothing if it can."""
-    for mover in MOVERS:
-        yield mover, mover.missing()

@@ -15,12 +15,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from sonar import cleanup, company, movers, results
+from sonar.credentials import WITH_CREDENTIALS
 from sonar.db_retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
 from sonar.redaction import texts
-from sonar.transfer_request import WITH_CREDENTIALS, order_for
+from sonar.transfer_request import order_for
 
 log = logging.getLogger(__name__)
 

@@ -13,13 +13,6 @@ from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
 
-# What `order_for` reads of a probe: no connection is held while it runs.
-WITH_CREDENTIALS = tuple(
-    f"{end}__{name}"
-    for end in ("source", "destination")
-    for name in ("credential", "credential_lent")
-)
-
 
 def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants.
