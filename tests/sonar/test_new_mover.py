@@ -136,8 +136,8 @@ def test_pages_and_api_name_a_new_mover_without_loading_it():
     program = """
 from sonar import mover_catalogue
 from dataclasses import replace
-disk = replace(mover_catalogue.describe("fake"), name="disk", path="tests.sonar.disk_mover:DiskMover")
-mover_catalogue.MOVERS += (disk,)
+fake = mover_catalogue.describe("fake")
+mover_catalogue.MOVERS += (replace(fake, name="disk", path="tests.sonar.disk_mover:DiskMover"),)
 import django, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
 django.setup()

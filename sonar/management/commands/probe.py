@@ -158,7 +158,10 @@ def success(probe: Probe, receipt: Receipt) -> str:
     streams = f"{probe.streams} stream" + ("s" if probe.streams > 1 else "")
     how = [f"{probe.mover} {probe.mode}", streams]
     how += [f"IPv{receipt.ip_version}"] if receipt.ip_version else []
-    simulated = probe.source.simulated or probe.destination.simulated
+    simulated = any(
+        one.simulated
+        for one in (probe.source, probe.destination, mover_catalogue.describe(probe.mover))
+    )
     how += ["simulated link"] if simulated else []
     return (
         f"{probe.source} to {probe.destination}: {format_bytes(receipt.bytes)} in "
