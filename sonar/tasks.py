@@ -103,7 +103,8 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     """A worker may take messages from now on, of the queues that it was started for."""
     queues = sender.app.amqp.queues.consume_from
     pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)
-    if settings.CELERY_TASK_ROUTES[transfer.name]["queue"] in queues:
+    moving = {settings.CELERY_TASK_ROUTES[task.name]["queue"] for task in (transfer, clean)}
+    if moving & set(queues):
         say_what_can_run()
 
 

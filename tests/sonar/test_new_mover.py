@@ -152,3 +152,15 @@ assert "tests.sonar.disk_mover" not in sys.modules
         [sys.executable, "-c", program], check=False, cwd=PROJECT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    registry_file.load(registry(tmp_path))
+    (due,) = scheduler.claim_due(NOW)
+    monkeypatch.setattr(mover_catalogue, "MOVERS", mover_catalogue.MOVERS[:-1])
+    probes.run(due)
+    transfer = Transfer.objects.get()
+    assert (transfer.state, transfer.error_where) == ("failed", "control")
+    assert transfer.error == "no mover is called 'disk'; allowed: http-tpc, fake"
