@@ -30,11 +30,12 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.web_worker",
             "sonar.encodings",
             "sonar.addresses",
+            "sonar.mover_catalogue",
             "sonar.csv_text",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers"}),
-    frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials"}),
+    frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials", "sonar.registry_cache"}),
     frozenset(
         {
             "sonar.partitions",
@@ -167,6 +168,19 @@ def test_each_kind_of_forbidden_import_is_found(name: str, other: str):
     found = imports("matrix")
     found[name].add(other)
     assert out_of_place(found) == [f"{name} imports {other}"]
+
+
+def test_no_modules_of_sonar_know_each_other_not_even_for_their_types():
+    assert knots(imports("sonar")) == []
+
+
+def test_modules_that_know_each_other_for_their_types_alone_are_found(tmp_path):
+    (tmp_path / "sonar").mkdir()
+    lines = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sonar.{} import Thing\n"
+    for name, other in (("rules", "rows"), ("rows", "rules")):
+        (tmp_path / "sonar" / f"{name}.py").write_text(lines.format(other))
+    found = {name: imported(path) for name, path in modules("sonar", tmp_path)}
+    assert set(knots(found)) == {"sonar.rules", "sonar.rows"}
 
 
 def test_two_modules_of_one_room_that_know_each_other_are_found():
