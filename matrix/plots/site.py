@@ -130,9 +130,10 @@ def marks(cells: Sequence[ReportCell], state: str, left: float) -> Json:
 
 def hover_text(cell: ReportCell) -> str:
     """Say a cell in the lines of its hover; Plotly reads some HTML, names must not become any."""
-    deviation = "" if math.isnan(cell.std) else f" ± {three_digits(cell.std)}"
-    mean = f"mean {three_digits(cell.mean)}{deviation} MB/s"
-    rate = "no rate" if math.isnan(cell.mean) else mean
+    rate = "no rate"
+    if not math.isnan(cell.mean):
+        deviation = "" if math.isnan(cell.std) else f" ± {three_digits(cell.std)}"
+        rate = f"mean {three_digits(cell.mean)}{deviation} MB/s"
     counts = f"{format_count(cell.ok)} ok, {format_count(cell.failed)} failed"
     ends = f"from {escape(cell.source)}<br>to {escape(cell.destination)}"
     return f"{ends}<br>{rate}<br>{counts}<br>{cell.state.replace('_', ' ')}"
