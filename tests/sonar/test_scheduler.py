@@ -205,8 +205,8 @@ def test_a_link_that_is_busy_does_not_keep_the_others_of_its_batch_from_running(
 
 def test_the_database_itself_refuses_a_second_test_of_a_link():
     glasgow, lancs, _ = three_endpoints()
-    scheduler.order_all([wish(glasgow, lancs)], NOW).probes[0]
-    scheduler.order_all([wish(glasgow, lancs)], NOW).probes[0]
+    scheduler.order_all([probe_request(glasgow, lancs)], NOW).probes[0]
+    scheduler.order_all([probe_request(glasgow, lancs)], NOW).probes[0]
     waiting = Probe.objects.filter(state="waiting")
     with pytest.raises(IntegrityError, match="probe_one_test_per_link"), transaction.atomic():
         waiting.update(state="queued")
@@ -215,7 +215,7 @@ def test_the_database_itself_refuses_a_second_test_of_a_link():
         waiting.update(**running)
 
 
-def wish(source: Endpoint, destination: Endpoint) -> scheduler.Wish:
+def probe_request(source: Endpoint, destination: Endpoint) -> scheduler.Wish:
     small = SizeClass.objects.get(name="small")
     return scheduler.Wish(source, destination, small, "fake")
 
@@ -487,8 +487,8 @@ def test_what_else_a_clock_ahead_has_put_off_comes_back_with_it():
     glasgow, lancs, ral = three_endpoints()
     later = NOW + timedelta(days=1)
     scheduler.claim_due(later)
-    sent = scheduler.order_all([wish(glasgow, lancs)], later).probes[0]
-    running = scheduler.order_all([wish(ral, lancs)], later).probes[0]
+    sent = scheduler.order_all([probe_request(glasgow, lancs)], later).probes[0]
+    running = scheduler.order_all([probe_request(ral, lancs)], later).probes[0]
     Probe.objects.filter(id=running.id).update(
         state="running", started_at=later, deadline=later + timedelta(minutes=3)
     )
