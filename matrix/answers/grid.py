@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
@@ -25,13 +26,6 @@ from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
 from sonar.models import Downtime
 from sonar.windows import Window
-
-RATE_UNIT = "MB/s"
-UNITS = {"success": "%", "count": "transfers", "last": "s"}
-
-
-def unit_of(stat: str) -> str:
-    return UNITS.get(stat, RATE_UNIT)
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class Grid:
 
     @property
     def unit(self) -> str:
-        return unit_of(self.query.stat)
+        return STATISTICS[self.query.stat].unit.name
 
     @property
     def simulated(self) -> bool:
@@ -104,12 +98,12 @@ def build(
     """Answer the query; what is kept for its version is not built again.
 
     ``known_version`` is that of version(). A ``whole`` grid has all that the page and its numbers
-    show: the extra `median`, and ``profiles``. It serves those who need less.
+    show: catalogue.CARD_EXTRAS and ``profiles``. It serves those who need less.
     """
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
     whole = whole or ("grid", known_version, True) in ANSWERS
-    extras = ("median",) if whole else ()
+    extras = CARD_EXTRAS if whole else ()
     grid: Grid = ANSWERS.get(
         ("grid", known_version, whole),
         lambda: compute(query, now, known_version, extras, profiles=whole),
@@ -129,7 +123,7 @@ def compute(
     """Answer the query from the transfers that started in its window.
 
     The number of SQL queries does not depend on the data. ``extras`` are quantiles (of
-    reduce.QUANTILES) that CellArrays.extras is to have beside the statistic of the query;
+    catalogue.QUANTILES) that CellArrays.extras is to have beside the statistic of the query;
     ``results`` are there where the caller has read them already; ``profiles`` asks for
     Grid.profiles.
     """
@@ -143,7 +137,7 @@ def compute(
             query.size,
             window,
             query.filters,
-            sizes=query.stat == "throughput",
+            sizes=STATISTICS[query.stat].needs_sizes,
             profiles=profiles and narrowed,
             distinct_profiles=profiles and not narrowed,
             failures=bool(query.max_age),
@@ -180,7 +174,7 @@ def fill(
     links = frame.links
     down = Downtime.endpoints_down(moment)
     return frame.cells(
-        reduce.reduce(results, frame.pooling, reduce.EXTRAS & {query.stat, *extras}),
+        reduce.reduce(results, frame.pooling, EXTRAS & {query.stat, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),

@@ -28,7 +28,8 @@ class ClassColumns:
     Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
     ``last_failed`` are when the newest success and the newest failure started, in Unix s;
     ``state`` indexes cells.STATES; ``every`` is the shortest interval in seconds at which a mesh
-    tests the link, infinity for none; ``quantiles`` are rates in MB/s that were asked for by name.
+    tests the link, infinity for none; ``quantiles`` are rates in MB/s that are there for who asks,
+    by field.
     """
 
     mean_mb_s: Floats

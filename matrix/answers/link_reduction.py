@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.link_columns import ClassColumns, LinkColumns
+from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import LinkIndex
@@ -26,7 +27,7 @@ from sonar.units import MB
 def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] = ()) -> LinkColumns:
     """Read and reduce the results of every size class, all as of one moment.
 
-    Filters on links are not applied. ``quantiles`` are names out of reduce.QUANTILES. The number
+    Filters on links are not applied. ``quantiles`` are names out of catalogue.QUANTILES. The number
     of SQL statements depends on that of the classes alone.
     """
     window = query.window_at(now)
@@ -98,7 +99,7 @@ def reduce_class(
         last_ok,
         last_failed,
         every,
-        {name: values / MB for name, values in rates.extras.items()},
+        {STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
     )
 
 

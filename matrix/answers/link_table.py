@@ -55,6 +55,12 @@ class LinkTable:
         """Name the size classes."""
         return list(self.links.classes)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Name what is said of a link in each size class."""
+        quantiles = (columns.quantiles for columns in self.links.classes.values())
+        return (*COLUMNS, *next(quantiles, ()))
+
     @cached_property
     def source(self) -> Integers:
         return self._of_rows(self.links.source)
@@ -193,7 +199,7 @@ def build(
     """Answer for all size classes, whichever the query asks for.
 
     ``known_version`` is that of version(), for which the columns of all links are kept: filters
-    on links only choose rows of them. ``quantiles`` are names out of reduce.QUANTILES, columns
+    on links only choose rows of them. ``quantiles`` are names out of catalogue.QUANTILES, columns
     that are there for who asks for them.
     """
     # Read before the data: an answer may be newer than its version, never older.

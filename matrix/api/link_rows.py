@@ -52,8 +52,9 @@ def attributes(place: EndpointInfo) -> dict[str, Any]:
 
 
 def of_class_records(of_class: ClassColumns) -> Records:
-    columns = [json_column(name, getattr(of_class, name)) for name in COLUMNS]
-    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
+    columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
@@ -101,7 +102,7 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
             found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     found["priority"] = pd.array(whole(table.priority), dtype="Int64")
     for size in table.sizes:
-        for name in COLUMNS:
+        for name in table.fields:
             column = f"{size}.{name}"
             found[column] = csv_column(name, table.column(column))
     return found

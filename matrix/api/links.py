@@ -100,7 +100,8 @@ class LinksView(ApiView):
 
 def answer(request: Request, asked: LinksRequest, version: DataVersion) -> HttpResponseBase:
     moment = asked.cursor.moment
-    table = link_table.build(asked.query, moment, version)
+    names = [one.name for one in asked.chosen.columns]
+    table = link_table.build(asked.query, moment, version, names)
     rows = asked.chosen.rows(table, moment)
     if asked.format == "json":
         return as_json(request, asked, table, rows)
@@ -139,6 +140,7 @@ def echo(asked: LinksRequest, table: LinkTable) -> dict[str, Any]:
         "end": format_time(table.window.end),
         "ordering": asked.chosen.ordering,
         "search": asked.chosen.search,
+        **({"quantiles": asked.chosen.quantiles} if asked.chosen.quantiles else {}),
         **{one.name: one.text for one in asked.chosen.conditions},
         **by_parameter(asked.query.filters),
     }

@@ -22,6 +22,7 @@ from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.schema.series import SERIES
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
+from matrix.query.catalogue import SERIES_FIELDS
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
@@ -32,7 +33,6 @@ from matrix.store.data_version import DataVersion
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
-RATES = ("mean", "p05", "median", "p95")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def echo(asked: SeriesRequest) -> dict[str, Any]:
 
 
 def buckets(found: TimeSeries) -> dict[str, NDArray[Any]]:
-    rates = {f"{name}_mb_s": rounded(getattr(found, name)) for name in RATES}
+    rates = {field: rounded(found.rates[name]) for field, name in SERIES_FIELDS.items()}
     return {"ok": found.ok, "failed": found.failed, **rates}
 
 

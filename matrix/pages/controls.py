@@ -9,17 +9,6 @@ from matrix.pages.base import Page, QueryPage
 from sonar.models import SizeClass
 from sonar.windows import PRESET_WORDS, PRESETS, Window
 
-STAT_LABELS = {
-    "p05": "5th percentile",
-    "p95": "95th percentile",
-    "std": "standard deviation",
-    "min": "lowest",
-    "max": "highest",
-    "success": "success (%)",
-    "count": "number of tests",
-    "last": "age of the last",
-}
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -93,9 +82,9 @@ def select(
     label: str,
     values: Iterable[str],
     chosen: str,
-    labels: Mapping[str, str] = STAT_LABELS,
+    labels: Mapping[str, str] | None = None,
 ) -> Select:
-    options = [(value, labels.get(value, value), value == chosen) for value in values]
+    options = [(value, (labels or {}).get(value, value), value == chosen) for value in values]
     return Select(name, label, options)
 
 

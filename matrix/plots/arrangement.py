@@ -130,7 +130,13 @@ def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
         has_any = np.asarray(shown.any(axis=1 if end == "source" else 0))
         order = order[has_any[order]]
     chosen = tuple(groups[index] for index in order.tolist())
-    gaps = gaps_between(chosen, display.order) if display.order in KEYS else {}
+    # A line before each cloud or tier, unless there is one alone, or each is a group.
+    gaps: dict[int, str] = {}
+    if display.order in KEYS:
+        names = [KEYS[display.order](group)[1] for group in chosen]
+        firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+        if len(firsts) not in (1, len(chosen)):
+            gaps = {at + before: names[at] for before, at in enumerate(firsts)}
     at = np.setdiff1d(np.arange(len(chosen) + len(gaps)), list(gaps))
     return Side(end, grouping, chosen, order, at, average[order], gaps)
 
@@ -161,12 +167,3 @@ def by_tier(group: AxisGroup) -> tuple[str, str]:
 
 
 KEYS: dict[str, Callable[[AxisGroup], tuple[str, str]]] = {"cloud": by_cloud, "tier": by_tier}
-
-
-def gaps_between(groups: Sequence[AxisGroup], order: str) -> dict[int, str]:
-    """Return the line before each cloud or tier and its name; none where each is a group."""
-    names = [KEYS[order](group)[1] for group in groups]
-    firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
-    if len(firsts) in (1, len(groups)):
-        return {}
-    return {at + before: names[at] for before, at in enumerate(firsts)}

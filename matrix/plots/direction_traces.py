@@ -9,6 +9,7 @@ import numpy as np
 
 from matrix.answers.link.samples import Results
 from matrix.answers.series import BUCKETS, TimeSeries
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW
 from matrix.statistics.arrays import Flags, Integers
 from sonar.units import MB
 
@@ -84,13 +85,14 @@ def median(line: Line, direction: int, axis: str) -> Json:
     Each step is of all results of its bucket, and as wide as that.
     """
     series = line.series
+    medians = series.rates["median"]
     x: list[int | None] = []
     y: list[float | None] = []
     texts: list[str] = []
     for stretch in stretches_of(series.ok > 0):
         x += [*edges(series, stretch), None]
         buckets = np.repeat(stretch, 2).tolist()
-        y += [*(rounded(series.median[bucket]) for bucket in buckets), None]
+        y += [*(rounded(medians[bucket]) for bucket in buckets), None]
         texts += [*(f"median of {series.ok[bucket]}" for bucket in buckets), ""]
     return {
         "type": "scatter",
@@ -108,18 +110,18 @@ def median(line: Line, direction: int, axis: str) -> Json:
 
 
 def band(line: Line, direction: int, axis: str) -> Json:
-    """Shade what lies between the 5th and 95th percentile, where that says something."""
+    """Shade what lies between the ends of the band, where that says something."""
     x: list[int | None] = []
     y: list[float | None] = []
     for stretch in stretches_of(line.series.ok >= FEWEST_IN_BAND):
         there = edges(line.series, stretch)
         x += [*there, *reversed(there), None]
-        high, low = (np.repeat(bound[stretch], 2) for bound in (line.series.p95, line.series.p05))
+        high, low = (np.repeat(line.series.rates[end.name][stretch], 2) for end in (HIGH, LOW))
         y += [*map(rounded, high), *map(rounded, low[::-1]), None]
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{'' if direction == 0 else 'back: '}5th to 95th percentile",
+        "name": f"{'' if direction == 0 else 'back: '}{BAND_WORDS}",
         "legendgroup": f"band {direction}",
         "x": x,
         "y": y,

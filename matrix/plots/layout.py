@@ -8,6 +8,7 @@ from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import Labels
 from matrix.plots.palettes import colorscale, palette_for
 from matrix.plots.scales import Scale
+from matrix.query.catalogue import STATISTICS
 
 Json = dict[str, Any]
 
@@ -65,7 +66,8 @@ def axis(names: list[str], domain: list[float], title: str, side: Json) -> Json:
 
 def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     grid, display = arrangement.grid, arrangement.display
-    title = "age" if grid.query.stat == "last" else grid.unit
+    unit = STATISTICS[grid.query.stat].unit
+    title = unit.title or unit.name
     return {
         "colorscale": colorscale(palette_for(display.palette, grid.query.stat)),
         "cmin": scale.low,

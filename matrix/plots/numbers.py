@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.plots.packed import packed
+from matrix.query.catalogue import STATISTICS
 from matrix.statistics.arrays import Flags, Floats
 from sonar.units import DASH, format_age, format_count, three_digits
 
@@ -72,8 +73,9 @@ def number(value: float, stat: str) -> str:
     """Write a value as it stands in a cell, without its unit; nothing for none."""
     if np.isnan(value):
         return ""
-    if stat == "last":
+    written = STATISTICS[stat].unit.written
+    if written == "age":
         return format_age(timedelta(seconds=value)).removesuffix(" ago")
-    return (
-        format_count(int(value)) if stat == "count" and value == int(value) else three_digits(value)
-    )
+    if written == "count" and value == int(value):
+        return format_count(int(value))
+    return three_digits(value)

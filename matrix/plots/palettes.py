@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from matrix.query.catalogue import STATISTICS
 from matrix.statistics.arrays import Flags, Floats
 
 DEFAULT_PALETTE = "cividis"
@@ -33,8 +34,6 @@ PALETTE_LABELS = {
     "cividis": "cividis (for all eyes)",
     "rdylgn": "red-yellow-green",
 }
-# Where more is worse, red is at the high end.
-MORE_IS_WORSE = frozenset({"last", "std"})
 # What a channel of sRGB adds to the luminance (WCAG 2).
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
@@ -42,7 +41,9 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 def palette_for(name: str, stat: str) -> tuple[str, ...]:
     """Return the colours from the low to the high end of a statistic's scale."""
     colours = PALETTES[name]
-    return colours[::-1] if name == "rdylgn" and stat in MORE_IS_WORSE else colours
+    # Red is at the end of the bad values.
+    is_turned = name == "rdylgn" and STATISTICS[stat].worse == "high"
+    return colours[::-1] if is_turned else colours
 
 
 def colorscale(colours: Sequence[str]) -> list[list[float | str]]:

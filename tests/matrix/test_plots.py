@@ -23,7 +23,7 @@ from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
 from matrix.plots.labels import cut
 from matrix.plots.scales import scale_for
-from matrix.query.forms import STATS
+from matrix.query.catalogue import STATS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
 from sonar.models import Downtime

@@ -9,8 +9,9 @@ from pydantic import BaseModel
 
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, several, text
+from matrix.query.catalogue import STATS
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
-from matrix.query.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS, STATS
+from matrix.query.forms import ALLOWED, DEFAULT_SIZE, GROUPINGS
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import PRESETS
 

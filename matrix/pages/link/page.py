@@ -24,6 +24,7 @@ from matrix.pages.share import Share
 from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, link_url, matrix_url, site_url
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -97,6 +98,7 @@ class LinkPage(QueryPage):
             # A dash stands for it, with its reason.
             "missing": None,
             "directions": directions_of(answer),
+            "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
             "share": Share.of(self.results_url()),
             "series_urls": [
                 (line.size, self.query.replace(size=line.size).url("/api/v1/series/", **ends))
@@ -197,11 +199,27 @@ def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
     return params.get("reverse") == "1", params.get("show") == "one", before
 
 
-def directions_of(answer: Between) -> list[list[tuple[Direction, str, str]]]:
-    """Return each class of this direction, then of the reverse: numbers, state, comparison."""
+# Headings and the names of what stands below them: both ends of the band in one column.
+QUANTILE_COLUMNS = [
+    (BAND_WORDS, [LOW.name, HIGH.name]) if statistic == LOW else (statistic.label, [statistic.name])
+    for statistic in OF_LINK
+    if statistic.quantile is not None and statistic != HIGH
+]
+
+
+def directions_of(answer: Between) -> list[list[tuple[Direction, str, str, list[list[float]]]]]:
+    """Return each class of this direction, then of the reverse.
+
+    With its state in words, its comparison, and its quantiles column by column.
+    """
     return [
         [
-            (direction, STATE_WORDS[direction.state], direction.against(reverse))
+            (
+                direction,
+                STATE_WORDS[direction.state],
+                direction.against(reverse),
+                [[direction.quantiles[name] for name in names] for _, names in QUANTILE_COLUMNS],
+            )
             for direction, reverse in pairs
         ]
         for pairs in (

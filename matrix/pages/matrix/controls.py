@@ -19,13 +19,15 @@ from matrix.pages.controls import (
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import ATTRIBUTES, PROFILE_FILTERS
-from matrix.query.forms import GROUPINGS, STATS
+from matrix.query.forms import GROUPINGS
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
 from sonar.models import Mesh
 
+STATISTIC_LABELS = {name: one.label for name, one in STATISTICS.items()}
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
 FILTER_LABELS = {"ip_version": "IP version", "beside": "what ran beside"}
@@ -101,7 +103,7 @@ def controls_for(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> Contr
         bounds=bounds_of(page, grid.window),
         chips=chips(page, grid),
         selects=[
-            select("stat", "statistic", STATS, query.stat),
+            select("stat", "statistic", STATISTICS, query.stat, STATISTIC_LABELS),
             select("rows", "rows", GROUPINGS, query.rows),
             select("columns", "columns", GROUPINGS, query.columns),
             select("order", "order", ORDERS, display.order, ORDER_LABELS),

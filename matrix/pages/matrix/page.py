@@ -20,6 +20,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import STATES_TO_SEE, Display
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
+from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATE_WORDS
 from matrix.store import profiles
@@ -51,7 +52,7 @@ class MatrixPage(MatrixAddress):
             "legend": self.legend(answered),
             "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
             "picture": payload(arranged, openings) if arranged.rows.groups else None,
-            "unit": "" if self.query.stat == "last" else answered.unit,
+            "unit": STATISTICS[self.query.stat].unit.behind,
             "standouts": Highlights(answered, openings.url, self.all_of_a_kind()).all(),
             "table": table_for(arranged),
             "summary": summary_for(arranged),
