@@ -139,7 +139,7 @@ def compute(
             query.filters,
             sizes=STATISTICS[query.stat].needs_sizes,
             profiles=profiles and narrowed,
-            ways=profiles and not narrowed,
+            distinct_profiles=profiles and not narrowed,
             failures=bool(query.max_age),
         )
     promise = np.where(allowed, registry.read_promises(query, links, known_version), np.inf)

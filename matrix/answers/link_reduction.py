@@ -43,7 +43,9 @@ def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] =
         classes, profiles, priority = {}, set[int](), MeshPromises.blank(links).priority
         for size in SizeClass.objects.values_list("name", flat=True):
             plan = registry.read_plan(query.replace(size=size), links, versions)
-            results = runs.read(size, window, query.filters, sizes=True, ways=True, failures=True)
+            results = runs.read(
+                size, window, query.filters, sizes=True, distinct_profiles=True, failures=True
+            )
             classes[size] = reduce_class(results, pooling, plan, up, moment, quantiles=quantiles)
             profiles |= runs.profiles_of(results)
             priority = np.maximum(priority, plan.priority)

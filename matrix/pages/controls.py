@@ -59,6 +59,15 @@ def window_choices(page: QueryPage) -> list[Choice]:
     ]
 
 
+def filter_chips(page: QueryPage) -> list[Choice]:
+    """Return the filters of a page's question, each with the page without it."""
+    query = page.query
+    return [
+        Choice(condition.words(), page.asking(query.without(condition)).url(), True)
+        for condition in query.filters
+    ]
+
+
 def bounds_of(page: QueryPage, window: Window) -> Bounds:
     return Bounds(
         f"{window.start:%Y-%m-%dT%H:%M}",

@@ -43,18 +43,19 @@ def dashes(where: Flags, axes: Json) -> list[Json]:
     return text_in(where, np.where(where, DASH, "").tolist(), "var(--ink)", axes)
 
 
-def written(values: Floats, stat: str, ink: str, axes: Json) -> list[Json]:
+def number_texts(values: Floats, stat: str, ink: str, axes: Json) -> list[Json]:
     """Return a trace of numbers, or none where there are no values or no room."""
     if not room_for_numbers(values.shape):
         return []
-    return text_in(~np.isnan(values), texts(values, stat), ink, axes)
+    texts = [[number(value, stat) for value in row] for row in values.tolist()]
+    return text_in(~np.isnan(values), texts, ink, axes)
 
 
-def text_in(where: Flags, said: list[list[str]], ink: str, axes: Json) -> list[Json]:
+def text_in(where: Flags, texts: list[list[str]], ink: str, axes: Json) -> list[Json]:
     if not room_for_numbers(where.shape) or not where.any():
         return []
     looks = {
-        "text": said,
+        "text": texts,
         "texttemplate": "%{text}",
         "textfont": {"color": ink, "size": 11},
         "zmin": 0,
@@ -66,10 +67,6 @@ def text_in(where: Flags, said: list[list[str]], ink: str, axes: Json) -> list[J
 
 def room_for_numbers(shape: tuple[int, ...]) -> bool:
     return shape[0] <= ROWS_WITH_NUMBERS and shape[1] <= COLUMNS_WITH_NUMBERS
-
-
-def texts(values: Floats, stat: str) -> list[list[str]]:
-    return [[number(value, stat) for value in row] for row in values.tolist()]
 
 
 def number(value: float, stat: str) -> str:

@@ -49,7 +49,7 @@ def palette_for(name: str, stat: str) -> tuple[str, ...]:
 def colorscale(colours: Sequence[str]) -> list[list[float | str]]:
     """Return evenly spaced stops as Plotly wants them."""
     last = len(colours) - 1
-    return [[place / last, colour] for place, colour in enumerate(colours)]
+    return [[number / last, colour] for number, colour in enumerate(colours)]
 
 
 @lru_cache(maxsize=16)
@@ -62,9 +62,11 @@ def white_reads(colours: tuple[str, ...], steps: int) -> Flags:
 
 def ramp(colours: Sequence[str], steps: int) -> Floats:
     """Return the colours of evenly spaced steps as Plotly mixes them: RGB from 0 to 1."""
-    stops = np.array([[int(one[at : at + 2], 16) / 255 for at in (1, 3, 5)] for one in colours])
-    place = np.linspace(0, len(colours) - 1, steps)
-    channels = [np.interp(place, np.arange(len(colours)), channel) for channel in stops.T]
+    stops = np.array(
+        [[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in colours]
+    )
+    positions = np.linspace(0, len(colours) - 1, steps)
+    channels = [np.interp(positions, np.arange(len(colours)), channel) for channel in stops.T]
     return np.stack(channels, axis=-1)
 
 

@@ -33,7 +33,7 @@ def test_every_contestant_answers_the_same_on_small_data(tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     goals = json.loads(report.read_text())["goals"]

@@ -537,7 +537,7 @@ def test_a_snapshot_can_only_read_and_leaves_the_connection_as_it_was(real_commi
 
 def ways(asked: Window, *filters: Filter) -> frozenset[int]:
     """Return the profiles that occur, by both ways of telling them."""
-    found = runs.profiles_of(runs.read("large", asked, filters, ways=True))
+    found = runs.profiles_of(runs.read("large", asked, filters, distinct_profiles=True))
     some = runs.read("large", asked, filters, profiles=True)
     places = np.array(sorted(Endpoint.objects.values_list("id", flat=True)), dtype=np.int64)
     every = np.ones((len(places), len(places)), dtype=bool)
@@ -578,6 +578,6 @@ def test_profiles_of_whole_segments_are_read_once_and_not_kept(
 
     monkeypatch.setattr(segment_columns, "fetch", noted)
     for _ in range(2):
-        runs.read("large", window(TODAY, TODAY + DAY), (), ways=True)
+        runs.read("large", window(TODAY, TODAY + DAY), (), distinct_profiles=True)
     assert fetched == [["keys", "links", "lasts", "profiles"]]
     assert segment_columns.CACHE.bytes < 8 + 4 + 8 + 2 + 2

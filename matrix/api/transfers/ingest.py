@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from django.db import OperationalError, connection, transaction
@@ -21,9 +20,7 @@ from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
 from matrix.http.permissions import MayIngest, MayRead
 from sonar import results
-from sonar.records.admission import Known
-from sonar.records.record import Record, WrongRecordError, from_json
-from sonar.results import Stored
+from sonar.records.admission import Admission, WrongRecordsError
 
 MOST_RESULTS = 10_000
 ROWS_NAMED = 20
@@ -48,43 +45,26 @@ class TransfersView(ApiView):
             raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
         if len(rows) > MOST_RESULTS:
             raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
-        return Response(take(rows)._asdict(), status=201)
+        # All or, with FaultyBody, none.
+        with transaction.atomic():
+            admission = Admission.at(timezone.now())
+            try:
+                records = admission.admit(rows)
+            except WrongRecordsError as error:
+                raise faulty(error) from None
+            wait_for_imports()
+            stored = results.store(map(admission.result, records))
+        return Response(stored._asdict(), status=201)
 
 
-@transaction.atomic
-def take(rows: list[Any]) -> Stored:
-    """Store all of these results or, with FaultyBody, none."""
-    known = Known.at(timezone.now())
-    records = checked(rows, known)
-    wait_for_imports()
-    return results.store(map(known.result, records))
-
-
-def checked(rows: list[Any], known: Known) -> list[Record]:
-    """Check every row; raise FaultyBody that names the first rows that are wrong."""
-    records: list[Record] = []
-    wrong: dict[int, WrongRecordError] = {}
-    for index, row in enumerate(rows):
-        try:
-            record = from_json(row)
-            known.check(record)
-            records.append(record)
-        except WrongRecordError as error:
-            wrong[index] = error
-    if wrong:
-        raise faulty(wrong, len(rows))
-    return records
-
-
-def faulty(wrong: Mapping[int, WrongRecordError], count: int) -> FaultyBody:
+def faulty(error: WrongRecordsError) -> FaultyBody:
     """Name the first wrong rows, each field of them by `<index>.<field>`."""
     errors: dict[str, list[str]] = {}
-    for index in list(wrong)[:ROWS_NAMED]:
-        for field, sentence in wrong[index].problems:
+    for index in list(error.records)[:ROWS_NAMED]:
+        for field, sentence in error.records[index].problems:
             errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
-    place, sentences = next(iter(errors.items()))
-    summary = f"Nothing was stored: {len(wrong):,} of {count:,} results are wrong."
-    return FaultyBody(f"{summary} The first, {place}: {sentences[0]}", errors)
+    first, sentences = next(iter(errors.items()))
+    return FaultyBody(f"Nothing was stored: {error}. The first, {first}: {sentences[0]}", errors)
 
 
 def wait_for_imports() -> None:

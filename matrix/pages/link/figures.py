@@ -12,8 +12,9 @@ from matrix.answers.link.report import MOST_POINTS, Between, ClassReport
 from matrix.answers.link.samples import Results
 from matrix.answers.series import Cut, TimeSeries, cut_to_fill
 from matrix.plots import distribution
+from matrix.plots.direction_traces import Line
 from matrix.plots.distribution import Shape
-from matrix.plots.link import Json, Line, Panel, TimeSpan, figure, name_of
+from matrix.plots.link import Json, Panel, TimeSpan, figure, name_of
 from matrix.query.catalogue import OF_LINK
 from matrix.statistics.arrays import Floats
 from sonar.models import Annotation

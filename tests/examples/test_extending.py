@@ -1,0 +1,192 @@
+"""docs/extending.md: each recipe is followed, with the code that stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import import_module, util
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client, override_settings
+from django.urls import clear_url_caches, include, path
+
+from sonar.models import Transfer
+from tests.matrix import world
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+pytestmark = pytest.mark.django_db
+
+
+def recipe(title: str) -> str:
+    """Return what stands below a heading."""
+    _, _, below = PAGE.partition(f"\n## {title}\n")
+    assert below, f"docs/extending.md has no recipe “{title}”"
+    return below.partition("\n## ")[0]
+
+
+def block(title: str, path: str) -> str:
+    """Return the code that a recipe puts into a file: the first block after it is named."""
+    pattern = rf"`{re.escape(path)}`.*?```(?:python|html|yaml|json)\n(.*?)\n *```"
+    found = re.search(pattern, recipe(title), re.DOTALL)
+    assert found, f"the recipe “{title}” has no block for {path}"
+    return textwrap.dedent(found[1]) + "\n"
+
+
+class Tree:
+    """New modules and templates, beside those of the project for as long as a test lasts."""
+
+    def __init__(self, directory: Path, patch: pytest.MonkeyPatch) -> None:
+        self.directory, self.patch = directory, patch
+
+    def module(self, title: str, path: str) -> ModuleType:
+        """Import a module of a recipe by the name that its path gives it."""
+        file = self.directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block(title, path))
+        name = path.removesuffix(".py").replace("/", ".")
+        spec = util.spec_from_file_location(name, file)
+        assert spec
+        assert spec.loader
+        module = util.module_from_spec(spec)
+        self.patch.setitem(sys.modules, name, module)
+        package, _, leaf = name.rpartition(".")
+        self.patch.setattr(import_module(package), leaf, module, raising=False)
+        spec.loader.exec_module(module)
+        return module
+
+    def template(self, title: str, path: str) -> None:
+        (self.directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.directory / path).write_text(block(title, path))
+
+    def route(self, title: str, path: str, **names: object) -> list[object]:
+        """Return the routes of a recipe's line for a file of routes."""
+        urls = vars(import_module(path.removesuffix(".py").replace("/", ".")))
+        return list(eval(f"[{block(title, path)}]", urls | names))
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    return Tree(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def clouds(tree: Tree, tmp_path: Path) -> Iterator[None]:
+    """Follow the recipes of a page and of a REST call."""
+    tree.module("A page", "matrix/answers/clouds.py")
+    page = tree.module("A page", "matrix/pages/clouds.py")
+    tree.template("A page", "templates/clouds.html")
+    call = tree.module("A REST call", "matrix/api/clouds.py")
+    from sonar import urls
+
+    routes = ModuleType("routes_of_recipes")
+    calls = tree.route("A REST call", "matrix/api/urls.py", CloudsView=call.CloudsView)
+    routes.urlpatterns = [  # type: ignore[attr-defined]
+        *tree.route("A page", "matrix/urls.py", CloudsPage=page.CloudsPage),
+        path("api/", include(calls)),
+        *urls.urlpatterns,
+    ]
+    tree.patch.setitem(sys.modules, routes.__name__, routes)
+    engine = settings.TEMPLATES[0] | {
+        "DIRS": [tmp_path / "templates", *settings.TEMPLATES[0]["DIRS"]]
+    }
+    with override_settings(ROOT_URLCONF=routes.__name__, TEMPLATES=[engine]):
+        clear_url_caches()
+        yield
+    clear_url_caches()
+
+
+@pytest.mark.usefixtures("clouds")
+def test_a_page_of_the_recipe_is_shown(client: Client) -> None:
+    assert "No endpoints are registered yet" in client.get("/clouds/").content.decode()
+    world.make()
+    shown = client.get("/clouds/").content.decode()
+    rows = re.findall(r'<th scope="row">(\w+)</th>\s*<td class="number">(\d+)</td>', shown)
+    assert rows == [("DE", "2"), ("UK", "2")]
+
+
+@pytest.mark.usefixtures("clouds")
+def test_a_page_of_the_recipe_refuses_what_it_does_not_know(client: Client) -> None:
+    answer = client.get("/clouds/?cloud=UK")
+    assert answer.status_code == 400
+    assert "There is no parameter “cloud”" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("clouds")
+def test_a_page_of_the_recipe_is_for_readers_only_where_reading_is_not_public(
+    client: Client,
+) -> None:
+    with override_settings(SONAR_PUBLIC_READ=False):
+        assert client.get("/clouds/").status_code == 302
+        assert client.get("/api/v1/clouds/").status_code == 401
+
+
+@pytest.mark.usefixtures("clouds")
+def test_a_call_of_the_recipe_answers_what_its_page_shows(client: Client) -> None:
+    world.make()
+    answer = client.get("/api/v1/clouds/")
+    counts = {cloud["name"]: cloud["endpoints"] for cloud in answer.json()["clouds"]}
+    assert counts == {"DE": 2, "UK": 2}
+    known = client.get("/api/v1/clouds/", HTTP_IF_NONE_MATCH=answer["ETag"])
+    assert known.status_code == 304
+    refused = client.get("/api/v1/clouds/?cloud=UK")
+    assert refused.status_code == 400
+    assert "There is no parameter “cloud”" in refused.content.decode()
+
+
+LINE = {
+    "job": "https://fts.example.org/jobs/1",
+    "src_se": "RAL_DATADISK",
+    "dst_se": "DESY_DATADISK",
+    "started": "2026-11-20T11:00:00Z",
+    "duration_ms": 10_500,
+    "filesize": 2_000_000_000,
+    "reason": "",
+}
+FAILED = LINE | {"job": "https://fts.example.org/jobs/2", "reason": "Connection refused"}
+
+
+@pytest.fixture
+def imported(tree: Tree, tmp_path: Path) -> Callable[..., str]:
+    """Follow the recipe of an importer; return what imports lines, and what it said."""
+    world.make()
+    tree.module("An importer", "sonar/records/service_log.py")
+    command = tree.module("An importer", "sonar/management/commands/import_service_log.py")
+
+    def run(*lines: dict[str, object]) -> str:
+        path = tmp_path / "transfers.log"
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        said = StringIO()
+        call_command(command.Command(), str(path), stdout=said)
+        return said.getvalue().removeprefix(f"{path}: ").strip()
+
+    return run
+
+
+@pytest.mark.usefixtures("at_noon")
+def test_an_importer_of_the_recipe_stores_each_transfer_once(imported: Callable[..., str]) -> None:
+    assert imported(LINE, FAILED) == "2 accepted, 0 duplicates"
+    assert imported(LINE) == "0 accepted, 1 duplicates"
+    stored = Transfer.objects.order_by("state").values_list("state", "seconds", "bytes", "error")
+    assert list(stored) == [
+        ("done", 10.5, 2_000_000_000, ""),
+        ("failed", 10.5, 2_000_000_000, "Connection refused"),
+    ]
+
+
+@pytest.mark.usefixtures("at_noon")
+def test_an_importer_of_the_recipe_names_what_is_wrong_and_stores_nothing(
+    imported: Callable[..., str],
+) -> None:
+    with pytest.raises(CommandError) as caught:
+        imported(LINE, FAILED | {"src_se": "NOWHERE"})
+    assert "line 2: source 'NOWHERE' is not registered" in str(caught.value)
+    assert not Transfer.objects.exists()
