@@ -15,16 +15,26 @@ from urllib.parse import unquote, urlsplit
 
 Address = IPv4Address | IPv6Address
 
-# Schemes that are two names of one protocol, and its port.
+
+class Protocol(NamedTuple):
+    """What servers speak, its port where a URL says none, and whether all can read it."""
+
+    name: str
+    port: int
+    is_in_clear: bool = False
+
+
+# By the scheme of a base URL: two schemes may be two names of one protocol.
 PROTOCOLS = {
-    **dict.fromkeys(("http", "dav"), ("http", 80)),
-    **dict.fromkeys(("https", "davs"), ("https", 443)),
-    **dict.fromkeys(("root", "xroot"), ("root", 1094)),
-    "gsiftp": ("gsiftp", 2811),
-    "ftp": ("ftp", 21),
+    **dict.fromkeys(("http", "dav"), Protocol("http", 80, is_in_clear=True)),
+    **dict.fromkeys(("https", "davs"), Protocol("https", 443)),
+    **dict.fromkeys(("root", "xroot"), Protocol("root", 1094)),
+    "gsiftp": Protocol("gsiftp", 2811),
+    "ftp": Protocol("ftp", 21, is_in_clear=True),
 }
 # What a URL without a port stands for.
-PORTS = {scheme: port for scheme, (_, port) in PROTOCOLS.items()}
+PORTS = {scheme: protocol.port for scheme, protocol in PROTOCOLS.items()}
+IN_CLEAR = tuple(scheme for scheme, protocol in PROTOCOLS.items() if protocol.is_in_clear)
 # How inet_aton, and so every client, reads an IPv4 address: in one to four parts, each decimal,
 # octal or hexadecimal.
 IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)
@@ -56,8 +66,14 @@ class Place(NamedTuple):
 def place_of(url: str) -> Place:
     """Return where a base URL leads; raise ValueError for one that has no host or port."""
     parts = urlsplit(url)
-    protocol, port = PROTOCOLS.get(parts.scheme, (parts.scheme, 0))
-    return Place(protocol, host_of(url), parts.port or port, segments(parts.path))
+    protocol = PROTOCOLS.get(parts.scheme, Protocol(parts.scheme, 0))
+    port = parts.port or protocol.port
+    return Place(protocol.name, host_of(url), port, segments(parts.path))
+
+
+def scheme_of(base_url: str) -> str:
+    """Return the scheme of a base URL, as it is written."""
+    return base_url.partition("://")[0]
 
 
 def host_of(url: str) -> str:

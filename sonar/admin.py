@@ -12,8 +12,8 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sonar import credentials, reclassing, roles, sizes
-from sonar.compatibility import ENDS, endpoint_problem, is_moved, mesh_problem
+from sonar import reclassing, roles, sizes
+from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
     Credential,
@@ -84,7 +84,7 @@ class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
-        if not self.errors and (sentence := credentials.hosts_problem(self.instance)):
+        if not self.errors and (sentence := hosts_problem(self.instance)):
             self.add_error("hosts", sentence)
 
 

@@ -44,8 +44,8 @@ def note(probe: Probe, state: str, facts: Mapping[str, Any]) -> None:
         _execute(CLOSE, list(ends.values()))
     elif state == Transfer.State.FAILED and where in ends:
         now = timezone.now()
-        known = {"since": probe.started_at or now, "now": now, "error": facts["error"]}
-        _execute(COUNT, known | {"endpoint": ends[where]})
+        moments = {"since": probe.started_at or now, "now": now}
+        _execute(COUNT, moments | {"endpoint": ends[where], "error": facts["error"]})
 
 
 def _execute(statement: str, values: Any) -> None:  # noqa: ANN401 - as cursors take them
@@ -62,6 +62,6 @@ def open_circuits() -> QuerySet[Circuit]:
 def rest(endpoints: Iterable[int], interval: timedelta, now: datetime) -> None:
     """Let these endpoints, of which a test is queued now, rest for an interval after it."""
     # Locked in the order of CLOSE.
-    found = Circuit.objects.filter(endpoint__in=list(endpoints)).order_by("endpoint_id")
-    locked = found.select_for_update().values_list("id", flat=True)
+    circuits = Circuit.objects.filter(endpoint__in=list(endpoints)).order_by("endpoint_id")
+    locked = circuits.select_for_update().values_list("id", flat=True)
     Circuit.objects.filter(id__in=list(locked)).update(next_test_at=now + interval)

@@ -21,7 +21,7 @@ from django.utils import timezone
 from sonar import movers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
-from sonar.movers.base import CLEANING_LIMITS, Files, MoverError, Order, Where, part_of
+from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
 from sonar.redaction import texts
 from sonar.transfer_request import end_at, incoming_path, source_path
 
@@ -144,17 +144,9 @@ def delete(endpoint: Endpoint, path: str, mover: str) -> MoverError | None:
     """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS."""
     release_connection()
     try:
-        end = end_at(Where.DESTINATION, endpoint, path)
+        end = end_at(Where.DESTINATION, endpoint, path, mover)
         order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE, limits=CLEANING_LIMITS)
-        files_of(mover).delete(end, order)
+        movers.get(mover).files.delete(end, order)
     except MoverError as error:
         return error
     return None
-
-
-def files_of(mover: str) -> Files:
-    """Return what deletes the files of a mover; MoverError if there is none of this name."""
-    try:
-        return movers.get(mover).files
-    except ValueError as error:
-        raise MoverError(Where.CONTROL, str(error), permanent=True) from error

@@ -62,12 +62,12 @@ def count(own: Span, others: Iterable[Span]) -> tuple[float, int]:
     Whoever ends when another begins was never there with it. A span without length is a moment.
     """
     if own.ended <= own.began:
-        there = sum(one.began <= own.began < one.ended for one in others)
+        there = sum(other.began <= own.began < other.ended for other in others)
         return float(there), there
-    shared = [cut for one in others if (cut := _shared(own, one))]
-    seconds = sum((one.ended - one.began).total_seconds() for one in shared)
+    shared = [cut for other in others if (cut := _shared(own, other))]
+    seconds = sum((cut.ended - cut.began).total_seconds() for cut in shared)
     # At one moment those that end come first: -1 is less than 1.
-    steps = sorted(step for one in shared for step in ((one.began, 1), (one.ended, -1)))
+    steps = sorted(step for cut in shared for step in ((cut.began, 1), (cut.ended, -1)))
     most = max(accumulate((change for _, change in steps), initial=0))
     return seconds / (own.ended - own.began).total_seconds(), most
 
@@ -107,9 +107,9 @@ def _runs(probe: Probe, move: Span) -> list[Run]:
 
 def _at(endpoint_id: int, runs: Sequence[Run]) -> list[Span]:
     return [
-        Span(one.began, one.ended)
-        for one in runs
-        if endpoint_id in (one.source_id, one.destination_id)
+        Span(run.began, run.ended)
+        for run in runs
+        if endpoint_id in (run.source_id, run.destination_id)
     ]
 
 

@@ -1,27 +1,24 @@
-"""Movers and endpoints that fit each other: a mover moves files between base URLs of its schemes.
+"""What of the registry fits each other: movers and endpoints, credentials and their endpoints.
 
-A mesh that names its endpoints is kept only if it fits them all, and a base URL only if it fits
-the meshes that name its endpoint. A mesh of every endpoint means those that it fits; the planner
-leaves out the others (scheduler.following).
+A mover moves files between base URLs of its schemes. A mesh that names its endpoints is kept only
+if it fits them all, and a base URL only if it fits the meshes that name its endpoint. A mesh of
+every endpoint means those that it fits; the planner leaves out the others (scheduler.sync).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from django.db.models import Q
 
-from sonar import movers
-from sonar.models import Endpoint, Mesh
-from sonar.models.mesh import fitting
+from sonar.addresses import scheme_of
+from sonar.credentials import names
+from sonar.models import Credential, Endpoint, Mesh
+from sonar.mover_catalogue import describe, fitting
 
 ENDS = ("sources", "destinations")
-# Of many meshes that a base URL does not fit, as many are named.
+# Of many meshes or endpoints that something does not fit, as many are named.
 MOST_NAMED = 5
-
-
-def scheme_of(base_url: str) -> str:
-    return base_url.partition("://")[0]
 
 
 def mesh_problem(name: str, mover: str, ends: Collection[Collection[Endpoint]]) -> str:
@@ -39,7 +36,7 @@ def mesh_problem(name: str, mover: str, ends: Collection[Collection[Endpoint]]) 
 
 
 def _nothing_fits(name: str, mover: str) -> str:
-    schemes = movers.get(mover).schemes
+    schemes = describe(mover).schemes
     in_use = Endpoint.objects.filter(retired_at=None).values_list("base_url", flat=True)
     there_are = {scheme_of(base_url) for base_url in in_use}
     if not there_are or there_are & schemes:
@@ -80,4 +77,24 @@ def endpoint_problem(endpoint: Endpoint) -> str:
     return (
         f"{endpoint.name} cannot have a base URL of {scheme_of(endpoint.base_url)}: it is named by "
         f"meshes whose mover does not move such files, {named}{others}. Take it out of them first."
+    )
+
+
+def hosts_problem(credential: Credential) -> str:
+    """Say which endpoints in use these hosts leave out; empty if none. Two SQL queries."""
+    if credential._state.adding:
+        return ""
+    users: Mapping[str, str] = {
+        name: base_url
+        for used in (credential.endpoints, credential.lending_endpoints)
+        for name, base_url in used.filter(retired_at=None).values_list("name", "base_url")
+    }
+    left = sorted(name for name, url in users.items() if not names(credential.hosts, url))
+    if not left:
+        return ""
+    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+    return (
+        f"The credential {credential.name} would not be for the hosts of endpoints that use it, "
+        f"{', '.join(left[:MOST_NAMED])}{more}: name these hosts too, or give the endpoints "
+        "another credential first."
     )

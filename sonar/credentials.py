@@ -10,15 +10,11 @@ asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from sonar.addresses import PORTS
-
-if TYPE_CHECKING:
-    from sonar.models import Credential, Endpoint
+from sonar.addresses import IN_CLEAR, PORTS, scheme_of
 
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
@@ -32,11 +28,50 @@ HOST_SENTENCE = (
     "no scheme, no path and no wildcard."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
-IN_CLEAR = ("http", "dav", "ftp")
+# Columns of a probe or schedule that `hindrance` and `transfer_request.order_for` read: no
+# connection is held meanwhile.
+WITH_CREDENTIALS = tuple(
+    f"{end}__{name}"
+    for end in ("source", "destination")
+    for name in ("credential", "credential_lent")
+)
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
-# Of many endpoints as many are named.
-MOST_NAMED = 5
+
+
+class Credential(Protocol):
+    """What these rules read of a credential; models know them, and not they the models."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hosts(self) -> list[str]: ...
+
+
+class Endpoint(Protocol):
+    """What these rules read of an endpoint."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def credential(self) -> Credential | None: ...
+
+    @property
+    def credential_id(self) -> int | None: ...
+
+    @property
+    def credential_lent(self) -> Credential | None: ...
+
+    @property
+    def credential_lent_id(self) -> int | None: ...
+
+    @property
+    def lend_credential(self) -> bool: ...
 
 
 class Host(NamedTuple):
@@ -86,7 +121,7 @@ def _set_of(hosts: tuple[str, ...]) -> frozenset[Host]:
 
 def is_in_clear(base_url: str) -> bool:
     """Say whether what is sent to a base URL can be read on its way: no TLS, another machine."""
-    if base_url.partition("://")[0] not in IN_CLEAR:
+    if scheme_of(base_url) not in IN_CLEAR:
         return False
     host = host_of_url(base_url)
     return host is None or not _is_loopback(host.name)
@@ -166,23 +201,3 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
 def hindrance(source: Endpoint, destination: Endpoint, mode: str) -> str:
     """Say in a sentence why a test may not use the credentials of its ends; empty if it may."""
     return problem(source) or problem(destination) or forbids(source, destination, mode)
-
-
-def hosts_problem(credential: Credential) -> str:
-    """Say which endpoints in use these hosts leave out; empty if none. Two SQL queries."""
-    if credential._state.adding:
-        return ""
-    users: Mapping[str, str] = {
-        name: base_url
-        for used in (credential.endpoints, credential.lending_endpoints)
-        for name, base_url in used.filter(retired_at=None).values_list("name", "base_url")
-    }
-    left = sorted(name for name, url in users.items() if not names(credential.hosts, url))
-    if not left:
-        return ""
-    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-    return (
-        f"The credential {credential.name} would not be for the hosts of endpoints that use it, "
-        f"{', '.join(left[:MOST_NAMED])}{more}: name these hosts too, or give the endpoints "
-        "another credential first."
-    )

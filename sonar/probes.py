@@ -15,12 +15,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from sonar import cleanup, company, movers, results
+from sonar.credentials import WITH_CREDENTIALS
 from sonar.db_retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
 from sonar.redaction import texts
-from sonar.transfer_request import WITH_CREDENTIALS, order_for
+from sonar.transfer_request import order_for
 
 log = logging.getLogger(__name__)
 
@@ -131,11 +132,12 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     began = time.monotonic()
     try:
         order = order_for(probe)
+        mover = movers.get(probe.mover)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
     finally:
         release_connection()
-    return measure(movers.get(probe.mover), order, watch)
+    return measure(mover, order, watch)
 
 
 def finish(probe: Probe, outcome: Outcome) -> None:

@@ -83,10 +83,10 @@ def wrong_of_day(day: datetime) -> dict[datetime, Moves]:
     with connection.cursor() as cursor:
         cursor.execute(COUNT, {"start": day, "end": day + DAY})
         rows = cast("list[tuple[datetime, int, int, int]]", cursor.fetchall())
-    found: dict[datetime, Moves] = {}
+    by_hour: dict[datetime, Moves] = {}
     for hour, old, new, count in rows:
-        found.setdefault(hour, Counter())[old, new] += count
-    return found
+        by_hour.setdefault(hour, Counter())[old, new] += count
+    return by_hour
 
 
 def move_hour(hour: datetime) -> Moves:
@@ -109,7 +109,7 @@ def probes_outside() -> int:
     """Count tests under way that will come in under a class that is not that of their bytes."""
     bounds = [(row.from_bytes, row.id) for row in SizeClass.objects.order_by("-from_bytes")]
     return sum(
-        size_class_id != next(found for begins, found in bounds if begins <= size)
+        size_class_id != next(class_id for begins, class_id in bounds if begins <= size)
         for size, size_class_id in Probe.objects.values_list("bytes", "size_class_id")
     )
 
@@ -119,10 +119,10 @@ def outside(seconds: float = LONGEST_LOOK_SECONDS) -> Outside:
     until = time.monotonic() + seconds
     results, looked_since = 0, None
     for day in days():
-        found = _count_until(day, until)
-        if found is None:
+        count = _count_until(day, until)
+        if count is None:
             return Outside(results, looked_since, is_complete=False)
-        results, looked_since = results + found, day
+        results, looked_since = results + count, day
     return Outside(results, looked_since, is_complete=True)
 
 
@@ -145,18 +145,22 @@ def _count_until(day: datetime, until: float) -> int | None:
         raise
 
 
-def notice(found: Outside) -> str:
+def notice(outside: Outside) -> str:
     """Say in sentences what changed bounds mean for the results there are; empty if nothing."""
-    if found.is_complete and not found.results:
+    if outside.is_complete and not outside.results:
         return ""
-    return f"{_lie(found)}. {COMMAND} moves such to the class of their bytes (--dry-run counts)."
+    return f"{_lie(outside)}. {COMMAND} moves such to the class of their bytes (--dry-run counts)."
 
 
-def _lie(found: Outside) -> str:
-    if found.since is None:
+def _lie(outside: Outside) -> str:
+    if outside.since is None:
         return "Results may lie outside the bounds of their size class; there was no time to look"
-    number = "1 result lies" if found.results == 1 else f"{format_count(found.results)} results lie"
+    number = (
+        "1 result lies" if outside.results == 1 else f"{format_count(outside.results)} results lie"
+    )
     lie = f"{number} outside the bounds of their size class and stay in it"
-    if found.is_complete:
+    if outside.is_complete:
         return lie
-    return f"{lie}, of those since {found.since:%Y-%m-%d}: there was no time to look at older ones"
+    return (
+        f"{lie}, of those since {outside.since:%Y-%m-%d}: there was no time to look at older ones"
+    )

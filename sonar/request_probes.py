@@ -11,7 +11,6 @@ from uuid import UUID
 from django.db import transaction
 from kombu.exceptions import OperationalError as QueueAway
 
-from sonar import tasks
 from sonar.celery import app
 from sonar.db_retry import one_line
 from sonar.models import Probe
@@ -21,6 +20,8 @@ __all__ = ["NotCancelledError", "PlannerBusyError", "RefusedError", "Wish", "can
 
 log = logging.getLogger(__name__)
 
+# The task by its name: who orders tests need not load what carries them out.
+TRANSFER = "sonar.tasks.transfer"
 # Whoever orders waits for the answer. Without `max_retries` Celery would try for ever.
 QUICK = {"max_retries": 0, "socket_connect_timeout": 2, "socket_timeout": 2}
 
@@ -61,8 +62,7 @@ def send(probes: Sequence[UUID]) -> None:
     try:
         with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as queue:
             for probe in probes:
-                args = (str(probe),)
-                tasks.transfer.apply_async(args, connection=queue, retry=False)  # type: ignore[call-arg]  # the stubs lack it
+                app.send_task(TRANSFER, (str(probe),), connection=queue, retry=False)
     except QueueAway as error:
         log.warning(
             "%d ordered tests wait for the sweep, the queue is away: %s",

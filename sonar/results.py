@@ -177,9 +177,9 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 def _new(batch: list[Result]) -> list[Result]:
     """Return the results whose id is not stored, each id once."""
     first: dict[UUID, Result] = {}
-    for one in batch:
-        first.setdefault(one.id, one)
-    for stored in known_ids(",".join(sorted(one.hex for one in first))):
+    for result in batch:
+        first.setdefault(result.id, result)
+    for stored in known_ids(",".join(sorted(uuid.hex for uuid in first))):
         del first[stored]
     return list(first.values())
 
@@ -294,7 +294,7 @@ def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
     return {
         "prepare_seconds": outcome.prepare_seconds,
         "moved_bytes": outcome.moved_bytes,
-        "samples": [[round(one.seconds, 3), one.bytes] for one in outcome.samples],
+        "samples": [[round(sample.seconds, 3), sample.bytes] for sample in outcome.samples],
         "verified": outcome.verified,
     }
 
@@ -309,9 +309,9 @@ def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def _connections(told: Iterable[str]) -> list[str]:
+def _connections(addresses: Iterable[str]) -> list[str]:
     """Return what a server told of its connections: addresses for operators, tokens for nobody."""
-    return [texts.without_tokens(one[:LONGEST_CONNECTION]) for one in told]
+    return [texts.without_tokens(address[:LONGEST_CONNECTION]) for address in addresses]
 
 
 @transaction.atomic

@@ -377,6 +377,8 @@ SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400)
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
 # Columns of segments that each web process keeps in memory.
 SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)
+# Matrices, link tables and written answers that each web process keeps besides.
+SONAR_ANSWERS_MB = envint("SONAR_ANSWERS_MB", 384, minimum=0)
 KEEP_MONTHS_SECONDS = 3600
 
 CELERY_BROKER_URL = celery_broker(REDIS_URL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import Any, cast
 from uuid import UUID
@@ -23,6 +24,7 @@ from sonar import (
     company,
     db_retry,
     heartbeats,
+    mover_catalogue,
     partitions,
     probes,
     scheduler,
@@ -32,6 +34,8 @@ from sonar.celery import app
 from sonar.models import SignOfLife
 from sonar.stopping import LastResort
 from sonar.sweep import sweep as sweep_now
+
+log = logging.getLogger(__name__)
 
 # While the database or the queue restarts a task is a line in the log: the next one does its work.
 task = app.task(throws=(*db_retry.DATABASE_AWAY, QueueAway))
@@ -99,6 +103,18 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     """A worker may take messages from now on, of the queues that it was started for."""
     queues = sender.app.amqp.queues.consume_from
     pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)
+    moving = {settings.CELERY_TASK_ROUTES[task.name]["queue"] for task in (transfer, clean)}
+    if moving & set(queues):
+        say_what_can_run()
+
+
+def say_what_can_run() -> None:
+    """Write into the log which movers can run in this process, and what is missing for others."""
+    for mover in mover_catalogue.MOVERS:
+        if missing := mover.missing():
+            log.warning("the mover %s cannot run here: %s", mover.name, ", ".join(missing))
+        else:
+            log.info("the mover %s can run here", mover.name)
 
 
 @heartbeat_sent.connect

@@ -29,18 +29,18 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
 
     An expired token of the same name makes room; raises TokenError for anything wrong.
     """
-    wanted = sorted(set(scopes))
-    _check(user, name, wanted, days)
+    scopes = sorted(set(scopes))
+    _check(user, name, scopes, days)
     Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
     try:
         with transaction.atomic():
-            made, text = Token.objects.create(
-                user=user, name=name, scopes=wanted, expiry=timedelta(days=days)
+            token, text = Token.objects.create(
+                user=user, name=name, scopes=scopes, expiry=timedelta(days=days)
             )
     except IntegrityError:
         taken = f"{user} has a token {name!r} already: revoke it or choose another name"
         raise TokenError(taken) from None
-    return made, text
+    return token, text
 
 
 def _check(user: User, name: str, scopes: list[str], days: int) -> None:

@@ -7,30 +7,29 @@ from dataclasses import replace
 from django.conf import settings
 
 from sonar import credentials
-from sonar.models import Credential, Endpoint, Probe
+from sonar.models import Endpoint, Probe
+from sonar.mover_catalogue import CredentialKind, describe
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
 
-# What `order_for` reads of a probe: no connection is held while it runs.
-WITH_CREDENTIALS = tuple(
-    f"{end}__{name}"
-    for end in ("source", "destination")
-    for name in ("credential", "credential_lent")
-)
-
 
 def order_for(probe: Probe) -> Order:
-    """Say to the mover what this probe wants; raises MoverError where no token may go, or is."""
+    """Say to the mover what this probe wants.
+
+    Raises MoverError where no token may go, or is, and for a mover that there is not any more.
+    """
     if why := credentials.hindrance(probe.source, probe.destination, probe.mode):
         raise refused(why)
     ends = {
-        "source": end_at(Where.SOURCE, probe.source, source_path(probe)),
-        "destination": end_at(Where.DESTINATION, probe.destination, incoming_path(probe)),
+        "source": end_at(Where.SOURCE, probe.source, source_path(probe), probe.mover),
+        "destination": end_at(
+            Where.DESTINATION, probe.destination, incoming_path(probe), probe.mover
+        ),
     }
     passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
     lender: Endpoint = getattr(probe, passive)
-    lent = token_of(lender, credentials.lends(lender))
+    lent = token_of(lender, credentials.lends(lender), probe.mover)
     ends[passive] = replace(ends[passive], lent=lent)
     return Order(
         source=ends["source"],
@@ -60,8 +59,8 @@ def incoming_path(probe: Probe) -> str:
     return f"sonar/incoming/{probe.id}{run}"
 
 
-def end_at(where: Where, endpoint: Endpoint, path: str) -> End:
-    """Name a file at an endpoint, with the token for that endpoint itself and nothing to lend.
+def end_at(where: Where, endpoint: Endpoint, path: str, mover: str) -> End:
+    """Name a file at an endpoint to a mover, with the token for it itself and nothing to lend.
 
     Raises MoverError if the token cannot be read, or if it is not for this base URL: a row may
     have been written past the forms.
@@ -69,16 +68,24 @@ def end_at(where: Where, endpoint: Endpoint, path: str) -> End:
     if why := credentials.problems(endpoint).get("credential"):
         raise refused(why)
     base_url = endpoint.base_url.rstrip("/")
-    return End(where, f"{base_url}/{path}", base_url, token_of(endpoint, endpoint.credential))
+    token = token_of(endpoint, endpoint.credential, mover)
+    return End(where, f"{base_url}/{path}", base_url, token)
 
 
 def refused(why: str) -> MoverError:
     return MoverError(Where.CONTROL, why, permanent=True)
 
 
-def token_of(endpoint: Endpoint, credential: Credential | None) -> str:
-    """Read a bearer token of an endpoint, each time anew: tokens are renewed in place."""
-    if credential is None:
+def token_of(endpoint: Endpoint, credential: credentials.Credential | None, mover: str) -> str:
+    """Read a bearer token of an endpoint, each time anew: tokens are renewed in place.
+
+    It is empty for a mover that takes none: what it cannot use is not given away.
+    """
+    try:
+        takes_it = CredentialKind.BEARER_TOKEN in describe(mover).credentials
+    except ValueError as error:
+        raise refused(str(error)) from error
+    if credential is None or not takes_it:
         return ""
     try:
         return read_token(credential.name)

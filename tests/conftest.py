@@ -68,6 +68,16 @@ def _brief_flush() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    """Forget answers: in another database the same version may stand for something else."""
+    from matrix.http import questions
+    from matrix.store.cache import ANSWERS
+
+    ANSWERS.forget()
+    questions.forget()
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Make the partitions for tests that write transfers past the door."""

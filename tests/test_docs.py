@@ -9,6 +9,8 @@ import pytest
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
+from sonar.mover_catalogue import MOVERS, MoverDescription
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -73,6 +75,21 @@ def test_every_library_has_its_reason_and_no_other_is_named():
 )
 def test_every_command_is_in_the_readme(command: str):
     assert f"manage.py {command}" in read("README.md")
+
+
+def row_of(mover: MoverDescription) -> str:
+    """A mover as its page has it."""
+    codes = [sorted(mover.schemes), mover.modes, sorted(mover.parameters)]
+    schemes, modes, parameters = (f"`{' '.join(words)}`" if words else "nothing" for words in codes)
+    needs = ", ".join(need.label for need in mover.needs) or "nothing"
+    takes = ", ".join(sorted(mover.credentials)) or "none"
+    cells = [f"`{mover.name}`", schemes, mover.label, modes, parameters, takes, needs]
+    return f"| {' | '.join(cells)} | {'simulated' if mover.simulated else 'measured'} |"
+
+
+def test_the_table_of_movers_is_that_of_their_descriptions():
+    table = [line for line in read("docs/movers.md").splitlines() if line.startswith("| ")]
+    assert table[2:] == [row_of(mover) for mover in MOVERS]
 
 
 def test_every_key_of_a_registry_file_is_in_its_page():

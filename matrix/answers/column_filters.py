@@ -18,6 +18,7 @@ import numpy as np
 
 from matrix.answers.link_table import LinkTable
 from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAttribute
+from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.forms import read_age, read_number
 from matrix.statistics.arrays import Flags
 
@@ -47,6 +48,7 @@ NUMBERS = {
     "ok": "ok",
     "failed": "failed",
     "age": "age of the last success",
+    **{one.field: f"{one.label} ({one.unit.name})" for one in TABLE_QUANTILES.values()},
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS
 from matrix.query.filters import LINK_FILTERS
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
@@ -19,17 +21,11 @@ from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
 from matrix.statistics.states import STATES
-from matrix.store import registry, runs
-from matrix.store.registry import Versions
+from matrix.store import data_version, registry, runs
+from matrix.store.cache import ANSWERS
+from matrix.store.data_version import DataVersion
 from sonar.models import Downtime
 from sonar.windows import Window
-
-RATE_UNIT = "MB/s"
-UNITS = {"success": "%", "count": "transfers", "last": "s"}
-
-
-def unit_of(stat: str) -> str:
-    return UNITS.get(stat, RATE_UNIT)
 
 
 @dataclass(frozen=True)
@@ -40,12 +36,13 @@ class Grid:
     ``idle`` names the other endpoints in use that the filters let pass; ``shortest_promise``
     is the shortest interval in seconds at which a mesh tests one of these links, infinity
     for none; ``profiles`` are the ids of those that its results have, if they were asked for.
+    Arrays are shared, and read-only.
     """
 
     query: MatrixQuery
     window: Window
     moment: datetime
-    version: str
+    version: DataVersion
     sources: tuple[AxisGroup, ...]
     destinations: tuple[AxisGroup, ...]
     cells: CellArrays
@@ -54,9 +51,25 @@ class Grid:
     shortest_promise: float = np.inf
     profiles: frozenset[int] = frozenset()
 
+    def __post_init__(self) -> None:
+        for values in self._arrays():
+            values.flags.writeable = False
+
+    def _arrays(self) -> list[NDArray[Any]]:
+        cells = (*vars(self.cells).values(), *self.cells.extras.values())
+        arrays = (*cells, self.averages.row, self.averages.column)
+        # The statistic of the query is one of the others.
+        return list(
+            {id(values): values for values in arrays if isinstance(values, np.ndarray)}.values()
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return sum(values.nbytes for values in self._arrays())
+
     @property
     def unit(self) -> str:
-        return unit_of(self.query.stat)
+        return STATISTICS[self.query.stat].unit.name
 
     @property
     def simulated(self) -> bool:
@@ -68,50 +81,73 @@ class Grid:
         return dict(zip(STATES, counts.tolist(), strict=True))
 
 
-def version(query: MatrixQuery, now: datetime) -> str:
+def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
     window = query.window_at(now)
-    asked = f"{query} {window} {now:%Y-%m-%dT%H:%M}"
-    hashed = hashlib.sha256(asked.encode()).hexdigest()[:12]
-    return f"{runs.fingerprint(query.size, window)}-{hashed}"
+    minute = now.replace(second=0, microsecond=0)
+    return data_version.read(query.size, window).asked((query, window, minute))
 
 
 def build(
     query: MatrixQuery,
     now: datetime,
-    known_version: str = "",
-    extras: Collection[str] = (),
-    found: Sequence[Run] | None = None,
+    known_version: DataVersion | None = None,
     *,
-    ways: bool = False,
+    whole: bool = False,
 ) -> Grid:
-    """Answer the query from the transfers that started in its window.
+    """Answer the query; what is kept for its version is not built again.
 
-    The number of SQL queries does not depend on the data. ``known_version`` spares one of
-    them where the caller has just asked for the version. ``extras`` are quantiles (of
-    reduce.QUANTILES) that CellArrays.extras is to have beside the asked statistic; ``found``
-    are the results, where the caller has read them already; ``ways`` asks for Grid.profiles.
+    ``known_version`` is that of version(). A ``whole`` grid has all that the page and its numbers
+    show: catalogue.CARD_EXTRAS and ``profiles``. It serves those who need less.
     """
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
+    whole = whole or ("grid", known_version, True) in ANSWERS
+    extras = CARD_EXTRAS if whole else ()
+    grid: Grid = ANSWERS.get(
+        ("grid", known_version, whole),
+        lambda: compute(query, now, known_version, extras, profiles=whole),
+    )
+    return grid
+
+
+def compute(
+    query: MatrixQuery,
+    now: datetime,
+    known_version: DataVersion,
+    extras: Collection[str] = (),
+    results: Sequence[Run] | None = None,
+    *,
+    profiles: bool = False,
+) -> Grid:
+    """Answer the query from the transfers that started in its window.
+
+    The number of SQL queries does not depend on the data. ``extras`` are quantiles (of
+    catalogue.QUANTILES) that CellArrays.extras is to have beside the statistic of the query;
+    ``results`` are there where the caller has read them already; ``profiles`` asks for
+    Grid.profiles.
+    """
     window = query.window_at(now)
     moment = min(now, window.end)
-    versions = Versions(*known_version.split("-")[:2])
-    links = LinkIndex(registry.read_places(versions))
+    links = LinkIndex(registry.read_places(known_version))
     allowed = links.matching(query.filters)
     narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
-    if found is None:
-        found = runs.read(
+    if results is None:
+        results = runs.read(
             query.size,
             window,
             query.filters,
-            sizes=query.stat == "throughput",
-            profiles=ways and narrowed,
-            ways=ways and not narrowed,
+            sizes=STATISTICS[query.stat].needs_sizes,
+            profiles=profiles and narrowed,
+            distinct_profiles=profiles and not narrowed,
             failures=bool(query.max_age),
         )
-    frame = lay_out(query, links, found, allowed, versions)
-    cells = fill(query, frame, found, moment, extras)
+    promise = np.where(allowed, registry.read_promises(query, links, known_version), np.inf)
+    newest = links.numbering.newest(results) * allowed.reshape(links.shape)
+    grouping = query.rows, query.columns
+    frame = Frame.around(links, newest, promise.reshape(links.shape), grouping)
+    cells = fill(query, frame, results, moment, extras)
+    shown = (links.numbering, allowed.reshape(links.shape)) if narrowed else ()
     return Grid(
         query=query,
         window=window,
@@ -123,30 +159,14 @@ def build(
         averages=reduce.averages(cells.value),
         idle=idle(links, allowed, frame.applicable),
         shortest_promise=float(frame.promise.min(initial=np.inf)),
-        profiles=occurring(found, links, allowed if narrowed else None) if ways else frozenset(),
+        profiles=runs.profiles_of(results, *shown) if profiles else frozenset(),
     )
-
-
-def occurring(found: Sequence[Run], links: LinkIndex, allowed: Flags | None) -> frozenset[int]:
-    """Return the ids of the profiles that results have, of the allowed links if only some are."""
-    if allowed is None:
-        return runs.profiles_of(found)
-    return runs.profiles_of(found, links.numbering, allowed.reshape(links.shape))
-
-
-def lay_out(
-    query: MatrixQuery, links: LinkIndex, found: Sequence[Run], allowed: Flags, versions: Versions
-) -> Frame:
-    """Make the rows and columns of the allowed links."""
-    promise = np.where(allowed, registry.read_promises(query, links, versions), np.inf)
-    newest = links.numbering.newest(found) * allowed.reshape(links.shape)
-    return Frame.around(links, newest, promise.reshape(links.shape), (query.rows, query.columns))
 
 
 def fill(
     query: MatrixQuery,
     frame: Frame,
-    found: Sequence[Run],
+    results: Sequence[Run],
     moment: datetime,
     extras: Collection[str] = (),
 ) -> CellArrays:
@@ -154,17 +174,17 @@ def fill(
     links = frame.links
     down = Downtime.endpoints_down(moment)
     return frame.cells(
-        reduce.reduce(found, frame.pooling, reduce.EXTRAS & {query.stat, *extras}),
+        reduce.reduce(results, frame.pooling, EXTRAS & {query.stat, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),
-        outdated=outdated(query, frame, found, moment) if query.max_age else None,
+        outdated=outdated(query, frame, results, moment) if query.max_age else None,
     )
 
 
-def outdated(query: MatrixQuery, frame: Frame, found: Sequence[Run], moment: datetime) -> Flags:
+def outdated(query: MatrixQuery, frame: Frame, results: Sequence[Run], moment: datetime) -> Flags:
     """Say which cells have no success that is as young as the query asks for."""
-    newest = frame.links.numbering.newest([run.newest_ok() for run in found])
+    newest = frame.links.numbering.newest([run.newest_ok() for run in results])
     started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
     return np.asarray(moment.timestamp() - started > read_age(query.max_age))
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix.answers.grid import RATE_UNIT, Grid
+from matrix.answers.grid import Grid
+from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.states import FAILED, MEASURED, STALE
@@ -18,9 +19,6 @@ from sonar.windows import format_moment
 MOST = 10
 # Less of a difference between the directions is not remarkable.
 LEAST_RATIO = 1.5
-# Whether a low or a high value is bad; not so of counts and deviations.
-WORST = {"success": "least successful", "last": "oldest"}
-NO_WORST = ("count", "std")
 
 Where = tuple[int, int]
 
@@ -71,18 +69,18 @@ class Highlights:
 
     def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
-        stat = self.grid.query.stat
-        if stat in NO_WORST:
+        statistic = STATISTICS[self.grid.query.stat]
+        if not statistic.worst:
             return
         values = self.grid.cells.value
         measured = (self.grid.cells.state == MEASURED) & ~np.isnan(values)
-        badness = np.where(measured, -values if stat == "last" else values, np.nan)
+        badness = np.where(measured, -values if statistic.worse == "high" else values, np.nan)
         few = lowest(badness, min(MOST, (int(measured.sum()) + 1) // 2))
         bad = np.zeros(values.shape, dtype=bool)
         bad[tuple(np.transpose(few))] = bool(few)
-        if stat == "success":
-            bad &= values < 100
-        yield self.of("worst", WORST.get(stat, "slowest"), bad, badness, self.value_words)
+        if statistic.greatest is not None:
+            bad &= values < statistic.greatest
+        yield self.of("worst", statistic.worst, bad, badness, self.value_words)
 
     def failing(self) -> Highlight:
         cells = self.grid.cells
@@ -136,9 +134,10 @@ class Highlights:
 
     def value_words(self, row: int, column: int) -> str:
         cells, stat = self.grid.cells, self.grid.query.stat
-        if stat == "last":
+        unit = STATISTICS[stat].unit
+        if unit == AGE:
             return self.age_words(row, column)
-        if stat == "success":
+        if unit == PERCENT:
             share = three_digits(float(cells.value[row, column]))
             return f"{share} % succeeded, {self.counts(row, column)}"
         of = f"{stat} of {format_count(int(cells.ok[row, column]))}"
@@ -158,7 +157,7 @@ class Highlights:
 
 
 def rate(value: float) -> str:
-    return f"{three_digits(float(value))} {RATE_UNIT}"
+    return f"{three_digits(float(value))} {RATE.name}"
 
 
 def lowest(values: Floats, most: int) -> list[Where]:

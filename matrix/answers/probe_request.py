@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.store import probes, transfers
+from sonar import mover_catalogue
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
-from sonar.models.mesh import fitting, mover_choices
 from sonar.models.registry import NAME
 from sonar.request_probes import Wish
 
@@ -23,7 +23,7 @@ Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 # The permission to order; site admins have it for tests with an end at a site of theirs.
 ORDER = "sonar.add_probe"
 MOST_SIZES, MOST_TESTS, MOST_STREAMS = 10, 10, 64
-MOVERS = [name for name, _ in mover_choices()]
+MOVERS = mover_catalogue.names()
 
 
 class OrderedTests(BaseModel, extra="forbid", strict=True):
@@ -34,7 +34,7 @@ class OrderedTests(BaseModel, extra="forbid", strict=True):
     sizes: Annotated[list[Name], Field(min_length=1, max_length=MOST_SIZES)]
     count: Annotated[int, Field(ge=1, le=MOST_TESTS)] = 1
     streams: Annotated[int, Field(ge=1, le=MOST_STREAMS)] = 1
-    mover: Annotated[str, Field(json_schema_extra={"enum": list(MOVERS)})] = "http-tpc"
+    mover: Annotated[str, Field(json_schema_extra={"enum": list(MOVERS)})] = mover_catalogue.DEFAULT
     mode: Literal["pull", "push"] = "pull"
 
 
@@ -52,22 +52,30 @@ ALLOWED = {
 def read(given: Mapping[str, object]) -> list[Wish]:
     """Read what is asked for; raise BadQueryError with sentences by field. Two SQL queries."""
     try:
-        asked = OrderedTests.model_validate(given)
+        tests = OrderedTests.model_validate(given)
     except ValidationError as error:
-        raise BadQueryError(sentences(error)) from error
-    return wishes(asked)
-
-
-def sentences(error: ValidationError) -> dict[str, list[str]]:
-    """Say what is allowed, for each field that is wrong."""
-    found: dict[str, list[str]] = {}
-    for problem in error.errors():
-        field = str(problem["loc"][0])
-        found[field] = [sentence(field, problem["type"])]
-    return found
+        wrong = {str(each["loc"][0]): each["type"] for each in error.errors()}
+        raise BadQueryError({field: [sentence(field, wrong[field])] for field in wrong}) from error
+    endpoints = by_name(Endpoint, [tests.source, tests.destination])
+    sizes = by_name(SizeClass, tests.sizes)
+    if errors := problems(tests, endpoints, sizes):
+        raise BadQueryError(errors)
+    return [
+        Wish(
+            source=endpoints[tests.source],
+            destination=endpoints[tests.destination],
+            size_class=sizes[size],
+            mover=tests.mover,
+            mode=tests.mode,
+            streams=tests.streams,
+        )
+        for size in tests.sizes
+        for _ in range(tests.count)
+    ]
 
 
 def sentence(field: str, kind: str) -> str:
+    """Say what is allowed in a field that is wrong."""
     if kind == "extra_forbidden":
         return f"There is no field “{field}”: use {either(sorted(ALLOWED))}."
     if kind == "missing":
@@ -75,46 +83,29 @@ def sentence(field: str, kind: str) -> str:
     return f"{field} must be {ALLOWED[field]}."
 
 
-def wishes(asked: OrderedTests) -> list[Wish]:
-    """Find what is named, and make each test that is wanted."""
-    ends = by_name(Endpoint, [asked.source, asked.destination])
-    sizes = by_name(SizeClass, asked.sizes)
-    if wrong := problems(asked, ends, sizes):
-        raise BadQueryError(wrong)
-    return [
-        Wish(
-            source=ends[asked.source],
-            destination=ends[asked.destination],
-            size_class=sizes[size],
-            mover=asked.mover,
-            mode=asked.mode,
-            streams=asked.streams,
-        )
-        for size in asked.sizes
-        for _ in range(asked.count)
-    ]
-
-
 def problems(
-    asked: OrderedTests, ends: Mapping[str, Endpoint], sizes: Mapping[str, SizeClass]
+    tests: OrderedTests, endpoints: Mapping[str, Endpoint], sizes: Mapping[str, SizeClass]
 ) -> dict[str, list[str]]:
     """Say what cannot be, whatever goes on at the moment."""
-    found: dict[str, list[str]] = {}
+    errors: dict[str, list[str]] = {}
     for field in ("source", "destination"):
-        if (name := getattr(asked, field)) not in ends:
-            found[field] = [f"{field} “{name}” is no registered endpoint."]
-    if asked.source == asked.destination:
-        found["destination"] = ["destination must be another endpoint than source."]
-    unknown = [name for name in asked.sizes if name not in sizes]
+        if (name := getattr(tests, field)) not in endpoints:
+            errors[field] = [f"{field} “{name}” is no registered endpoint."]
+    if tests.source == tests.destination:
+        errors["destination"] = ["destination must be another endpoint than source."]
+    unknown = [name for name in tests.sizes if name not in sizes]
     if unknown:
-        found["sizes"] = [f"sizes “{unknown[0]}” is no size class."]
-    elif len(set(asked.sizes)) < len(asked.sizes):
-        found["sizes"] = ["sizes names a size class twice: use count for several tests."]
-    if asked.mover not in MOVERS:
-        found["mover"] = [sentence("mover", "")]
-    elif misfit := fitting(asked.mover, {name: end.base_url for name, end in ends.items()}):
-        found["mover"] = [misfit]
-    return found
+        errors["sizes"] = [f"sizes “{unknown[0]}” is no size class."]
+    elif len(set(tests.sizes)) < len(tests.sizes):
+        errors["sizes"] = ["sizes names a size class twice: use count for several tests."]
+    if tests.mover not in MOVERS:
+        errors["mover"] = [sentence("mover", "")]
+        return errors
+    base_urls = {name: endpoint.base_url for name, endpoint in endpoints.items()}
+    if misfit := mover_catalogue.fitting(tests.mover, base_urls):
+        errors["mover"] = [misfit]
+    refusals = mover_catalogue.refusals(tests.mover, tests.mode, streams=tests.streams)
+    return errors | {field: [refusal] for field, refusal in refusals.items()}
 
 
 def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
@@ -122,11 +113,11 @@ def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
     return {row.name: row for row in rows}  # type: ignore[attr-defined]
 
 
-def ordered_test(sought: UUID) -> Probe | Transfer | None:
+def ordered_test(test_id: UUID) -> Probe | Transfer | None:
     """Find a test by its id, whether it has ended or not."""
-    return probes.rows().filter(id=sought).first() or transfers.known(sought)
+    return probes.rows().filter(id=test_id).first() or transfers.known(test_id)
 
 
 def sites_of(tests: Iterable[Wish | Probe | Transfer]) -> set[int]:
     """Return the ids of the sites at both ends: an admin of either may order, and cancel."""
-    return {end.site_id for one in tests for end in (one.source, one.destination)}
+    return {end.site_id for test in tests for end in (test.source, test.destination)}

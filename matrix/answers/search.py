@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from cachetools import LRUCache
+
 from matrix.query.addresses import link_url, site_url
 from matrix.query.attributes import ENDPOINT_ATTRIBUTES, EndpointAttribute, Value, texts_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
-from matrix.store.cache import Remembered
+from matrix.store.cache import Kept
 from sonar.models import Site
 
 MOST = 20
@@ -50,7 +52,7 @@ class Findings:
         return self.found[0] if len(self.found) == 1 else None
 
 
-_sites: Remembered[tuple[Site, ...]] = Remembered(2)
+_sites: Kept[tuple[Site, ...]] = Kept(LRUCache(2))
 
 
 def find(text: str) -> Findings:

@@ -9,6 +9,7 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
+from matrix.query.catalogue import LINK_QUANTILES
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.quantiles import quantiles
@@ -29,7 +30,6 @@ MOST_IF_AUTO = 200
 MOST = 30_000
 FILLED = 5
 FEWEST_CUTS = 4
-QUANTILES = (0.05, 0.5, 0.95)
 FIELDS = {
     "started_at": pg_copy.TIME,
     "bytes": pg_copy.INTEGER,
@@ -56,17 +56,14 @@ class TimeSeries:
 
     ``starts`` are when the buckets begin, in Unix s and in full minutes, hours or days of
     UTC; the first and the last reach over the edge of the window, but hold no result from
-    outside of it.
+    outside of it. ``rates`` are statistics by name, those that the catalogue has of a link.
     """
 
     bucket: str
     starts: Floats
     ok: Integers
     failed: Integers
-    mean: Floats
-    p05: Floats
-    median: Floats
-    p95: Floats
+    rates: dict[str, Floats]
     points: BucketPoints
 
 
@@ -115,17 +112,20 @@ def is_too_long(window: Window) -> bool:
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:
     """Put results into buckets: when each started (Unix ms, ascending), its rate in bytes/s."""
     width = BUCKETS[cut.bucket]
-    ok, failed, mean, (p05, median, p95) = reduced((started - cut.first) // width, rates, cut.count)
+    bucket = (started - cut.first) // width
     done = rates >= 0
+    tests = np.bincount(bucket, minlength=cut.count)
+    ok = np.bincount(bucket[done], minlength=cut.count)
+    total = np.bincount(bucket[done], rates[done], minlength=cut.count)
+    fractions = list(LINK_QUANTILES.values())
+    parts = quantiles(rates.view(np.uint32), np.cumsum(tests) - tests, tests, ok, fractions)
+    of_link = {"mean": ratio(total, ok), **dict(zip(LINK_QUANTILES, parts, strict=True))}
     return TimeSeries(
         cut.bucket,
         (cut.first + np.arange(cut.count) * width) / 1000,
         ok,
-        failed,
-        mean / MB,
-        p05 / MB,
-        median / MB,
-        p95 / MB,
+        tests - ok,
+        {name: values / MB for name, values in of_link.items()},
         BucketPoints(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
     )
 
@@ -149,15 +149,13 @@ def cut_to_fill(window: Window, several: Sequence[Integers]) -> Cut:
         for name, width in BUCKETS.items()
         if FEWEST_CUTS <= count_of(span, width) <= MOST_IF_AUTO
     ]
-    full = [cut for cut in fitting if filling(cut, several) >= FILLED]
-    return full[0] if full else fitting[-1] if fitting else cut_for(window)
-
-
-def filling(cut: Cut, several: Sequence[Integers]) -> float:
-    """Return how many results there are for each bucket that has any."""
-    width = BUCKETS[cut.bucket]
-    buckets = sum(len(np.unique((started - cut.first) // width)) for started in several)
-    return sum(map(len, several)) / max(buckets, 1)
+    results = sum(map(len, several))
+    for cut in fitting:
+        width = BUCKETS[cut.bucket]
+        filled = sum(len(np.unique((started - cut.first) // width)) for started in several)
+        if results >= FILLED * max(filled, 1):
+            return cut
+    return fitting[-1] if fitting else cut_for(window)
 
 
 def count_of(span: Span, width: int) -> int:
@@ -179,16 +177,3 @@ def read_rows(
     )
     judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
     return pg_copy.columns(judged.order_by("started_at"), FIELDS)
-
-
-def reduced(
-    bucket: Integers, rates: NDArray[np.float32], count: int
-) -> tuple[Integers, Integers, Floats, Floats]:
-    """Return ok, failed, mean and QUANTILES of each bucket; ``bucket`` is ascending."""
-    done = rates >= 0
-    tests = np.bincount(bucket, minlength=count)
-    ok = np.bincount(bucket[done], minlength=count)
-    total = np.bincount(bucket[done], rates[done], minlength=count)
-    starts = np.cumsum(tests) - tests
-    parts = quantiles(rates.view(np.uint32), starts, tests, ok, QUANTILES)
-    return ok, tests - ok, ratio(total, ok), parts

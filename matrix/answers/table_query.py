@@ -1,8 +1,8 @@
 """How a link table is searched, narrowed, ordered and turned page by page.
 
 The parameters are `search` (every word must be in some attribute of one of the ends), `ordering`
-(a column, with `-` in front for the greatest first), `page`, `per_page`, and those of
-matrix/answers/column_filters.py.
+(a column, with `-` in front for the greatest first), `quantiles` (columns that are there for who
+asks: `median,p95`), `page`, `per_page`, and those of matrix/answers/column_filters.py.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from django.http import QueryDict
 
 from matrix.answers import column_filters
 from matrix.answers.column_filters import Condition
-from matrix.answers.link_table import COLUMNS, LinkTable
+from matrix.answers.link_columns import COLUMNS
+from matrix.answers.link_table import LinkTable
 from matrix.query.attributes import BY_KEY, ENDS, FACTS
+from matrix.query.catalogue import TABLE_QUANTILES, Statistic
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
@@ -41,6 +43,7 @@ class TableQuery:
 
     ordering: str = "source"
     search: str = ""
+    quantiles: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     page: int = 1
     per_page: int = 50
@@ -55,6 +58,7 @@ class TableQuery:
         """Return the parameters that say which links are shown, and in what order."""
         named = {"search": self.search, "ordering": self.ordering}
         changed = {one: text for one, text in named.items() if text != getattr(TableQuery, one)}
+        changed |= {"quantiles": ",".join(self.quantiles)} if self.quantiles else {}
         changed |= {one.name: one.text for one in self.conditions}
         return {name: [text] for name, text in changed.items()}
 
@@ -64,6 +68,28 @@ class TableQuery:
 
     def without(self, dropped: Condition) -> Self:
         return self.replace(conditions=tuple(one for one in self.conditions if one != dropped))
+
+    @property
+    def columns(self) -> tuple[Statistic, ...]:
+        """Return the quantiles that a table needs: those to show, to order or to filter by."""
+        used = {self.column, *(one.column for one in self.conditions)}
+        fields = {column.rpartition(".")[2] for column in used}
+        return tuple(
+            one
+            for name, one in TABLE_QUANTILES.items()
+            if name in self.quantiles or one.field in fields
+        )
+
+    def without_column(self, dropped: Statistic) -> Self:
+        """Return the listing without a quantile, and so neither ordered nor filtered by it."""
+        is_ordered = self.column.endswith(f".{dropped.field}")
+        return self.replace(
+            ordering=TableQuery.ordering if is_ordered else self.ordering,
+            quantiles=tuple(name for name in self.quantiles if name != dropped.name),
+            conditions=tuple(
+                one for one in self.conditions if not one.column.endswith(f".{dropped.field}")
+            ),
+        )
 
     def text(self, parameter: str) -> str:
         """Return what a condition was given as, or nothing."""
@@ -104,29 +130,36 @@ def read(
     for name, short in shorts.items():
         given.setdefault(name, []).extend(given.pop(short))
     form = ListingForm(given, sizes)
-    if errors := form.errors:
-        raise BadQueryError(dict(as_asked(name, some, shorts) for name, some in errors.items()))
-    return query, form.listing()
-
-
-def as_asked(
-    name: str, sentences: Iterable[object], shorts: Mapping[str, str]
-) -> tuple[str, list[str]]:
-    """Say what is wrong of a parameter by the name that it was given under."""
-    given = shorts.get(name, name)
-    return given, [str(sentence).replace(name, given) for sentence in sentences]
+    if form.errors:
+        # Each parameter is called as it was given.
+        errors = {
+            short: [str(sentence).replace(name, short) for sentence in sentences]
+            for name, sentences in form.errors.items()
+            for short in [shorts.get(name, name)]
+        }
+        raise BadQueryError(errors)
+    values = form.cleaned_data
+    return query, TableQuery(
+        ordering=values["ordering"] or TableQuery.ordering,
+        search=values["search"],
+        quantiles=values["quantiles"],
+        conditions=tuple(value for value in values.values() if isinstance(value, Condition)),
+        page=values["page"],
+        per_page=int(values["per_page"] or TableQuery.per_page),
+    )
 
 
 def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
     """Name all parameters of a listing."""
-    turning = ("search", "ordering", "page", "per_page")
+    turning = ("search", "ordering", "quantiles", "page", "per_page")
     return (*turning, *SHORT, *column_filters.names(sizes))
 
 
 def orderings(sizes: Iterable[str]) -> list[str]:
     """Name the columns that a table can be ordered by."""
     places = [f"{end}.{key}" for end in ENDS for key in FACTS]
-    return [*ENDS, *places, "priority", *(f"{size}.{name}" for size in sizes for name in COLUMNS)]
+    fields = (*COLUMNS, *(one.field for one in TABLE_QUANTILES.values()))
+    return [*ENDS, *places, "priority", *(f"{size}.{name}" for size in sizes for name in fields)]
 
 
 class ListingForm(forms.Form):
@@ -138,9 +171,14 @@ class ListingForm(forms.Form):
         self.fields |= {
             "search": Text("search"),
             "ordering": Ordering("ordering", orderings(sizes)),
+            "quantiles": Quantiles("quantiles"),
             "page": PageNumber("page"),
             "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
-            **{name: field_for(name) for name in column_filters.names(sizes) if name in given},
+            **{
+                name: FIELDS.get(name.rpartition(".")[2], Bound)(name)
+                for name in column_filters.names(sizes)
+                if name in given
+            },
         }
 
     def clean(self) -> dict[str, Any]:
@@ -148,16 +186,6 @@ class ListingForm(forms.Form):
             if len(texts) > 1:
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
         return self.cleaned_data
-
-    def listing(self) -> TableQuery:
-        found = self.cleaned_data
-        return TableQuery(
-            ordering=found["ordering"] or TableQuery.ordering,
-            search=found["search"],
-            conditions=tuple(one for one in found.values() if isinstance(one, Condition)),
-            page=found["page"],
-            per_page=int(found["per_page"] or TableQuery.per_page),
-        )
 
 
 class Named(forms.Field):
@@ -177,6 +205,16 @@ class Text(Named):
         if len(text) > LONGEST_TEXT or not text.isprintable():
             raise self.wrong(text[:20], f"at most {LONGEST_TEXT} printable characters")
         return text
+
+
+class Quantiles(Named):
+    def to_python(self, value: str | None) -> tuple[str, ...]:
+        names = [name.strip() for name in (value or "").split(",") if name.strip()]
+        for name in names:
+            if name not in TABLE_QUANTILES:
+                allowed = either(tuple(TABLE_QUANTILES))
+                raise ValidationError(f"{self.parameter} “{name}” is not known: use {allowed}.")
+        return tuple(name for name in TABLE_QUANTILES if name in names)
 
 
 class Ordering(OneOf):
@@ -222,6 +260,4 @@ class Bound(Named):
         return Condition(column, how, text, number) if text else None
 
 
-def field_for(parameter: str) -> forms.Field:
-    kinds: dict[str, type[Named]] = {"has": Has, "is": Is}
-    return kinds.get(parameter.rpartition(".")[2], Bound)(parameter)
+FIELDS: dict[str, type[Named]] = {"has": Has, "is": Is}

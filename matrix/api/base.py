@@ -8,7 +8,6 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.decorators import method_decorator
-from django.utils.http import quote_etag
 from django.views.decorators.http import conditional_page
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
@@ -19,6 +18,7 @@ from matrix.api.parsers import JsonBody
 from matrix.http.exceptions import need_length
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
+from matrix.store.data_version import DataVersion
 
 
 # An answer without an ETag gets one made of its bytes: that spares sending them, not making
@@ -59,11 +59,10 @@ def keeping(request: Request, response: HttpResponseBase) -> str:
 
 
 def unless_known(
-    request: Request, version: str, make: Callable[[], HttpResponseBase]
+    request: Request, version: DataVersion, make: Callable[[], HttpResponseBase]
 ) -> HttpResponseBase:
     """Answer with what ``make`` returns or, to who has this version already, with a 304."""
-    etag = quote_etag(version)
-    known: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+    known: HttpResponseBase | None = get_conditional_response(request, etag=version.etag)
     response = make() if known is None else known
-    response["ETag"] = etag
+    response["ETag"] = version.etag
     return response

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.column_filters import column_name
-from matrix.answers.link_table import COLUMNS, ClassColumns, LinkTable
+from matrix.answers.link_columns import COLUMNS, ClassColumns
+from matrix.answers.link_table import LinkTable
 from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.streaming import Pieces
@@ -47,8 +48,9 @@ def records(table: LinkTable) -> Records:
 
 
 def of_class_records(of_class: ClassColumns) -> Records:
-    columns = [json_column(name, getattr(of_class, name)) for name in COLUMNS]
-    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
+    columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
@@ -95,8 +97,8 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
             words = [str(getattr(place, name)).lower() for place in table.places]
             found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     found["priority"] = pd.array(whole(table.priority), dtype="Int64")
-    for size in table.classes:
-        for name in COLUMNS:
+    for size in table.sizes:
+        for name in table.fields:
             column = f"{size}.{name}"
             found[column] = csv_column(name, table.column(column))
     return found

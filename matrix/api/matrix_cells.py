@@ -6,13 +6,13 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from matrix.answers import grid
 from matrix.http.compression import ARRAYS
 from matrix.http.negotiation import ErrorsInJson
+from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
 
@@ -23,13 +23,16 @@ class CellsView(APIView):
     content_negotiation_class = ErrorsInJson
 
     def get(self, request: Request) -> HttpResponseBase:
-        query, drawn = display.read(request.query_params)
         now = timezone.now()
-        version = grid.version(query, now)
-        etag = quote_etag(f"{version}-{drawn.fingerprint}")
+        (query, drawn), version = read_once(
+            request,
+            lambda: display.read(request.query_params),
+            lambda question: grid.version(question[0], now),
+        )
+        etag = version.shown(drawn.fingerprint).etag
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:
-            answer = grid.build(query, now, version, extras=("median",))
+            answer = grid.build(query, now, version, whole=True)
             content = cells_file.encode(arrange(answer, drawn))
             response = HttpResponse(content, content_type=ARRAYS)
         response["ETag"] = etag

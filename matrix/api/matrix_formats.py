@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from matrix.answers.grid import Grid
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import by_parameter, either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -24,7 +25,6 @@ from sonar import csv_text
 from sonar.windows import format_time
 
 FIELDS = ("value", "std", "ok", "failed", "last", "state")
-UNIT_SUFFIX = {"MB/s": "mb_s", "%": "percent", "transfers": "transfers", "s": "seconds"}
 
 
 def chosen_fields(texts: Sequence[str]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "query": echo(grid),
         "description": grid.query.describe(),
         "unit": grid.unit,
-        "version": grid.version,
+        "version": grid.version.text,
         "simulated": grid.simulated,
         "sources": [group.record() for group in grid.sources],
         "destinations": [group.record() for group in grid.destinations],
@@ -92,7 +92,10 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
     """Write one line for each link, row by row; cells that are not applicable are left out."""
     shown = grid.cells.state != NOT_APPLICABLE
     row, column = np.nonzero(shown)
-    units = {"value": f"value_{UNIT_SUFFIX[grid.unit]}", "std": "std_mb_s"}
+    units = {
+        "value": f"value_{STATISTICS[grid.query.stat].unit.suffix}",
+        "std": STATISTICS["std"].field,
+    }
     frame = pd.DataFrame(
         {
             "source": names(grid.sources)[row],

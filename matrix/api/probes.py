@@ -40,18 +40,19 @@ class ProbesView(ApiView):
         """CSV and NDJSON have all rows, whatever the page size."""
         params = request.query_params
         check_names(params, PARAMETERS)
-        wanted, rows, now = asked_format(request, LIST), chosen(params), timezone.now()
-        if wanted == "json":
+        format_name, rows, now = asked_format(request, LIST), filtered(params), timezone.now()
+        if format_name == "json":
             page = probes.listing(rows, now, page_size(params), cursor(params))
-            page_records = [record(one, request) for one in page.tests]
+            page_records = [record(test, request) for test in page.tests]
             next_page = following(request, str(page.next)) if page.next else None
             return as_json({"probes": page_records, "next": next_page})
-        check_paging(params, wanted)
+        check_paging(params, format_name)
         tests = probes.under_way(list(rows.order_by(*probes.ORDER)), now)
-        records = [record(one, request) for one in tests]
-        return (
-            as_csv(records, columns(request), "probes") if wanted == "csv" else as_ndjson(records)
-        )
+        records = [record(test, request) for test in tests]
+        if format_name == "ndjson":
+            return as_ndjson(records)
+        columns = [*COLUMNS, *(["worker"] if sees_workers(request) else [])]
+        return as_csv(records, columns, "probes")
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:
@@ -66,11 +67,16 @@ class ProbesView(ApiView):
         `url` until `ended` is true.
         """
         allow_somewhere(request, probe_request.ORDER)
-        wished = probe_request.read(cast("dict[str, Any]", request.data))
-        allow(request, probe_request.ORDER, probe_request.sites_of(wished))
-        ordered_probes = ordered(wished)
-        tests = probes.under_way(ordered_probes, timezone.now())
-        return as_json({"probes": [record(one, request) for one in tests]}, status=202)
+        wishes = probe_request.read(cast("dict[str, Any]", request.data))
+        allow(request, probe_request.ORDER, probe_request.sites_of(wishes))
+        try:
+            ordered = request_probes.order(wishes, timezone.now())
+        except request_probes.RefusedError as error:
+            raise Conflict(error.errors) from error
+        except request_probes.PlannerBusyError as error:
+            raise NotNow(str(error), RETRY_SECONDS) from error
+        tests = probes.under_way(ordered, timezone.now())
+        return as_json({"probes": [record(test, request) for test in tests]}, status=202)
 
 
 class ProbeView(ApiView):
@@ -105,55 +111,37 @@ class ProbeView(ApiView):
         return HttpResponse(status=204)
 
 
-def ordered(wished: list[request_probes.Wish]) -> list[Probe]:
-    """Order tests; raise Conflict with the reasons against them by field."""
-    try:
-        return request_probes.order(wished, timezone.now())
-    except request_probes.RefusedError as error:
-        raise Conflict(error.errors) from error
-    except request_probes.PlannerBusyError as error:
-        raise NotNow(str(error), RETRY_SECONDS) from error
-
-
-def chosen(params: QueryDict) -> QuerySet[Probe]:
+def filtered(params: QueryDict) -> QuerySet[Probe]:
     """Read the filters; one SQL query for each that names something."""
-    wanted = Q()
+    filters = Q()
     for field, model in (("source", Endpoint), ("destination", Endpoint)):
         if row := named(params, field, model):
-            wanted &= Q(**{field: row})
+            filters &= Q(**{field: row})
     if site := named(params, "site", Site):
-        wanted &= Q(source__site=site) | Q(destination__site=site)
+        filters &= Q(source__site=site) | Q(destination__site=site)
     if size := named(params, "size", SizeClass):
-        wanted &= Q(size_class=size)
+        filters &= Q(size_class=size)
     if state := one_of(params, "state", Probe.State.values):
-        wanted &= Q(state=state)
-    return probes.rows().filter(wanted)
+        filters &= Q(state=state)
+    return probes.rows().filter(filters)
 
 
 def cursor(params: QueryDict) -> Cursor | None:
-    given = text(params, "cursor")
+    value = text(params, "cursor")
     try:
-        return Cursor.parse(given) if given else None
+        return Cursor.parse(value) if value else None
     except (ValueError, OverflowError):
-        raise wrong_cursor(given) from None
-
-
-def columns(request: Request) -> list[str]:
-    return [*COLUMNS, *(["worker"] if sees_workers(request) else [])]
+        raise wrong_cursor(value) from None
 
 
 def sees_workers(request: Request) -> bool:
     return sees(request, "sonar.view_probe")
 
 
-def record(one: UnderWay, request: Request) -> dict[str, Any]:
+def record(test: UnderWay, request: Request) -> dict[str, Any]:
     """Return what the reader may see of a test: names of machines are internal."""
-    internal = {"worker": one.probe.worker or None} if sees_workers(request) else {}
-    return public(one, request) | internal
-
-
-def public(one: UnderWay, request: Request) -> dict[str, Any]:
-    probe = one.probe
+    probe = test.probe
+    internal = {"worker": probe.worker or None} if sees_workers(request) else {}
     return {
         "id": str(probe.id),
         "url": request.build_absolute_uri(reverse("api-probe", args=[probe.id])),
@@ -170,9 +158,10 @@ def public(one: UnderWay, request: Request) -> dict[str, Any]:
         "started_at": moment(probe.started_at),
         "deadline": moment(probe.deadline),
         "progress_bytes": probe.progress_bytes,
-        "share": one.share,
-        "running_seconds": one.seconds,
-        "rate_mb_s": one.rate_mb_s,
-        "place_in_queue": one.place,
+        "share": test.share,
+        "running_seconds": test.seconds,
+        "rate_mb_s": test.rate_mb_s,
+        "place_in_queue": test.place,
         "waits_because": probe.waits_because or None,
+        **internal,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -23,16 +22,17 @@ from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, check_names, one_of, text, wrong
 from matrix.api.schema.series import SERIES
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
+from matrix.query.catalogue import SERIES_FIELDS
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
-from matrix.store import registry, runs
+from matrix.store import data_version, registry
+from matrix.store.data_version import DataVersion
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
-RATES = ("mean", "p05", "median", "p95")
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,9 @@ class SeriesRequest:
         return cls(source, destination, query, query.window_at(now), bucket, points)
 
     @property
-    def version(self) -> str:
+    def version(self) -> DataVersion:
         """What changes whenever the answer may, for one SQL statement."""
-        found = runs.fingerprint(self.query.size, self.window)
-        return hashlib.sha256(f"{found} {self}".encode()).hexdigest()[:32]
+        return data_version.read(self.query.size, self.window).asked(self)
 
     def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
@@ -90,7 +89,7 @@ class SeriesView(ApiView):
         wanted = asked_format(request)
         asked = SeriesRequest.read(request.query_params, timezone.now())
         write = as_csv if wanted == "csv" else as_json
-        tag = f"{asked.version}-{wanted}"
+        tag = asked.version.shown(wanted)
         return unless_known(request, tag, lambda: write(asked, asked.series()))
 
 
@@ -122,7 +121,7 @@ def echo(asked: SeriesRequest) -> dict[str, Any]:
 
 
 def buckets(found: TimeSeries) -> dict[str, NDArray[Any]]:
-    rates = {f"{name}_mb_s": rounded(getattr(found, name)) for name in RATES}
+    rates = {field: rounded(found.rates[name]) for field, name in SERIES_FIELDS.items()}
     return {"ok": found.ok, "failed": found.failed, **rates}
 
 

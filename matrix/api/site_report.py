@@ -26,18 +26,18 @@ Json = dict[str, Any]
 
 def of_report(report: Report, site: Site) -> Json:
     endpoints = report.endpoints
-    plan = loads.plan_for([place.id for place in endpoints])
+    plan = loads.plan_for([endpoint.id for endpoint in endpoints])
     errors = errors_of(report)
     return {
         "query": echo(report.query, report.window),
         "unit": "MB/s",
         "simulated": report.simulated,
         "site": of_site(site),
-        "endpoints": [place.name for place in endpoints if not place.retired],
-        "retired_endpoints": [place.name for place in endpoints if place.retired],
+        "endpoints": [endpoint.name for endpoint in endpoints if not endpoint.retired],
+        "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired],
         **{f"as_{end}": of_end(report, end, site) for end in ENDS},
         "findings": [asdict(finding) for finding in findings(report)],
-        "errors": [of_failures(one) for one in errors["errors"]],
+        "errors": [of_failures(failures) for failures in errors["errors"]],
         "errors_total": errors["errors_total"],
         "planned": of_plan(plan),
     }
@@ -46,40 +46,40 @@ def of_report(report: Report, site: Site) -> Json:
 def of_end(report: Report, end: str, site: Site) -> Json:
     standings = report.standings(end)
     return {
-        "classes": {size: of_standing(one, site) for size, one in standings.items()},
+        "classes": {size: of_standing(standing, site) for size, standing in standings.items()},
         "cells": [of_cell(cell) for cell in report.cells(end)],
         "worst": [of_cell(cell) for cell in report.worst(end)],
         "failing": [of_cell(cell) for cell in report.failing(end)],
     }
 
 
-def of_standing(one: Standing, site: Site) -> Json:
+def of_standing(standing: Standing, site: Site) -> Json:
     return {
-        "mean_mb_s": number(one.mean),
-        "cells": one.cells,
-        "ok": one.ok,
-        "failed": one.failed,
-        "success": number(one.success),
-        "last": time(one.last),
-        "rank": one.rank,
-        "ranked": one.ranked,
-        "peers_median_mb_s": number(one.peers_median),
-        "ratio": number(one.to_peers),
-        "fastest_mb_s": number(one.fastest),
-        "fastest_partner": one.fastest_partner or None,
-        "fastest_of_wan": number(one.of_capacity(site.wan_gbit_s)),
+        "mean_mb_s": number(standing.mean),
+        "cells": standing.cells,
+        "ok": standing.ok,
+        "failed": standing.failed,
+        "success": number(standing.success),
+        "last": time(standing.last),
+        "rank": standing.rank,
+        "ranked": standing.ranked,
+        "peers_median_mb_s": number(standing.peers_median),
+        "ratio": number(standing.to_peers),
+        "fastest_mb_s": number(standing.fastest),
+        "fastest_partner": standing.fastest_partner or None,
+        "fastest_of_wan": number(standing.of_capacity(site.wan_gbit_s)),
     }
 
 
-def of_failures(one: Failures) -> Json:
+def of_failures(failures: Failures) -> Json:
     return {
-        "where": one.where,
-        "error": one.error,
-        "count": one.count,
-        "links": one.links,
-        "first": format_time(one.first),
-        "last": format_time(one.last),
-        "newest": str(one.newest),
+        "where": failures.where,
+        "error": failures.error,
+        "count": failures.count,
+        "links": failures.links,
+        "first": format_time(failures.first),
+        "last": format_time(failures.last),
+        "newest": str(failures.newest),
     }
 
 
@@ -104,8 +104,8 @@ def of_load(load: Load) -> Json:
 def echo(query: MatrixQuery, window: Window) -> Json:
     """Say what was asked, as the answer of matrix/ does."""
     own = ("from", "to", "rows", "columns", "stat")
-    asked = {name: texts for name, texts in query.to_params().items() if name not in own}
-    return asked | {
+    params = {name: texts for name, texts in query.to_params().items() if name not in own}
+    return params | {
         "size": query.size,
         "window": query.window or None,
         "start": format_time(window.start),

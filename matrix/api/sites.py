@@ -33,12 +33,12 @@ class SitesView(ListView):
     @ALL_SITES
     def get(self, request: Request) -> HttpResponseBase:
         """With what was measured from them and to them, in one size class and window."""
-        wanted = asked_format(request, LIST)
-        check_paging(request.query_params, wanted)
-        if wanted == "json":
+        form = asked_format(request, LIST)
+        check_paging(request.query_params, form)
+        if form == "json":
             return page(request, timezone.now())
         rows, _ = listed(request, timezone.now())
-        return as_csv(rows, LISTED, "sites") if wanted == "csv" else as_ndjson(rows)
+        return as_csv(rows, LISTED, "sites") if form == "csv" else as_ndjson(rows)
 
     @NEW_SITE
     def post(self, request: Request) -> HttpResponse:
@@ -52,10 +52,10 @@ class SiteView(RowView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """As source and as destination, among its peers; CSV has its cells of all classes."""
         query = question.question(request.query_params, also=("format",))
-        wanted = asked_format(request)
+        form = asked_format(request)
         site = question.registered(name)
         report = reports.build(site.name, query, timezone.now())
-        if wanted == "csv":
+        if form == "csv":
             return as_csv(row_and_column(report), CELLS, site.name)
         return as_json(of_report(report, site))
 
@@ -73,32 +73,32 @@ class SiteView(RowView):
 def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
     """Return all sites that are asked for as rows, and what was asked."""
     query, search, ordering = sites_query.read(request.query_params, also=OWN)
-    answered, found = overview.build(query, moment)
-    shown = overview.ordered(overview.searched(found, search), ordering)
-    return [of_listed(one) for one in shown], echo(query, answered.window)
+    grid, sites = overview.build(query, moment)
+    shown = overview.ordered(overview.searched(sites, search), ordering)
+    return [of_overview(site) for site in shown], echo(query, grid.window)
 
 
 def page(request: Request, now: datetime) -> HttpResponse:
     """Answer with a page; the next one is of the same window."""
     size = page_size(request.query_params)
     cursor = TableCursor.read(text(request.query_params, "cursor"), now)
-    rows, asked = listed(request, cursor.moment)
+    rows, query = listed(request, cursor.moment)
     end = cursor.rows + size
     next_page = following(request, cursor.after(size)) if end < len(rows) else None
-    return as_json({"query": asked, "sites": rows[cursor.rows : end], "next": next_page})
+    return as_json({"query": query, "sites": rows[cursor.rows : end], "next": next_page})
 
 
-def of_listed(one: SiteOverview) -> Json:
-    return of_site(one.site) | {
-        "endpoints": [place.name for place in one.endpoints if not place.retired],
-        "retired_endpoints": [place.name for place in one.endpoints if place.retired],
-        "simulated": one.simulated,
-        "source_mean_mb_s": number(one.source.mean),
-        "destination_mean_mb_s": number(one.destination.mean),
-        "ok": one.source.ok + one.destination.ok,
-        "failed": one.source.failed + one.destination.failed,
-        "success": number(one.success),
-        "last": time(one.last),
+def of_overview(site: SiteOverview) -> Json:
+    return of_site(site.site) | {
+        "endpoints": [endpoint.name for endpoint in site.endpoints if not endpoint.retired],
+        "retired_endpoints": [endpoint.name for endpoint in site.endpoints if endpoint.retired],
+        "simulated": site.simulated,
+        "source_mean_mb_s": number(site.source.mean),
+        "destination_mean_mb_s": number(site.destination.mean),
+        "ok": site.source.ok + site.destination.ok,
+        "failed": site.source.failed + site.destination.failed,
+        "success": number(site.success),
+        "last": time(site.last),
     }
 
 

@@ -40,7 +40,7 @@ def of_status(found: Status, *, with_names: bool) -> dict[str, Any]:
     others = [name for name in TASKS if name != PLAN]
     return {
         "sonar_version": sonar.__version__,
-        "data_version": found.data_version,
+        "data_version": found.data_version.text,
         "time": moment(found.moment),
         "planner": of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
         "beat": of_sign(life, life.beat, life.is_late(life.beat)),

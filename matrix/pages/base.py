@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 Params = dict[str, list[str]]
@@ -39,11 +40,11 @@ class Page:
         text = urlencode(self.params(), True, ":!")
         return f"{self.path()}?{text}" if text else self.path()
 
-    def version(self, now: datetime) -> str:
-        """Return what changes whenever the page may, for its ETag; nothing for no ETag."""
-        return ""
+    def version(self, now: datetime) -> DataVersion | None:
+        """Return what changes whenever the page may, for its ETag; None for no ETag."""
+        return None
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Return what the template shows to a reader.
 
         The number of SQL queries does not grow with data.

@@ -9,17 +9,6 @@ from matrix.pages.base import Page, QueryPage
 from sonar.models import SizeClass
 from sonar.windows import PRESET_WORDS, PRESETS, Window
 
-STAT_LABELS = {
-    "p05": "5th percentile",
-    "p95": "95th percentile",
-    "std": "standard deviation",
-    "min": "lowest",
-    "max": "highest",
-    "success": "success (%)",
-    "count": "number of tests",
-    "last": "age of the last",
-}
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -70,6 +59,15 @@ def window_choices(page: QueryPage) -> list[Choice]:
     ]
 
 
+def filter_chips(page: QueryPage) -> list[Choice]:
+    """Return the filters of a page's question, each with the page without it."""
+    query = page.query
+    return [
+        Choice(condition.words(), page.asking(query.without(condition)).url(), True)
+        for condition in query.filters
+    ]
+
+
 def bounds_of(page: QueryPage, window: Window) -> Bounds:
     return Bounds(
         f"{window.start:%Y-%m-%dT%H:%M}",
@@ -84,9 +82,9 @@ def select(
     label: str,
     values: Iterable[str],
     chosen: str,
-    labels: Mapping[str, str] = STAT_LABELS,
+    labels: Mapping[str, str] | None = None,
 ) -> Select:
-    options = [(value, labels.get(value, value), value == chosen) for value in values]
+    options = [(value, (labels or {}).get(value, value), value == chosen) for value in values]
     return Select(name, label, options)
 
 

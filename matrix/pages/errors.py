@@ -36,8 +36,8 @@ class ErrorAnswers(MiddlewareMixin):
         raise Http404
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if trouble := database_trouble(error):
-            return unavailable(request, trouble)
+        if problem := database_trouble(error):
+            return refusal(request, problem, "503.html")
         if isinstance(error, TooOften):
             return refusal(request, error, "429.html")
         if settings.DEBUG and is_api(request):  # Django would answer with a page of its own
@@ -67,8 +67,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def crashed(request: HttpRequest) -> HttpResponseBase:
     """Answer for an error that nobody foresaw (handler500); Django has logged it."""
     error = sys.exc_info()[1]
-    if isinstance(error, Exception) and (trouble := database_trouble(error)):
-        return unavailable(request, trouble)
+    if isinstance(error, Exception) and (problem := database_trouble(error)):
+        return refusal(request, problem, "503.html")
     return broken() if is_api(request) else server_error(request)
 
 
@@ -77,19 +77,14 @@ def broken() -> JsonResponse:
     return JsonResponse({"detail": detail, "errors": {}}, status=500)
 
 
-def unavailable(request: HttpRequest, trouble: NotNow) -> HttpResponse:
-    """Say that it can be asked again; the page needs no database."""
-    return refusal(request, trouble, "503.html")
-
-
 def refusal(request: HttpRequest, error: NotNow | TooOften, template: str) -> HttpResponse:
-    """Answer that this can be asked again after some seconds."""
-    answer: HttpResponse
+    """Answer that this can be asked again after some seconds; the page needs no database."""
+    response: HttpResponse
     if is_api(request):
-        answer = JsonResponse({"detail": str(error.detail), "errors": {}})
+        response = JsonResponse({"detail": str(error.detail), "errors": {}})
     else:
-        answer = HttpResponse(render_to_string(template, {"sentence": error.detail}))
-    answer.status_code = error.status_code
-    answer["Retry-After"] = str(error.wait)
-    answer["Cache-Control"] = "no-store"
-    return answer
+        response = HttpResponse(render_to_string(template, {"sentence": error.detail}))
+    response.status_code = error.status_code
+    response["Retry-After"] = str(error.wait)
+    response["Cache-Control"] = "no-store"
+    return response

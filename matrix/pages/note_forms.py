@@ -25,8 +25,8 @@ YEAR_SECONDS = 365 * 86_400
 def back(request: HttpRequest) -> HttpResponseRedirect:
     """Lead back to the page that a form was on; never to another host."""
     path = request.POST.get("next", "")
-    own = url_has_allowed_host_and_scheme(path, allowed_hosts=None)
-    return HttpResponseRedirect(path if own and path.startswith("/") else "/")
+    is_own = url_has_allowed_host_and_scheme(path, allowed_hosts=None)
+    return HttpResponseRedirect(path if is_own and path.startswith("/") else "/")
 
 
 @require_POST

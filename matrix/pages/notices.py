@@ -23,7 +23,7 @@ from sonar.windows import format_moment
 LATE = timedelta(minutes=5)
 # Of tests that are due, so many of the oldest are looked at: a budget may hold back millions.
 OLDEST_DUE = 1000
-MOST_WAYS = 6
+MOST_VALUES = 6
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class WorkAtHand:
         """Count the probes, which are few. One SQL query."""
         queued, running = Q(state=Probe.State.QUEUED), Q(state=Probe.State.RUNNING)
         of_size = Q(size_class__name=size)
-        found = Probe.objects.aggregate(
+        counts = Probe.objects.aggregate(
             queued=Count("id", filter=queued),
             running=Count("id", filter=running),
             oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
             queued_of_size=Count("id", filter=queued & of_size),
             running_of_size=Count("id", filter=running & of_size),
         )
-        return cls(**found)
+        return cls(**counts)
 
 
 def no_endpoints() -> Notice:
@@ -77,8 +77,8 @@ def no_endpoints() -> Notice:
 
 def no_workers(work: WorkAtHand, now: datetime) -> Notice | None:
     """Say so if tests are queued for longer than it takes to send them again, and none runs."""
-    patience = timedelta(seconds=2 * settings.SONAR_RESEND_SECONDS)
-    if work.running or work.oldest_queued is None or now - work.oldest_queued <= patience:
+    resend = timedelta(seconds=2 * settings.SONAR_RESEND_SECONDS)
+    if work.running or work.oldest_queued is None or now - work.oldest_queued <= resend:
         return None
     return Notice(
         "no-workers",
@@ -121,18 +121,18 @@ def no_planner(work: WorkAtHand, overdue: datetime | None, now: datetime) -> Not
 
 
 def pooled(
-    query: MatrixQuery, asking: Callable[[MatrixQuery], str], ways: ProfileChoices
+    query: MatrixQuery, address: Callable[[MatrixQuery], str], profiles: ProfileChoices
 ) -> Notice | None:
     """Name what differs between the ways of measuring that the results of a query may have.
 
-    ``asking`` is the address of another question on the same page.
+    ``address`` is that of another question on the same page.
     """
-    passing = ways.passing(query.filters)
+    passing = profiles.passing(query.filters)
     differing = [name for name in APART if len(passing.values(name)) > 1]
     if not differing:
         return None
     single = [
-        Filter(name, value) for name in differing for value in passing.values(name)[:MOST_WAYS]
+        Filter(name, value) for name in differing for value in passing.values(name)[:MOST_VALUES]
     ]
     words = either([OF_PROFILES[name].title for name in differing])
     return Notice(
@@ -141,17 +141,19 @@ def pooled(
         "Where a link was measured in several ways, its numbers are of all of them. Show only:",
         tuple(
             (
-                one.words().removeprefix("only ").removeprefix("with "),
-                asking(with_filter(query, one)),
+                condition.words().removeprefix("only ").removeprefix("with "),
+                address(with_filter(query, condition)),
             )
-            for one in single
+            for condition in single
         ),
         quiet=True,
     )
 
 
-def with_filter(query: MatrixQuery, added: Filter) -> MatrixQuery:
+def with_filter(query: MatrixQuery, condition: Filter) -> MatrixQuery:
     """Ask for one value of an attribute alone."""
-    kept = [one for one in query.filters if one.parameter != added.parameter or one.exclude]
-    ordered = sorted((*kept, added), key=lambda one: FILTERS.index(one.parameter))
-    return query.replace(filters=tuple(ordered))
+    others = [
+        other for other in query.filters if other.parameter != condition.parameter or other.exclude
+    ]
+    filters = sorted((*others, condition), key=lambda each: FILTERS.index(each.parameter))
+    return query.replace(filters=tuple(filters))

@@ -28,14 +28,20 @@ def order_probe(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     if not roles.may(user, probe_request.ORDER, roles.sites_of(user)):
         raise PermissionDenied
-    given = {field: request.POST.get(field, "").strip() for field in FIELDS}
+    fields = {field: request.POST.get(field, "").strip() for field in FIELDS}
     try:
-        wished = probe_request.read({**given, "sizes": request.POST.getlist("size")})
+        wishes = probe_request.read({**fields, "sizes": request.POST.getlist("size")})
     except BadQueryError as error:
-        return told(request, error.errors, 400)
-    if not roles.may(user, probe_request.ORDER, probe_request.sites_of(wished)):
+        return not_ordered(request, error.errors, 400)
+    if not roles.may(user, probe_request.ORDER, probe_request.sites_of(wishes)):
         raise PermissionDenied
-    return ordered(request, wished)
+    try:
+        first, *_ = request_probes.order(wishes, timezone.now())
+    except request_probes.RefusedError as error:
+        return not_ordered(request, error.errors, 409)
+    except request_probes.PlannerBusyError as error:
+        return not_ordered(request, {"": [str(error)]}, 503)
+    return HttpResponseRedirect(f"/transfers/{first.id}/")
 
 
 @require_POST
@@ -51,7 +57,7 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
     try:
         request_probes.cancel(id, timezone.now())
     except request_probes.NotCancelledError as error:
-        return told(request, {"": [str(error)]}, 409, "The test was not cancelled")
+        return not_ordered(request, {"": [str(error)]}, 409, "The test was not cancelled")
     messages.success(
         request,
         f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
@@ -60,21 +66,11 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
     return HttpResponseRedirect("/operations/")
 
 
-def ordered(request: HttpRequest, wished: list[request_probes.Wish]) -> HttpResponse:
-    try:
-        first, *_ = request_probes.order(wished, timezone.now())
-    except request_probes.RefusedError as error:
-        return told(request, error.errors, 409)
-    except request_probes.PlannerBusyError as error:
-        return told(request, {"": [str(error)]}, 503)
-    return HttpResponseRedirect(f"/transfers/{first.id}/")
-
-
-def told(
+def not_ordered(
     request: HttpRequest,
     errors: dict[str, list[str]],
     status: int,
     heading: str = "No test was ordered",
 ) -> HttpResponse:
-    found = {"errors": errors, "heading": heading}
-    return render(request, "not_ordered.html", found, status=status)
+    context = {"errors": errors, "heading": heading}
+    return render(request, "not_ordered.html", context, status=status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matrix.pages.transfer.facts import way_words
+from matrix.pages.transfer.facts import profile_words
 from matrix.plots.labels import cut
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Transfer
@@ -15,7 +15,7 @@ LONGEST_ERROR, LONGEST_HOVER = 90, 1000
 
 
 @dataclass(frozen=True)
-class Attempt:
+class TransferLine:
     """One line in a list of results. ``rate`` in MB/s, NaN unless it is done."""
 
     transfer: Transfer
@@ -24,7 +24,7 @@ class Attempt:
     hover: str
 
     @classmethod
-    def of(cls, transfer: Transfer) -> Attempt:
+    def of(cls, transfer: Transfer) -> TransferLine:
         one_line = " ".join(transfer.error.split())
         return cls(
             transfer,
@@ -44,11 +44,11 @@ class Attempt:
         return three_digits(self.transfer.seconds)
 
     @property
-    def way(self) -> str:
+    def profile_words(self) -> str:
         """Say how it was measured, and that it had company if it had."""
         profile = self.transfer.profile
         company = ", in company" if profile.beside else ""
-        return f"{way_words(profile)}{company}"
+        return f"{profile_words(profile)}{company}"
 
 
 def progress_words(probe: Probe) -> str:

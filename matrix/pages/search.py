@@ -11,6 +11,7 @@ from django.http import QueryDict
 from matrix.answers.search import LONGEST, find
 from matrix.pages.base import Page, Params
 from matrix.query.forms import BadQueryError, unknown
+from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 
@@ -36,5 +37,5 @@ class SearchPage(Page):
     def params(self) -> Params:
         return {"q": [self.text]} if self.text else {}
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {"text": self.text, "findings": find(self.text)}

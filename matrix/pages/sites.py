@@ -13,10 +13,11 @@ from matrix.answers import grid
 from matrix.answers.site import overview
 from matrix.answers.site.sites_query import DEFAULT_ORDERING, read
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.controls import Choice, bounds_of, kept, size_choices, window_choices
+from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.query.addresses import matrix_url, site_url
 from matrix.query.attributes import SITE_FACTS
+from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 # Heads of the columns, and what they mean where that needs words.
@@ -36,12 +37,12 @@ DESCENDING = ("endpoints", "wan", "source", "destination", "last")
 
 @dataclass(frozen=True)
 class SitesHead:
-    """A column's head, which sorts by it; ``order`` is what aria-sort says."""
+    """A column's head, which sorts by it; ``sort`` is what aria-sort says."""
 
     label: str
     title: str
     url: str
-    order: str
+    sort: str
     number: bool
 
 
@@ -67,48 +68,39 @@ class SitesPage(QueryPage):
         }
         return {name: [text] for name, text in own.items() if text}
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        answered, listed = overview.build(self.query, now)
-        found = overview.ordered(overview.searched(listed, self.search), self.ordering)
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        report, sites = overview.build(self.query, now)
+        lines = overview.ordered(overview.searched(sites, self.search), self.ordering)
+        own_texts = {name: texts[0] for name, texts in self.own_params().items()}
         return {
             "query": self.query,
             "window_words": self.query.window_words(),
             "sizes": size_choices(self),
             "windows": window_choices(self),
-            "bounds": bounds_of(self, answered.window),
-            "chips": chips(self),
+            "bounds": bounds_of(self, report.window),
+            "chips": filter_chips(self),
             "kept": kept(self, ("search",)),
             "heads": [head(self, name) for name in HEADS],
-            "lines": [(one, site_url(one.site.name, self.query)) for one in found],
-            "listed": len(listed),
-            "simulated": any(one.simulated for one in found),
+            "lines": [(line, site_url(line.site.name, self.query)) for line in lines],
+            "listed": len(sites),
+            "simulated": any(line.simulated for line in lines),
             "unsearched": dataclasses.replace(self, search="").url(),
             "unfiltered": dataclasses.replace(
                 self, search="", query=self.query.replace(filters=())
             ).url(),
             "matrix_url": matrix_url(self.query.replace(rows="site", columns="site")),
-            "share": Share.of(self.query.url("/api/v1/sites/", **self.own_texts())),
+            "share": Share.of(self.query.url("/api/v1/sites/", **own_texts)),
         }
-
-    def own_texts(self) -> dict[str, str]:
-        return {name: texts[0] for name, texts in self.own_params().items()}
-
-
-def chips(page: SitesPage) -> list[Choice]:
-    query = page.query
-    return [
-        Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
-    ]
 
 
 def head(page: SitesPage, name: str) -> SitesHead:
     """Sort by a column, and the other way where that is done already."""
     label, title = HEADS[name]
-    first = f"-{name}" if name in DESCENDING else name
-    turned = name if first.startswith("-") else f"-{name}"
-    url = dataclasses.replace(page, ordering=turned if page.ordering == first else first).url()
-    order = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
-    return SitesHead(label, title, url, order, name not in ("name", *SITE_FACTS))
+    usual = f"-{name}" if name in DESCENDING else name
+    other = name if usual.startswith("-") else f"-{name}"
+    url = dataclasses.replace(page, ordering=other if page.ordering == usual else usual).url()
+    sort = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
+    return SitesHead(label, title, url, sort, name not in ("name", *SITE_FACTS))

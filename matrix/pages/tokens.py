@@ -37,14 +37,14 @@ USUAL_DAYS = 90
 
 
 class TokenForm(forms.Form):
-    """A wish for a token; what may not be, `tokens.create` says."""
+    """A request for a token; what may not be, `tokens.create` says."""
 
     name = forms.CharField(max_length=80)
     scopes = forms.MultipleChoiceField()
     days = forms.IntegerField(initial=USUAL_DAYS)
 
-    def __init__(self, account: User, *sent: Any) -> None:  # noqa: ANN401 - Django's form data
-        super().__init__(*sent)
+    def __init__(self, account: User, *data: Any) -> None:  # noqa: ANN401 - Django's form data
+        super().__init__(*data)
         self.account = account
         choices = [(scope, SCOPE_WORDS[scope]) for scope in roles.scopes_for(account)]
         cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = choices
@@ -53,23 +53,20 @@ class TokenForm(forms.Form):
         """Return the token and its text, or None with what is wrong among the errors."""
         if not self.is_valid():
             return None
-        wish = self.cleaned_data
+        fields = self.cleaned_data
         try:
-            return tokens.create(self.account, wish["name"], wish["scopes"], wish["days"])
+            return tokens.create(self.account, fields["name"], fields["scopes"], fields["days"])
         except tokens.TokenError as error:
-            self.add_error(None, sentence(str(error)))
+            text = str(error)
+            self.add_error(None, f"{text[0].upper()}{text[1:].removesuffix('.')}.")
             return None
 
     def sentences(self) -> list[str]:
         return [
-            str(one) if field == "__all__" else f"{field}: {one}"
-            for field, some in self.errors.items()
-            for one in some
+            str(error) if field == "__all__" else f"{field}: {error}"
+            for field, errors in self.errors.items()
+            for error in errors
         ]
-
-
-def sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -80,12 +77,12 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     """Show the tokens; a new one stands on the answer to its POST, and nowhere else ever."""
     account = cast(User, request.user)
     form = TokenForm(account, request.POST if request.method == "POST" else None)
-    made, text = (form.make() if form.is_bound else None) or (None, "")
-    shown = {
+    token, text = (form.make() if form.is_bound else None) or (None, "")
+    context = {
         "form": form,
-        "made": made,
+        "token": token,
         "text": text,
-        "curl": curl(request, made, text) if made else "",
+        "curl": curl(request, token, text) if token else "",
         "tokens": tokens.in_reach_of(account),
         "everybodys": account.is_superuser,
         "you_are": roles.described(account),
@@ -94,7 +91,7 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
         "now": timezone.now(),
         "my_site": my_site(request),
     }
-    return render(request, "tokens.html", shown, status=400 if form.errors else 200)
+    return render(request, "tokens.html", context, status=400 if form.errors else 200)
 
 
 @require_POST
@@ -109,11 +106,11 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
     return redirect("tokens")
 
 
-def curl(request: HttpRequest, made: Token, text: str) -> str:
+def curl(request: HttpRequest, token: Token, text: str) -> str:
     """Return a command that uses a token for something that its scopes allow."""
     base = request.build_absolute_uri("/api/v1")
     line = f"curl -H 'Authorization: Token {text}'"
-    if "read" in made.scopes or settings.SONAR_PUBLIC_READ:
+    if "read" in token.scopes or settings.SONAR_PUBLIC_READ:
         return f"{line} '{base}/sites/?format=csv'"
-    call = "transfers" if "ingest" in made.scopes else "probes"
+    call = "transfers" if "ingest" in token.scopes else "probes"
     return f"{line} --json '@{call}.json' '{base}/{call}/'"

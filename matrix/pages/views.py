@@ -14,7 +14,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import get_conditional_response, patch_vary_headers
-from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from matrix.answers.search import find
@@ -23,6 +22,7 @@ from matrix.http.permissions import may_read
 from matrix.pages.base import Page
 from matrix.pages.search import SearchPage
 from matrix.query.forms import BadQueryError
+from matrix.store.data_version import DataVersion
 from sonar import roles
 
 
@@ -60,7 +60,7 @@ def answer(request: HttpRequest, page: Page) -> HttpResponseBase:
     now = timezone.now()
     version = page.version(now)
     response: HttpResponseBase | None = None
-    etag = quote_etag(f"{version}-{reader(request)}") if version else ""
+    etag = version.shown(reader(request)).etag if version else ""
     if etag:
         response = get_conditional_response(request, etag=etag)
     if response is None:
@@ -78,7 +78,9 @@ def reader(request: HttpRequest) -> str:
     return hashlib.sha256(whom.encode()).hexdigest()[:8]
 
 
-def rendered(request: HttpRequest, page: Page, now: datetime, version: str) -> HttpResponse:
+def rendered(
+    request: HttpRequest, page: Page, now: datetime, version: DataVersion | None
+) -> HttpResponse:
     own = {
         "page": page,
         "now": now,

@@ -16,6 +16,7 @@ from matrix.plots.display import Display
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.states import STATES
+from matrix.store.data_version import DataVersion
 
 Kind = TypeVar("Kind", bound=np.generic)
 # Sorts behind every name and every tier.
@@ -64,9 +65,9 @@ class Arrangement:
     columns: Side
 
     @property
-    def version(self) -> str:
+    def version(self) -> DataVersion:
         """Return what changes whenever the picture may."""
-        return f"{self.grid.version}-{self.display.fingerprint}"
+        return self.grid.version.shown(self.display.fingerprint)
 
     @property
     def digest(self) -> str:
@@ -129,7 +130,13 @@ def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
         has_any = np.asarray(shown.any(axis=1 if end == "source" else 0))
         order = order[has_any[order]]
     chosen = tuple(groups[index] for index in order.tolist())
-    gaps = gaps_between(chosen, display.order) if display.order in KEYS else {}
+    # A line before each cloud or tier, unless there is one alone, or each is a group.
+    gaps: dict[int, str] = {}
+    if display.order in KEYS:
+        names = [KEYS[display.order](group)[1] for group in chosen]
+        firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+        if len(firsts) not in (1, len(chosen)):
+            gaps = {at + before: names[at] for before, at in enumerate(firsts)}
     at = np.setdiff1d(np.arange(len(chosen) + len(gaps)), list(gaps))
     return Side(end, grouping, chosen, order, at, average[order], gaps)
 
@@ -160,12 +167,3 @@ def by_tier(group: AxisGroup) -> tuple[str, str]:
 
 
 KEYS: dict[str, Callable[[AxisGroup], tuple[str, str]]] = {"cloud": by_cloud, "tier": by_tier}
-
-
-def gaps_between(groups: Sequence[AxisGroup], order: str) -> dict[int, str]:
-    """Return the line before each cloud or tier and its name; none where each is a group."""
-    names = [KEYS[order](group)[1] for group in groups]
-    firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
-    if len(firsts) in (1, len(groups)):
-        return {}
-    return {at + before: names[at] for before, at in enumerate(firsts)}

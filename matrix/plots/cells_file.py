@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import orjson
 from numpy.typing import NDArray
 
 from matrix.plots.arrangement import Arrangement
+from matrix.query.catalogue import CARD_EXTRAS
 from matrix.statistics.states import NOT_APPLICABLE, STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
@@ -20,7 +20,7 @@ KINDS = {
     "value": "f4",
     "mean": "f4",
     "std": "f4",
-    "median": "f4",
+    **dict.fromkeys(CARD_EXTRAS, "f4"),
     "ok": "u4",
     "failed": "u4",
     "last": "f8",
@@ -33,22 +33,19 @@ def encode(arrangement: Arrangement) -> bytes:
 
     The header is JSON; it names each array with its dtype and its offset from the start of
     the file. Arrays have a number for each drawn cell, row by row and without gaps; rates in
-    MB/s, ``last`` in Unix s, NaN for none. The grid needs the extra ``median``.
+    MB/s, ``last`` in Unix s, NaN for none. The grid needs the extras catalogue.CARD_EXTRAS.
     """
-    arrays = arrays_of(arrangement)
-    # The offsets are part of the header, whose length they depend on: leave room for them.
-    room = aligned(4 + len(orjson.dumps(header(arrangement, arrays, 10**9))))
-    head = orjson.dumps(header(arrangement, arrays, room)).ljust(room - 4)
-    return b"".join([struct.pack("<I", len(head)), head, *padded(arrays.values())])
-
-
-def arrays_of(arrangement: Arrangement) -> Arrays:
     cells = arrangement.grid.cells
     named = vars(cells) | dict(cells.extras)
-    return {
+    arrays = {
         name: np.ascontiguousarray(arrangement.drawn(named[name]), dtype=f"<{kind}")
         for name, kind in KINDS.items()
     }
+    # The offsets are part of the header, whose length they depend on: leave room for them.
+    room = aligned(4 + len(orjson.dumps(header(arrangement, arrays, 10**9))))
+    head = orjson.dumps(header(arrangement, arrays, room)).ljust(room - 4)
+    padded = (array.tobytes().ljust(aligned(array.nbytes), b"\0") for array in arrays.values())
+    return b"".join([struct.pack("<I", len(head)), head, *padded])
 
 
 def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, Any]:
@@ -56,7 +53,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
     offsets = np.cumsum([start, *(aligned(array.nbytes) for array in arrays.values())]).tolist()
     return {
         "arrangement": arrangement.digest,
-        "version": arrangement.version,
+        "version": arrangement.version.text,
         "stat": grid.query.stat,
         "unit": grid.unit,
         "moment": grid.moment.timestamp(),
@@ -70,11 +67,6 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
             for name, offset in zip(arrays, offsets, strict=False)
         ],
     }
-
-
-def padded(arrays: Iterable[NDArray[Any]]) -> Iterable[bytes]:
-    for array in arrays:
-        yield array.tobytes().ljust(aligned(array.nbytes), b"\0")
 
 
 def aligned(length: int) -> int:

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from matrix.answers.grid import unit_of
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
-from matrix.plots.scales import LINEAR
 from matrix.query import filter_form
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
@@ -68,15 +68,12 @@ class Display:
         another unit are dropped.
         """
         given = {name: list(params[name]) for name in PARAMETERS if name in params}
-        if any(unit not in ("", unit_of(stat)) for unit in given.pop("unit", [])):
+        if any(unit not in ("", STATISTICS[stat].unit.name) for unit in given.pop("unit", [])):
             given = {name: texts for name, texts in given.items() if name not in BOUNDS}
         form = DisplayForm(MultiValueDict(given), stat)
         if form.errors:
             raise BadQueryError({name: list(map(str, some)) for name, some in form.errors.items()})
-        return cls._checked(form.cleaned_data)
-
-    @classmethod
-    def _checked(cls, values: Mapping[str, Any]) -> Display:
+        values = form.cleaned_data
         return cls(
             order=values["order"] or cls.order,
             transpose=bool(values["transpose"]),
@@ -134,21 +131,18 @@ class Number(forms.Field):
     def to_python(self, value: str | None) -> float | None:
         if not (value or "").strip():
             return None
-        number = number_of(value or "")
-        if number is None or not 0 <= number <= LARGEST or (self.positive and number < 1e-9):
+        try:
+            number = float(value or "") + 0.0  # -0 is 0
+        except ValueError:
+            number = np.nan
+        # No comparison holds for what is no number.
+        if not 0 <= number <= LARGEST or (self.positive and number < 1e-9):
             start = "above 0" if self.positive else "from 0"
             raise ValidationError(
                 f"{self.parameter} “{value}” is not a number {start} up to 10¹²: "
                 "write one like 0.5 or 120."
             )
         return number
-
-
-def number_of(text: str) -> float | None:
-    try:
-        return float(text) + 0.0  # -0 is 0
-    except ValueError:
-        return None
 
 
 class States(forms.Field):
@@ -175,7 +169,7 @@ class DisplayForm(forms.Form):
             "above": Number("above", positive=False),
             "below": Number("below", positive=False),
             "palette": OneOf("palette", tuple(PALETTES)),
-            "low": Number("low", positive=stat not in LINEAR),
+            "low": Number("low", positive=STATISTICS[stat].scale == "logarithmic"),
             "high": Number("high", positive=True),
             "wall": OneOf("wall", ("1",)),
         }

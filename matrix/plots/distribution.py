@@ -40,9 +40,9 @@ class Shape:
 
 def bins_of(rates: Floats) -> Bins:
     """Put rates, at least one and all above 0, into bins from the lowest to the highest."""
-    places = np.floor(np.log10(rates) * BINS_PER_DECADE).astype(np.int64)
-    counts = np.bincount(places - places.min())
-    edges = 10 ** ((places.min() + np.arange(len(counts) + 1)) / BINS_PER_DECADE)
+    steps = np.floor(np.log10(rates) * BINS_PER_DECADE).astype(np.int64)
+    counts = np.bincount(steps - steps.min())
+    edges = 10 ** ((steps.min() + np.arange(len(counts) + 1)) / BINS_PER_DECADE)
     return Bins(edges, counts)
 
 
@@ -53,9 +53,10 @@ def figure(panels: Sequence[tuple[str, Sequence[Shape]]]) -> Json:
     """
     data: list[Json] = []
     layout: Json = base()
-    shapes: list[Json] = []
+    marks: list[Json] = []
     height = (1 + GAP) / len(panels)
-    for number, (size, several) in enumerate(panels, 1):
+    for number, (size, directions) in enumerate(panels, 1):
+        most = max(bins_of(shape.rates).counts.max() for shape in directions if shape.rates.size)
         axis = "y" if number == 1 else f"y{number}"
         top = 1 - (number - 1) * height
         layout[axis.replace("y", "yaxis")] = {
@@ -63,33 +64,29 @@ def figure(panels: Sequence[tuple[str, Sequence[Shape]]]) -> Json:
             "title": {"text": escape(size)},
             "gridcolor": "var(--line)",
             "rangemode": "tozero",
-            "dtick": round_step(most_in_a_bin(several)),
+            "dtick": round_step(float(most)),
             "automargin": True,
         }
-        for at, one in enumerate(several):
-            if one.rates.size:
-                data.append(bars(one, at, axis))
-                shapes.append(median_mark(one, at, axis))
-    return {"data": data, "layout": layout | rate_ticks(panels) | {"shapes": shapes}}
+        for direction, shape in enumerate(directions):
+            if shape.rates.size:
+                data.append(bars(shape, direction, axis))
+                marks.append(median_mark(shape, direction, axis))
+    return {"data": data, "layout": layout | rate_ticks(panels) | {"shapes": marks}}
 
 
-def most_in_a_bin(several: Sequence[Shape]) -> float:
-    return max(float(bins_of(one.rates).counts.max()) for one in several if one.rates.size)
-
-
-def bars(one: Shape, at: int, axis: str) -> Json:
-    bins = bins_of(one.rates)
+def bars(shape: Shape, direction: int, axis: str) -> Json:
+    bins = bins_of(shape.rates)
     logs = np.log10(bins.edges)
     return {
         "type": "bar",
-        "name": one.name,
+        "name": shape.name,
         "x": np.round((logs[:-1] + logs[1:]) / 2, 4).tolist(),
         "y": bins.counts.tolist(),
         "width": 1 / BINS_PER_DECADE,
         "yaxis": axis,
-        "marker": {"color": BANDS[at], "line": {"color": COLOURS[at], "width": 1}},
+        "marker": {"color": BANDS[direction], "line": {"color": COLOURS[direction], "width": 1}},
         "hovertext": [
-            f"{one.name}<br>{count} from {three_digits(low)} to {three_digits(high)} MB/s"
+            f"{shape.name}<br>{count} from {three_digits(low)} to {three_digits(high)} MB/s"
             for count, low, high in zip(
                 bins.counts.tolist(), bins.edges[:-1].tolist(), bins.edges[1:].tolist(), strict=True
             )
@@ -98,16 +95,20 @@ def bars(one: Shape, at: int, axis: str) -> Json:
     }
 
 
-def median_mark(one: Shape, at: int, axis: str) -> Json:
-    place = float(np.log10(np.median(one.rates)))
+def median_mark(shape: Shape, direction: int, axis: str) -> Json:
+    log = float(np.log10(np.median(shape.rates)))
     return {
         "type": "line",
-        "x0": place,
-        "x1": place,
+        "x0": log,
+        "x1": log,
         "y0": 0,
         "y1": 1,
         "yref": f"{axis} domain",
-        "line": {"color": COLOURS[at], "width": 2, "dash": "solid" if at == 0 else "dash"},
+        "line": {
+            "color": COLOURS[direction],
+            "width": 2,
+            "dash": "solid" if direction == 0 else "dash",
+        },
     }
 
 
@@ -126,8 +127,8 @@ def base() -> Json:
 
 def rate_ticks(panels: Sequence[tuple[str, Sequence[Shape]]]) -> Json:
     """Return the axis of rates, with ticks at 1, 2 and 5 of each decade."""
-    rates = np.concatenate([one.rates for _, several in panels for one in several])
-    low, high = (float(np.log10(one)) for one in (rates.min(), rates.max()))
+    rates = np.concatenate([shape.rates for _, directions in panels for shape in directions])
+    low, high = (float(np.log10(rate)) for rate in (rates.min(), rates.max()))
     low, high = low - 1 / BINS_PER_DECADE, high + 1 / BINS_PER_DECADE
     ticks = decades(10**low, 10**high)
     return {

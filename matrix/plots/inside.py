@@ -27,14 +27,14 @@ def stretches(samples: Sequence[Sequence[float]]) -> list[Stretch]:
     The first stretch begins with the transfer. A sample that is not later than the one before
     it says nothing of a rate and is left out.
     """
-    found: list[Stretch] = []
+    parts: list[Stretch] = []
     since, before = 0.0, 0.0
     for seconds, moved in samples:
         if seconds > since:
             rate = (moved - before) / (seconds - since) / MB
-            found.append(Stretch(since, seconds, int(moved), rate))
+            parts.append(Stretch(since, seconds, int(moved), rate))
             since, before = seconds, moved
-    return found
+    return parts
 
 
 def figure(parts: Sequence[Stretch]) -> Json | None:
@@ -50,8 +50,8 @@ def figure(parts: Sequence[Stretch]) -> Json | None:
                 "type": "scatter",
                 "mode": "lines",
                 "name": "rate (MB/s, left)",
-                "x": [edge for one in parts for edge in (one.start, one.end)],
-                "y": [round(one.rate, 4) for one in parts for _ in range(2)],
+                "x": [edge for part in parts for edge in (part.start, part.end)],
+                "y": [round(part.rate, 4) for part in parts for _ in range(2)],
                 "line": {"color": "var(--there)", "width": 2},
                 "hovertemplate": "%{y:.3r} MB/s at %{x:.1f} s<extra></extra>",
             },
@@ -59,8 +59,8 @@ def figure(parts: Sequence[Stretch]) -> Json | None:
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": "moved so far (MB, right)",
-                "x": [0.0, *(one.end for one in parts)],
-                "y": [0.0, *(one.bytes / MB for one in parts)],
+                "x": [0.0, *(part.end for part in parts)],
+                "y": [0.0, *(part.bytes / MB for part in parts)],
                 "yaxis": "y2",
                 "line": {"color": "var(--back)", "width": 1.5, "dash": "dot"},
                 "marker": {"size": 4, "color": "var(--back)"},

@@ -8,18 +8,22 @@ from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import Labels
 from matrix.plots.palettes import colorscale, palette_for
 from matrix.plots.scales import Scale
+from matrix.query.catalogue import STATISTICS
 
 Json = dict[str, Any]
+
+ACROSS = {"side": "top", "anchor": "y", "tickangle": -40}
+DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
 
 
 def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
     x_cells, x_strip = domains(arrangement.columns.length)
-    y_cells, y_strip = (upside_down(domain) for domain in domains(arrangement.rows.length))
+    y_cells, y_strip = ([1 - high, 1 - low] for low, high in domains(arrangement.rows.length))
     return {
-        "xaxis": columns_axis(labels.columns, x_cells, labels.columns_title),
-        "xaxis2": columns_axis(["mean"], x_strip, ""),
-        "yaxis": rows_axis(labels.rows, y_cells, labels.rows_title),
-        "yaxis2": rows_axis(["mean of measured cells"], y_strip, ""),
+        "xaxis": axis(labels.columns, x_cells, labels.columns_title, ACROSS),
+        "xaxis2": axis(["mean"], x_strip, "", ACROSS),
+        "yaxis": axis(labels.rows, y_cells, labels.rows_title, DOWN),
+        "yaxis2": axis(["mean of measured cells"], y_strip, "", DOWN),
         "coloraxis": coloraxis(arrangement, scale),
         "showlegend": False,
         # The page finds the cell under the pointer itself.
@@ -41,21 +45,9 @@ def domains(count: int) -> tuple[list[float], list[float]]:
     return [0.0, 1 - strip_width - gap], [1 - strip_width, 1.0]
 
 
-def upside_down(domain: list[float]) -> list[float]:
-    return [1 - domain[1], 1 - domain[0]]
-
-
-def columns_axis(names: list[str], domain: list[float], title: str) -> Json:
-    sides = {"side": "top", "anchor": "y", "tickangle": -40, "range": [-0.5, len(names) - 0.5]}
-    return axis(names, domain, title) | sides
-
-
-def rows_axis(names: list[str], domain: list[float], title: str) -> Json:
-    sides = {"side": "left", "anchor": "x", "tickangle": 0, "range": [len(names) - 0.5, -0.5]}
-    return axis(names, domain, title) | sides
-
-
-def axis(names: list[str], domain: list[float], title: str) -> Json:
+def axis(names: list[str], domain: list[float], title: str, side: Json) -> Json:
+    """Name lines along an axis: columns from the left, rows from the top."""
+    bounds = [-0.5, len(names) - 0.5]
     return {
         "domain": domain,
         "title": {"text": title, "standoff": 8},
@@ -67,12 +59,15 @@ def axis(names: list[str], domain: list[float], title: str) -> Json:
         "showgrid": False,
         "zeroline": False,
         "automargin": True,
+        **side,
+        "range": bounds if side is ACROSS else bounds[::-1],
     }
 
 
 def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     grid, display = arrangement.grid, arrangement.display
-    title = "age" if grid.query.stat == "last" else grid.unit
+    unit = STATISTICS[grid.query.stat].unit
+    title = unit.title or unit.name
     return {
         "colorscale": colorscale(palette_for(display.palette, grid.query.stat)),
         "cmin": scale.low,

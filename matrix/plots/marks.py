@@ -28,12 +28,12 @@ BESIDE = {STALE: (0.38, -0.3), DOWN: (0.0, 0.34)}
 
 def marks(arrangement: Arrangement) -> list[Json]:
     """Draw a mark in each cell whose state has one, so that states differ without colour."""
-    drawn = []
-    for of_state in MARKS:
-        where = arrangement.in_focus & (arrangement.state == of_state)
+    traces = []
+    for state in MARKS:
+        where = arrangement.in_focus & (arrangement.state == state)
         if 0 < where.sum() <= MOST_MARKS:
-            drawn.append(marks_of(of_state, where, arrangement))
-    return drawn
+            traces.append(marks_of(state, where, arrangement))
+    return traces
 
 
 def marks_of(state: int, where: Flags, arrangement: Arrangement) -> Json:
@@ -42,8 +42,8 @@ def marks_of(state: int, where: Flags, arrangement: Arrangement) -> Json:
     lines = arrangement.rows.length, arrangement.columns.length
     size = float(np.clip(500 / max(lines), 2, 12))
     # Without its number, a stale cell has a dash.
-    said = ~np.isnan(arrangement.value[where]) | (state == STALE)
-    beside = said & room_for_numbers(lines)
+    has_text = ~np.isnan(arrangement.value[where]) | (state == STALE)
+    beside = has_text & room_for_numbers(lines)
     rows, columns = np.nonzero(where)
     right, down = BESIDE.get(state, (0.0, 0.0))
     return {

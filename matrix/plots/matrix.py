@@ -13,7 +13,7 @@ from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import labels_for
 from matrix.plots.layout import layout
 from matrix.plots.marks import marks
-from matrix.plots.numbers import dashes, heatmap, written
+from matrix.plots.numbers import dashes, heatmap, number_texts
 from matrix.plots.palettes import palette_for, white_reads
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
@@ -25,10 +25,11 @@ Json = dict[str, Any]
 # stale cells; then one for each other look.
 STEPS = 1000
 CODES = {
-    state: 2 * STEPS + place for place, state in enumerate((FAILED, UNTESTED, DOWN, NOT_APPLICABLE))
+    state: 2 * STEPS + number
+    for number, state in enumerate((FAILED, UNTESTED, DOWN, NOT_APPLICABLE))
 }
 # There are results but not this statistic of them: a deviation of one, say.
-NO_VALUE, UNFOCUSED, GAP = (2 * STEPS + place for place in (4, 5, 6))
+NO_VALUE, UNFOCUSED, GAP = (2 * STEPS + number for number in (4, 5, 6))
 COLOURS = ("failed", "untested", "down", "not-applicable", "raised", "unfocused", "surface")
 
 WHITE, BLACK = "#ffffff", "#000000"
@@ -62,13 +63,13 @@ def cells(arrangement: Arrangement, scale: Scale) -> Json:
 
 def codes(arrangement: Arrangement, scale: Scale) -> NDArray[np.uint16]:
     """Return the code of each drawn cell."""
-    state = arrangement.state
+    states = arrangement.state
     shares = scale.shares(arrangement.value)
     look = np.where(np.isnan(shares), NO_VALUE, np.rint(shares * (STEPS - 1)))
-    look[(state == STALE) & ~np.isnan(shares)] += STEPS
-    for of_state, code in CODES.items():
-        look[state == of_state] = code
-    look[~arrangement.in_focus & (state != NOT_APPLICABLE)] = UNFOCUSED
+    look[(states == STALE) & ~np.isnan(shares)] += STEPS
+    for state, code in CODES.items():
+        look[states == state] = code
+    look[~arrangement.in_focus & (states != NOT_APPLICABLE)] = UNFOCUSED
     return look.astype(np.uint16)
 
 
@@ -77,12 +78,12 @@ def scale_of_codes(colours: tuple[str, ...]) -> list[list[float | str]]:
     last = len(colours) - 1
     faded = [f"veil({colour})" for colour in colours]
     stops: list[list[float | str]] = [
-        [(begin + place / last * (STEPS - 1)) / GAP, colour]
-        for begin, region in ((0, colours), (STEPS, faded))
-        for place, colour in enumerate(region)
+        [(first_code + number / last * (STEPS - 1)) / GAP, colour]
+        for first_code, region in ((0, colours), (STEPS, faded))
+        for number, colour in enumerate(region)
     ]
     others: list[list[float | str]] = [
-        [(2 * STEPS + place) / GAP, f"var(--{name})"] for place, name in enumerate(COLOURS)
+        [(2 * STEPS + number) / GAP, f"var(--{name})"] for number, name in enumerate(COLOURS)
     ]
     return stops + others
 
@@ -114,16 +115,16 @@ def strip(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) ->
 
 def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
     """Write the values into the cells in focus, in an ink that can be read on what is there."""
-    state, stat = arrangement.state, arrangement.grid.query.stat
+    states, stat = arrangement.state, arrangement.grid.query.stat
     values = np.where(arrangement.in_focus, arrangement.value, np.nan)
-    measured = arrangement.spread(np.where(state == MEASURED, values, np.nan), np.nan)
+    measured = arrangement.spread(np.where(states == MEASURED, values, np.nan), np.nan)
     traces = on_palette(arrangement, scale, measured, {})
     # There are results, but not this statistic of them.
-    bare = np.isin(state, [MEASURED, STALE]) & np.isnan(arrangement.value) & arrangement.in_focus
+    bare = np.isin(states, [MEASURED, STALE]) & np.isnan(arrangement.value) & arrangement.in_focus
     traces += dashes(arrangement.spread(bare, False), {})
-    for of_state, ink in INKS.items():
-        there = arrangement.spread(np.where(state == of_state, values, np.nan), np.nan)
-        traces += written(there, stat, ink, {})
+    for state, ink in INKS.items():
+        of_state = arrangement.spread(np.where(states == state, values, np.nan), np.nan)
+        traces += number_texts(of_state, stat, ink, {})
     return traces
 
 
@@ -132,6 +133,6 @@ def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Jso
     white = white_reads(palette_for(arrangement.display.palette, stat), STEPS)
     steps = np.rint(np.nan_to_num(scale.shares(values)) * (STEPS - 1)).astype(np.int64)
     return [
-        *written(np.where(white[steps], values, np.nan), stat, WHITE, axes),
-        *written(np.where(white[steps], np.nan, values), stat, BLACK, axes),
+        *number_texts(np.where(white[steps], values, np.nan), stat, WHITE, axes),
+        *number_texts(np.where(white[steps], np.nan, values), stat, BLACK, axes),
     ]

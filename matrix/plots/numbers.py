@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.plots.packed import packed
+from matrix.query.catalogue import STATISTICS
 from matrix.statistics.arrays import Flags, Floats
 from sonar.units import DASH, format_age, format_count, three_digits
 
@@ -42,18 +43,19 @@ def dashes(where: Flags, axes: Json) -> list[Json]:
     return text_in(where, np.where(where, DASH, "").tolist(), "var(--ink)", axes)
 
 
-def written(values: Floats, stat: str, ink: str, axes: Json) -> list[Json]:
+def number_texts(values: Floats, stat: str, ink: str, axes: Json) -> list[Json]:
     """Return a trace of numbers, or none where there are no values or no room."""
     if not room_for_numbers(values.shape):
         return []
-    return text_in(~np.isnan(values), texts(values, stat), ink, axes)
+    texts = [[number(value, stat) for value in row] for row in values.tolist()]
+    return text_in(~np.isnan(values), texts, ink, axes)
 
 
-def text_in(where: Flags, said: list[list[str]], ink: str, axes: Json) -> list[Json]:
+def text_in(where: Flags, texts: list[list[str]], ink: str, axes: Json) -> list[Json]:
     if not room_for_numbers(where.shape) or not where.any():
         return []
     looks = {
-        "text": said,
+        "text": texts,
         "texttemplate": "%{text}",
         "textfont": {"color": ink, "size": 11},
         "zmin": 0,
@@ -67,16 +69,13 @@ def room_for_numbers(shape: tuple[int, ...]) -> bool:
     return shape[0] <= ROWS_WITH_NUMBERS and shape[1] <= COLUMNS_WITH_NUMBERS
 
 
-def texts(values: Floats, stat: str) -> list[list[str]]:
-    return [[number(value, stat) for value in row] for row in values.tolist()]
-
-
 def number(value: float, stat: str) -> str:
     """Write a value as it stands in a cell, without its unit; nothing for none."""
     if np.isnan(value):
         return ""
-    if stat == "last":
+    written = STATISTICS[stat].unit.written
+    if written == "age":
         return format_age(timedelta(seconds=value)).removesuffix(" ago")
-    return (
-        format_count(int(value)) if stat == "count" and value == int(value) else three_digits(value)
-    )
+    if written == "count" and value == int(value):
+        return format_count(int(value))
+    return three_digits(value)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from matrix.query.catalogue import STATISTICS
 from matrix.statistics.arrays import Flags, Floats
 
 DEFAULT_PALETTE = "cividis"
@@ -33,8 +34,6 @@ PALETTE_LABELS = {
     "cividis": "cividis (for all eyes)",
     "rdylgn": "red-yellow-green",
 }
-# Where more is worse, red is at the high end.
-MORE_IS_WORSE = frozenset({"last", "std"})
 # What a channel of sRGB adds to the luminance (WCAG 2).
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
@@ -42,13 +41,15 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 def palette_for(name: str, stat: str) -> tuple[str, ...]:
     """Return the colours from the low to the high end of a statistic's scale."""
     colours = PALETTES[name]
-    return colours[::-1] if name == "rdylgn" and stat in MORE_IS_WORSE else colours
+    # Red is at the end of the bad values.
+    is_turned = name == "rdylgn" and STATISTICS[stat].worse == "high"
+    return colours[::-1] if is_turned else colours
 
 
 def colorscale(colours: Sequence[str]) -> list[list[float | str]]:
     """Return evenly spaced stops as Plotly wants them."""
     last = len(colours) - 1
-    return [[place / last, colour] for place, colour in enumerate(colours)]
+    return [[number / last, colour] for number, colour in enumerate(colours)]
 
 
 @lru_cache(maxsize=16)
@@ -61,9 +62,11 @@ def white_reads(colours: tuple[str, ...], steps: int) -> Flags:
 
 def ramp(colours: Sequence[str], steps: int) -> Floats:
     """Return the colours of evenly spaced steps as Plotly mixes them: RGB from 0 to 1."""
-    stops = np.array([[int(one[at : at + 2], 16) / 255 for at in (1, 3, 5)] for one in colours])
-    place = np.linspace(0, len(colours) - 1, steps)
-    channels = [np.interp(place, np.arange(len(colours)), channel) for channel in stops.T]
+    stops = np.array(
+        [[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in colours]
+    )
+    positions = np.linspace(0, len(colours) - 1, steps)
+    channels = [np.interp(positions, np.arange(len(colours)), channel) for channel in stops.T]
     return np.stack(channels, axis=-1)
 
 

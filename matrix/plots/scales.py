@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from matrix.query.catalogue import STATISTICS
 from matrix.statistics.arrays import Floats
 from sonar.units import format_age, format_count, three_digits
 
@@ -27,8 +28,6 @@ AGES: dict[float, str] = {
     90 * 86400: "90 d",
 }
 
-# Everything else is logarithmic.
-LINEAR = frozenset({"success", "count"})
 # The ticks of each decade, for scales of more than so many of them.
 STEPS = {
     4: (1,),
@@ -83,19 +82,21 @@ def scale_for(
 
     ``low`` and ``high`` fix its ends, where they are given.
     """
-    known = values[~np.isnan(values)]
-    if stat in LINEAR:
-        most = 100.0 if stat == "success" else float(known.max(initial=1))
+    present = values[~np.isnan(values)]
+    statistic = STATISTICS[stat]
+    is_age = statistic.unit.written == "age"
+    if statistic.scale == "linear":
+        most = statistic.greatest or float(present.max(initial=1))
         scale = linear(*fixed((0.0, most), (low, high), lambda end: (end - 1, end + 1)))
     else:
-        ends = fixed(range_of(known), (low, high), lambda end: (end / 10, end * 10))
-        scale = logarithmic(*ends, AGES if stat == "last" else {})
-    return scale.beyond(end_text(low, stat), end_text(high, stat))
+        ends = fixed(range_of(present), (low, high), lambda end: (end / 10, end * 10))
+        scale = logarithmic(*ends, AGES if is_age else {})
+    return scale.beyond(end_text(low, is_age=is_age), end_text(high, is_age=is_age))
 
 
-def range_of(known: Floats) -> tuple[float, float]:
+def range_of(values: Floats) -> tuple[float, float]:
     """Return from where to where a logarithmic scale runs for these values."""
-    positive = known[known > LEAST]
+    positive = values[values > LEAST]
     high = positive.max(initial=0) or 10.0
     low = max(positive.min(initial=high), high / WIDEST)
     # One value alone has no range: give it a factor of two to either side.
@@ -103,22 +104,22 @@ def range_of(known: Floats) -> tuple[float, float]:
 
 
 def fixed(
-    found: tuple[float, float],
-    wanted: tuple[float | None, float | None],
+    ends: tuple[float, float],
+    bounds: tuple[float | None, float | None],
     around: Callable[[float], tuple[float, float]],
 ) -> tuple[float, float]:
-    """Put wanted ends in the place of found ones; where these then cross, make room."""
-    low = found[0] if wanted[0] is None else wanted[0]
-    high = found[1] if wanted[1] is None else wanted[1]
+    """Put bounds in the place of ends; where these then cross, make room."""
+    low = ends[0] if bounds[0] is None else bounds[0]
+    high = ends[1] if bounds[1] is None else bounds[1]
     if low < high:
         return low, high
-    return (low, around(low)[1]) if wanted[1] is None else (around(high)[0], high)
+    return (low, around(low)[1]) if bounds[1] is None else (around(high)[0], high)
 
 
-def end_text(end: float | None, stat: str) -> str:
+def end_text(end: float | None, *, is_age: bool) -> str:
     if end is None:
         return ""
-    if stat == "last":
+    if is_age:
         return format_age(timedelta(seconds=end)).removesuffix(" ago")
     return plain(end)
 

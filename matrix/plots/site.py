@@ -54,25 +54,27 @@ def figure(
     Rates are in MB/s on a logarithmic axis with these bounds. Of more than MOST_BARS cells
     those are drawn that fail, and the slowest.
     """
-    ordered = sorted(sorted(cells, key=trouble)[:MOST_BARS], key=order)
-    partners = [getattr(cell, PARTNER[end]) for cell in ordered]
+    drawn = sorted(sorted(cells, key=worst_first)[:MOST_BARS], key=fastest_first)
+    partners = [getattr(cell, PARTNER[end]) for cell in drawn]
     data = [
-        *(bars(ordered, state) for state in BARS),
-        *(marks(ordered, state, bounds[0]) for state in MARKS),
+        *(bars(drawn, state) for state in BARS),
+        *(marks(drawn, state, bounds[0]) for state in MARKS),
     ]
+    own, others = ("from", "to") if end == "source" else ("to", "from")
+    title = f"{own} {escape(cut(site, LONGEST_NAME))}<br>{others} each {PARTNER[end]}, mean rate"
     return {
         "data": [trace for trace in data if trace["y"]],
-        "layout": layout(partners, title(end, site), bounds) | line_at(mean),
+        "layout": layout(partners, title, bounds) | line_at(mean),
     }
 
 
-def trouble(cell: ReportCell) -> tuple[bool, bool, float]:
+def worst_first(cell: ReportCell) -> tuple[bool, bool, float]:
     """Put what fails first, then the slowest, and what was not tested last."""
     blank = math.isnan(cell.mean)
     return cell.state != "failed", blank, 0.0 if blank else cell.mean
 
 
-def order(cell: ReportCell) -> tuple[bool, float, str]:
+def fastest_first(cell: ReportCell) -> tuple[bool, float, str]:
     """Put the fastest first, and what has no rate last."""
     blank = math.isnan(cell.mean)
     return blank, 0.0 if blank else -cell.mean, cell.state
@@ -80,14 +82,14 @@ def order(cell: ReportCell) -> tuple[bool, float, str]:
 
 def bars(cells: Sequence[ReportCell], state: str) -> Json:
     colour, opacity = BARS[state]
-    some = [at for at, cell in enumerate(cells) if cell.state == state and cell.mean > 0]
+    rows = [row for row, cell in enumerate(cells) if cell.state == state and cell.mean > 0]
     return {
         "type": "bar",
         "name": state,
         "orientation": "h",
-        "x": [cells[at].mean for at in some],
-        "y": some,
-        "text": [three_digits(cells[at].mean) for at in some],
+        "x": [cells[row].mean for row in rows],
+        "y": rows,
+        "text": [three_digits(cells[row].mean) for row in rows],
         # Ink that reads on what is faded there is none in both light and dark.
         "textposition": "auto" if state == "measured" else "outside",
         "insidetextanchor": "end",
@@ -96,7 +98,7 @@ def bars(cells: Sequence[ReportCell], state: str) -> Json:
         "textangle": 0,
         "cliponaxis": False,
         "marker": {"color": colour, "opacity": opacity},
-        "hovertext": [said(cells[at]) for at in some],
+        "hovertext": [hover_text(cells[row]) for row in rows],
         "hoverinfo": "text",
     }
 
@@ -104,14 +106,14 @@ def bars(cells: Sequence[ReportCell], state: str) -> Json:
 def marks(cells: Sequence[ReportCell], state: str, left: float) -> Json:
     """Mark the state at the left edge, with its name where that is the only text there."""
     symbol, colour = MARKS[state]
-    some = [at for at, cell in enumerate(cells) if cell.state == state]
-    words = [f" {state}" if math.isnan(cells[at].mean) else "" for at in some]
+    rows = [row for row, cell in enumerate(cells) if cell.state == state]
+    words = [f" {state}" if math.isnan(cells[row].mean) else "" for row in rows]
     return {
         "type": "scatter",
         "mode": "markers+text",
         "name": state,
-        "x": [left * 1.08] * len(some),
-        "y": some,
+        "x": [left * 1.08] * len(rows),
+        "y": rows,
         "text": words,
         "textposition": "middle right",
         "cliponaxis": False,
@@ -121,28 +123,20 @@ def marks(cells: Sequence[ReportCell], state: str, left: float) -> Json:
             "size": 9,
             "line": {"color": colour, "width": 2},
         },
-        "hovertext": [said(cells[at]) for at in some],
+        "hovertext": [hover_text(cells[row]) for row in rows],
         "hoverinfo": "text",
     }
 
 
-def said(cell: ReportCell) -> str:
+def hover_text(cell: ReportCell) -> str:
     """Say a cell in the lines of its hover; Plotly reads some HTML, names must not become any."""
-    rate = "no rate" if math.isnan(cell.mean) else f"mean {spread(cell)} MB/s"
+    rate = "no rate"
+    if not math.isnan(cell.mean):
+        deviation = "" if math.isnan(cell.std) else f" ± {three_digits(cell.std)}"
+        rate = f"mean {three_digits(cell.mean)}{deviation} MB/s"
     counts = f"{format_count(cell.ok)} ok, {format_count(cell.failed)} failed"
     ends = f"from {escape(cell.source)}<br>to {escape(cell.destination)}"
     return f"{ends}<br>{rate}<br>{counts}<br>{cell.state.replace('_', ' ')}"
-
-
-def spread(cell: ReportCell) -> str:
-    deviation = "" if math.isnan(cell.std) else f" ± {three_digits(cell.std)}"
-    return f"{three_digits(cell.mean)}{deviation}"
-
-
-def title(end: str, site: str) -> str:
-    own, others = ("from", "to") if end == "source" else ("to", "from")
-    name = escape(cut(site, LONGEST_NAME))
-    return f"{own} {name}<br>{others} each {PARTNER[end]}, mean rate"
 
 
 def line_at(mean: float) -> Json:
@@ -166,9 +160,9 @@ def line_at(mean: float) -> Json:
     }
 
 
-def layout(partners: Sequence[str], heading: str, bounds: tuple[float, float]) -> Json:
+def layout(partners: Sequence[str], title: str, bounds: tuple[float, float]) -> Json:
     return {
-        "title": {"text": heading, "x": 0, "xref": "container", "font": {"size": 12}},
+        "title": {"text": title, "x": 0, "xref": "container", "font": {"size": 12}},
         "xaxis": rate_axis(bounds),
         "yaxis": partner_axis(partners),
         "showlegend": False,

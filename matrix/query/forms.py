@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query.attributes import GROUPINGS
+from matrix.query.catalogue import STATS
 from matrix.query.filter_fields import FilterField, unregistered
 from matrix.query.filters import FILTERS, Filter, either
 from sonar import windows
@@ -20,20 +21,6 @@ from sonar.units import parse_duration
 from sonar.windows import PRESETS
 
 DEFAULT_SIZE = "large"
-STAT_WORDS = {
-    "mean": "Mean rate of {files}",
-    "median": "Median rate of {files}",
-    "p05": "5th percentile of the rate of {files}",
-    "p95": "95th percentile of the rate of {files}",
-    "std": "Standard deviation of the rate of {files}",
-    "min": "Lowest rate of {files}",
-    "max": "Highest rate of {files}",
-    "throughput": "Throughput (all bytes over all seconds) of {files}",
-    "success": "Share of {files} that succeeded",
-    "count": "Number of {files}",
-    "last": "Age of the last of the {files}",
-}
-STATS = tuple(STAT_WORDS)
 
 PARAMETERS = ("size", "window", "from", "to", "stat", "rows", "columns", "max_age", *FILTERS)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)

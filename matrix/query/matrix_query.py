@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter, alternatives, by_parameter, words_of
 from matrix.query.forms import (
     DEFAULT_SIZE,
     PARAMETERS,
-    STAT_WORDS,
     BadQueryError,
     QueryForm,
     unknown,
@@ -62,10 +62,6 @@ class MatrixQuery:
         errors |= {name: list(map(str, some)) for name, some in form.errors.items()}
         if errors:
             raise BadQueryError(errors)
-        return cls._checked(form)
-
-    @classmethod
-    def _checked(cls, form: QueryForm) -> MatrixQuery:
         values = form.cleaned_data
         return cls(
             size=values["size"] or form.default_size(),
@@ -116,7 +112,7 @@ class MatrixQuery:
 
     def describe(self) -> str:
         """Say the question as one English sentence, without a full stop."""
-        what = STAT_WORDS[self.stat].format(files=f"{self.size}-file transfers")
+        what = STATISTICS[self.stat].sentence.format(files=f"{self.size}-file transfers")
         parts = [what, self.window_words(), f"from {self.rows} to {self.columns}"]
         parts += [words_of(some) for some in alternatives(self.filters)]
         return ", ".join([*parts, self.age_words()] if self.max_age else parts)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.query.catalogue import AGE, STATISTICS, TRANSFERS
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import Axis, LinkIndex
@@ -124,9 +125,10 @@ class Frame:
 
 def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
     """Return a statistic that is no rate, in the unit that Grid gives it."""
-    if stat == "last":
+    unit = STATISTICS[stat].unit
+    if unit == AGE:
         return age
     tests = reduced.ok + reduced.failed
-    if stat == "count":
+    if unit == TRANSFERS:
         return np.where(tests > 0, tests, np.nan)
     return 100 * reduce.ratio(reduced.ok, tests)

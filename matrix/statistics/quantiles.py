@@ -58,16 +58,16 @@ def _sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> 
     if width not in _EXCHANGES:
         rows.sort(axis=1)
         return rows
-    for one, other in _EXCHANGES[width]:
-        low = np.minimum(rows[:, one], rows[:, other])
-        np.maximum(rows[:, one], rows[:, other], out=rows[:, other])
-        rows[:, one] = low
+    for left, right in _EXCHANGES[width]:
+        low = np.minimum(rows[:, left], rows[:, right])
+        np.maximum(rows[:, left], rows[:, right], out=rows[:, right])
+        rows[:, left] = low
     return rows
 
 
-def put(result: Floats, groups: Integers, found: Floats) -> None:
+def put(result: Floats, groups: Integers, quantiles: Floats) -> None:
     """Set the columns of these groups; in one go, numpy takes four times as long."""
-    for values, of_groups in zip(result, found, strict=True):
+    for values, of_groups in zip(result, quantiles, strict=True):
         values[groups] = of_groups
 
 

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.query.catalogue import QUANTILES
 from matrix.statistics.arrays import Floats, Integers, Numbers
 from matrix.statistics.pooling import HIDDEN, Cells, Chunk, Pooling, cut
 from matrix.statistics.quantiles import Bits, of_sorted, put, quantiles
 from matrix.statistics.run import Run
 from matrix.statistics.threads import each
 
-# The least and the greatest are quantiles, too.
-QUANTILES = {"min": 0.0, "p05": 0.05, "median": 0.5, "p95": 0.95, "max": 1.0}
-# What costs extra and is only computed where it is asked for; throughput needs sizes.
-EXTRAS = frozenset({*QUANTILES, "throughput"})
 # The sign of a float32 is set in failed samples, and nowhere else.
 _FAILED = np.uint32(1 << 31)
 
@@ -53,8 +50,8 @@ class Reduced:
 def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) -> Reduced:
     """Pool the samples of all shown links by cell; arrays of shape (rows, columns).
 
-    ``extras`` are names out of EXTRAS. Exact: rates are taken as the float32 that they are
-    stored as, and everything is computed in float64.
+    ``extras`` are names out of catalogue.EXTRAS. Exact: rates are taken as the float32 that they
+    are stored as, and everything is computed in float64.
     """
     whole = Reduced.blank(pooling.shape, extras)
     if not runs or not whole.ok.size:

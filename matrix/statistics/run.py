@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 # The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
 FAILED_BIT = np.uint64(1 << 31)
+# What is left of a key without its rate: the link, and whether the sample failed.
+OUTCOME = np.uint64(31)
 # A link with a failed result in a run: its place among the links of the run, and when its newest
 # ok result (0 for none) and its newest failed one started, in Unix ms.
 FAILURE = np.dtype([("at", "<u4"), ("ok", "<i8"), ("failed", "<i8")])
@@ -23,8 +25,8 @@ class Run:
     source id << 16 | destination id; a failed result has the rate -1 and so comes last in
     its link. ``links`` are the distinct links of the keys, ascending, and ``lasts`` when the
     newest result of each started, in Unix ms. If they were asked for, ``sizes`` has the bytes
-    of each key's result, ``profiles`` the id of its profile, ``ways`` those that occur, and
-    ``failures`` the links with a failed result (FAILURE).
+    of each key's result, ``profiles`` the id of its profile, ``distinct_profiles`` those
+    that occur, ascending, and ``failures`` the links with a failed result (FAILURE).
     """
 
     keys: NDArray[np.uint64]
@@ -32,7 +34,7 @@ class Run:
     lasts: NDArray[np.int64]
     sizes: NDArray[np.int64] | None = None
     profiles: NDArray[np.uint16] | None = None
-    ways: NDArray[np.uint16] | None = None
+    distinct_profiles: NDArray[np.uint16] | None = None
     failures: NDArray[np.void] | None = None
 
     def newest_ok(self) -> Newest:
@@ -61,3 +63,27 @@ class Newest(NamedTuple):
 
     links: NDArray[np.uint32]
     lasts: NDArray[np.int64]
+
+
+def failures_of(
+    keys: NDArray[np.uint64], offsets: NDArray[np.uint32], links: NDArray[np.uint32], start: int
+) -> NDArray[np.void]:
+    """Return the links with a failed result (FAILURE), of keys in their order.
+
+    The ok results of a link stand before its failed ones, so that these are neighbours.
+    ``links`` are those of the keys; ``offsets`` are in ms from ``start`` (Unix ms).
+    """
+    if not keys.size:
+        return np.empty(0, FAILURE)
+    outcomes = keys >> OUTCOME
+    first = np.flatnonzero(np.concatenate([[True], outcomes[1:] != outcomes[:-1]]))
+    lasts = np.maximum.reduceat(offsets, first).astype(np.int64) + start
+    outcomes = outcomes[first]
+    failed = np.flatnonzero(outcomes & np.uint64(1))
+    # Of the first of all it is the last of all, which is of no smaller link.
+    mixed = outcomes[failed - 1] == outcomes[failed] - np.uint64(1)
+    failures = np.empty(len(failed), FAILURE)
+    failures["at"] = links.searchsorted((outcomes[failed] >> np.uint64(1)).astype(np.uint32))
+    failures["ok"] = np.where(mixed, lasts[failed - 1], 0)
+    failures["failed"] = lasts[failed]
+    return failures

@@ -37,7 +37,9 @@ def slowdown(alone: Floats, company: Floats) -> Slowdown | None:
         return None
     if np.quantile(company, 0.75) >= np.quantile(alone, 0.25):
         return None
-    if chance(alone, company) > CHANCE and not far_apart(alone, company):
+    gap = float(alone.min() - company.max())
+    far_apart = gap > float(np.ptp(alone) + np.ptp(company))
+    if chance(alone, company) > CHANCE and not far_apart:
         return None
     medians = float(np.median(alone)), float(np.median(company))
     return Slowdown(medians[0], len(alone), medians[1], len(company))
@@ -53,12 +55,7 @@ def chance(alone: Floats, company: Floats) -> float:
     # Equal rates share their ranks.
     ordered = np.sort(both)
     ranks = (np.searchsorted(ordered, company) + np.searchsorted(ordered, company, "right") + 1) / 2
-    some, others = len(company), len(alone)
-    wins = float(ranks.sum()) - some * (some + 1) / 2
-    deviation = math.sqrt(some * others * (some + others + 1) / 12)
-    return 0.5 * math.erfc((some * others / 2 - wins - 0.5) / deviation / math.sqrt(2))
-
-
-def far_apart(alone: Floats, company: Floats) -> bool:
-    gap = float(alone.min() - company.max())
-    return gap > float(np.ptp(alone) + np.ptp(company))
+    count, others = len(company), len(alone)
+    wins = float(ranks.sum()) - count * (count + 1) / 2
+    deviation = math.sqrt(count * others * (count + others + 1) / 12)
+    return 0.5 * math.erfc((count * others / 2 - wins - 0.5) / deviation / math.sqrt(2))

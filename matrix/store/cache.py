@@ -1,59 +1,63 @@
-"""Answers that are dear and may be some seconds old."""
+"""What a process keeps of what is dear: each answer is built once for all who ask for it."""
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Lock
-from typing import Generic, TypeVar
+from threading import Condition
+from typing import Any, Generic, Protocol, TypeVar
+
+from cachetools import Cache, TTLCache, cached
+from django.conf import settings
 
 T = TypeVar("T")
+# The version of an answer has the minute in it: after some of them nobody asks for it again.
+SECONDS_KEPT = 300
 
 
-class Recent(Generic[T]):
-    """The last answer of this process, read anew when it is too old or about something else.
+class Kept(Generic[T]):
+    """Answers by key, as many and for as long as the cache that holds them. Safe for threads.
 
-    One thread reads, and those that want the same meanwhile wait for it.
+    One thread builds an answer. Those that want the same meanwhile wait for it, and those that
+    want another one do not. What is kept is shared: nobody may change it.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._lock = Lock()
-        self._known: tuple[Hashable, float, T] | None = None
+    def __init__(self, cache: Cache[Hashable, T]) -> None:
+        self._cache = cache
+        self._condition = Condition()
 
-    def get(self, about: Hashable, read: Callable[[], T]) -> T:
-        with self._lock:
-            if self._known is not None:
-                key, since, answer = self._known
-                if key == about and time.monotonic() - since < self._seconds:
-                    return answer
-            answer = read()
-            self._known = about, time.monotonic(), answer
-            return answer
+        @cached(cache, key=lambda key, build: key, condition=self._condition)
+        def get(key: Hashable, build: Callable[[], T]) -> T:
+            return build()
+
+        self._get = get
+
+    def get(self, key: Hashable, build: Callable[[], T]) -> T:
+        """Return the answer for a key, built now unless it is kept."""
+        return self._get(key, build)
+
+    def __contains__(self, key: Hashable) -> bool:
+        with self._condition:
+            return key in self._cache
 
     def forget(self) -> None:
-        with self._lock:
-            self._known = None
+        with self._condition:
+            self._cache.clear()
 
 
-class Remembered(Generic[T]):
-    """The answers that were used last, a bounded number of them. Safe for threads."""
+class Storable(Protocol):
+    """What says how much memory it takes."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._answers: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = Lock()
+    @property
+    def nbytes(self) -> int: ...
 
-    def get(self, key: Hashable, read: Callable[[], T]) -> T:
-        """Return the answer for a key; two threads may both read one that is not there yet."""
-        with self._lock:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
-        answer = read()
-        with self._lock:
-            self._answers[key] = answer
-            while len(self._answers) > self._most:
-                self._answers.popitem(last=False)
-        return answer
+
+def answers_up_to(megabytes: int) -> Kept[Any]:
+    """Return a place for answers of several kinds, whose keys begin with the kind.
+
+    What was used longest ago goes first; what is larger than all of it is not kept.
+    """
+    bytes_of: Callable[[Storable], float] = lambda answer: answer.nbytes  # noqa: E731 - typed
+    return Kept(TTLCache(megabytes * 2**20, SECONDS_KEPT, getsizeof=bytes_of))
+
+
+ANSWERS = answers_up_to(settings.SONAR_ANSWERS_MB)

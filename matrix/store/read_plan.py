@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from sonar.segments import unix_ms
@@ -11,6 +12,8 @@ from sonar.windows import Window
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+# Windows may reach to the year 9999, the end of its last day may not.
+LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class Span(NamedTuple):
@@ -103,3 +106,9 @@ def merged(spans: Iterable[Span]) -> Iterator[Span]:
 
 def floor(moment: int, length: int) -> int:
     return moment // length * length
+
+
+def moment(milliseconds: int) -> datetime:
+    if milliseconds >= unix_ms(LATEST):
+        return LATEST
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeVar, cast
 
 import numpy as np
+from cachetools import LRUCache
 from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
@@ -17,11 +18,12 @@ from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.store.cache import Remembered
+from matrix.store import data_version
+from matrix.store.cache import Kept
+from matrix.store.data_version import DataVersion
 from matrix.store.profile_filters import condition
 from sonar import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
-from sonar.models.version import RAISED
 
 T = TypeVar("T")
 
@@ -33,9 +35,6 @@ MESH_FIELDS = {name: attribute.mesh for name, attribute in OF_PROFILES.items() i
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
-VERSION = f"coalesce(({RAISED}), '0')"
-# In the order of the fields of Versions; runs.fingerprint asks for them with its own.
-VERSIONS = f"{VERSION.format('registry')}, {VERSION.format('schedule')}"
 # Newest hour first, until one has a result: a mark may stand for one that was deleted.
 LAST = """
     SELECT last FROM (
@@ -54,24 +53,9 @@ LAST = """
 """
 
 
-@dataclass(frozen=True)
-class Versions:
-    """What changes with every change of the registry, and of the schedule."""
-
-    registry: str
-    schedule: str
-
-    @property
-    def text(self) -> str:
-        """Return them as the version of a Grid begins."""
-        return f"{self.registry}-{self.schedule}"
-
-
-def read_versions() -> Versions:
-    """Read the versions; whoever reads them first gets data as new as that, or newer."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {VERSIONS}")
-        return Versions(*cursor.fetchone())
+def read_versions() -> DataVersion:
+    """Read the versions of both; whoever reads them first gets data as new as that, or newer."""
+    return data_version.fetch(data_version.PLANNED)
 
 
 @dataclass(frozen=True)
@@ -91,14 +75,14 @@ class MeshPromises:
         return cls(np.full(size, np.inf), np.full(size, NO_PRIORITY, dtype=np.int16))
 
 
-_places: Remembered[tuple[EndpointInfo, ...]] = Remembered(2)
+_places: Kept[tuple[EndpointInfo, ...]] = Kept(LRUCache(2))
 # 10 MB each at 1,000 endpoints.
-_plans: Remembered[MeshPromises] = Remembered(8)
+_plans: Kept[MeshPromises] = Kept(LRUCache(8))
 
 
-def read_places(versions: Versions) -> tuple[EndpointInfo, ...]:
+def read_places(version: DataVersion) -> tuple[EndpointInfo, ...]:
     """Return every endpoint, in the order of ids that Links needs."""
-    return _places.get(versions.registry, _read_places)
+    return _places.get(version.registry, _read_places)
 
 
 def _read_places() -> tuple[EndpointInfo, ...]:
@@ -119,22 +103,22 @@ def _read_places() -> tuple[EndpointInfo, ...]:
     )
 
 
-def read_promises(query: MatrixQuery, links: LinkIndex, versions: Versions) -> Floats:
+def read_promises(query: MatrixQuery, links: LinkIndex, version: DataVersion) -> Floats:
     """Return the shortest interval in seconds at which a mesh tests each link, else infinity."""
-    return read_plan(query, links, versions).every
+    return read_plan(query, links, version).every
 
 
-def read_plan(query: MatrixQuery, links: LinkIndex, versions: Versions) -> MeshPromises:
+def read_plan(query: MatrixQuery, links: LinkIndex, version: DataVersion) -> MeshPromises:
     """Return what the meshes promise in the size class of the query.
 
     Only meshes that pass the filters promise anything: where the question is for results
     made otherwise, a link without any is not called untested. ``links`` are those of the
-    same versions.
+    same version.
     """
     if not asks_for_tests(query.filters):
         return MeshPromises.blank(links)
     filters = tuple(option for option in query.filters if option.parameter in MESH_FIELDS)
-    key = (versions, len(links.places), query.size, filters)
+    key = (version.plan, len(links.places), query.size, filters)
     return _plans.get(key, lambda: _read_plan(query.size, filters, links))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 from django.conf import settings
 from numpy.typing import NDArray
 from psycopg import Copy
@@ -30,51 +32,63 @@ class Key(NamedTuple):
     column: str
 
 
+class Full(Exception):
+    """Nothing may go that would make room."""
+
+
+class Columns(LRUCache[Key, Array]):
+    """Arrays up to a number of bytes; what was used longest ago goes first, but what is needed."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit, getsizeof=lambda array: array.nbytes)
+        self.needed: Collection[Key] = ()
+
+    def popitem(self) -> tuple[Key, Array]:
+        key, array = super().popitem()
+        if key in self.needed:
+            self[key] = array
+            raise Full
+        return key, array
+
+
 class Cache:
-    """Arrays up to a number of bytes; what was used longest ago goes first. Safe for threads.
+    """Columns that this process keeps. Safe for threads.
 
     A segment never changes, so nothing in here is ever out of date.
     """
 
-    def __init__(self) -> None:
-        self._arrays: OrderedDict[Key, Array] = OrderedDict()
+    def __init__(self, limit: int) -> None:
+        self._columns = Columns(limit)
         self._lock = Lock()
-        self.bytes = 0
+
+    @property
+    def bytes(self) -> float:
+        return self._columns.currsize
 
     def get(self, keys: Iterable[Key]) -> dict[Key, Array]:
         """Return those arrays that are there."""
         with self._lock:
-            found = {key: self._arrays[key] for key in keys if key in self._arrays}
-            for key in found:
-                self._arrays.move_to_end(key)
-        return found
+            return {key: self._columns[key] for key in keys if key in self._columns}
 
-    def put(self, arrays: Mapping[Key, Array], needed: Collection[Key], limit: int) -> None:
+    def put(self, arrays: Mapping[Key, Array], needed: Collection[Key]) -> None:
         """Take in as many of the arrays as fit.
 
         What is ``needed`` at present makes no room: a window that is larger than the cache
         would drive out its own beginning, and find nothing there the next time.
         """
         with self._lock:
+            self._columns.needed = needed
             for key, array in arrays.items():
-                if key not in self._arrays and self._make_room(limit - array.nbytes, needed):
-                    self._arrays[key] = array
-                    self.bytes += array.nbytes
-
-    def _make_room(self, limit: int, needed: Collection[Key]) -> bool:
-        while self.bytes > limit >= 0:
-            if (oldest := next(iter(self._arrays))) in needed:
-                return False
-            self.bytes -= self._arrays.pop(oldest).nbytes
-        return self.bytes <= limit
+                # One that is larger than all room is a ValueError.
+                with suppress(Full, ValueError):
+                    self._columns.setdefault(key, array)
 
     def clear(self) -> None:
         with self._lock:
-            self._arrays.clear()
-            self.bytes = 0
+            self._columns.clear()
 
 
-CACHE = Cache()
+CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
 
 
 def load(wanted: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Array]:
@@ -94,7 +108,7 @@ def load(wanted: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Arr
 
 def keep(arrays: Mapping[Key, Array], needed: Collection[Key] = ()) -> None:
     """Put columns into the cache, or what was made of them, as Cache.put does."""
-    CACHE.put(arrays, needed, settings.SONAR_CACHE_MB * 2**20)
+    CACHE.put(arrays, needed)
 
 
 def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:

@@ -44,11 +44,11 @@ class Wanted:
     states: tuple[str, ...] = (Transfer.State.DONE, Transfer.State.FAILED)
     error: str = ""
 
-    def rows(self, places: Iterable[EndpointInfo]) -> QuerySet[Transfer]:
-        """Return the results in no order; ``places`` are all there are, for filters on ends."""
+    def rows(self, endpoints: Iterable[EndpointInfo]) -> QuerySet[Transfer]:
+        """Return the results in no order; ``endpoints`` are all there are, for filters on ends."""
         rows = Transfer.objects.filter(
             Q(started_at__gte=self.window.start, started_at__lt=self.window.end),
-            ends_condition(self.filters, list(places)),
+            ends_condition(self.filters, list(endpoints)),
         )
         if set(self.states) != set(Transfer.State.values):
             rows = rows.filter(state__in=self.states)
@@ -58,17 +58,20 @@ class Wanted:
         return rows.filter(error__icontains=self.error) if self.error else rows
 
 
-def ends_condition(filters: Iterable[Filter], places: Sequence[EndpointInfo]) -> Q:
-    """Turn the filters on the ends of links into a condition on their ids, as Links.matching."""
-    whole = Q()
-    for some in alternatives(one for one in filters if one.parameter in LINK_FILTERS):
+def ends_condition(filters: Iterable[Filter], endpoints: Sequence[EndpointInfo]) -> Q:
+    """Turn the filters on the ends of links into a condition on ids, as LinkIndex.matching."""
+    conditions = Q()
+    on_links = (condition for condition in filters if condition.parameter in LINK_FILTERS)
+    for group in alternatives(on_links):
         ids = [
-            place.id for place in places if any(place.has(one.attribute, one.value) for one in some)
+            endpoint.id
+            for endpoint in endpoints
+            if any(endpoint.has(condition.attribute, condition.value) for condition in group)
         ]
-        ends = [some[0].end] if some[0].end else ["source", "destination"]
+        ends = [group[0].end] if group[0].end else ["source", "destination"]
         hit = Q(*(Q(**{f"{end}__in": ids}) for end in ends), _connector=Q.OR)
-        whole &= ~hit if some[0].exclude else hit
-    return whole
+        conditions &= ~hit if group[0].exclude else hit
+    return conditions
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ class Cursor:
     @classmethod
     def parse(cls, text: str) -> Cursor:
         """Read what ``str`` has written; raise ValueError for anything else."""
-        moment, _, known = text.partition("_")
-        return cls(parse_time(moment), UUID(known))
+        moment, _, transfer = text.partition("_")
+        return cls(parse_time(moment), UUID(transfer))
 
     def __str__(self) -> str:
         moment = self.started_at.astimezone(UTC).replace(tzinfo=None)
@@ -106,10 +109,9 @@ def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -
             Q(started_at__lte=after.started_at), Q(started_at__lt=after.started_at) | same
         )
     ordered = rows.order_by("-started_at", "-id").select_related("profile__mesh", "size_class")
-    found = list(ordered[: count + 1])
-    more = len(found) > count
-    last = found[count - 1] if more else None
-    return TransferList(found[:count], Cursor(last.started_at, last.id) if last else None)
+    page = list(ordered[: count + 1])
+    last = page[count - 1] if len(page) > count else None
+    return TransferList(page[:count], Cursor(last.started_at, last.id) if last else None)
 
 
 def rate_of(transfer: Transfer) -> float:
@@ -137,27 +139,31 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
     The most frequent groups, with two SQL queries: errors may be long, and only one of each
     group leaves the database.
     """
-    failed = rows.exclude(state=Transfer.State.DONE).order_by()
-    grouped = (
-        failed.annotate(cause=cause())
+    ids = ArrayAgg("id", order_by=["-started_at", "-id"])
+    groups = list(
+        rows.exclude(state=Transfer.State.DONE)
+        .order_by()
+        .annotate(cause=cause())
         .values("error_where", "state", "cause")
         .annotate(
-            number=Count("id"), first=Min("started_at"), last=Max("started_at"), newest=newest()
+            number=Count("id"),
+            first=Min("started_at"),
+            last=Max("started_at"),
+            newest=Func(ids, template="(%(expressions)s)[1]", output_field=UUIDField()),
         )
         .order_by("-number", "-last", "cause")[:MOST_GROUPS]
     )
-    groups = list(grouped)
-    examples = Transfer.objects.in_bulk([one["newest"] for one in groups])
+    examples = Transfer.objects.in_bulk([group["newest"] for group in groups])
     return [
         SimilarFailures(
-            where=one["error_where"],
-            is_lost=one["state"] == Transfer.State.LOST,
-            count=one["number"],
-            first=one["first"],
-            last=one["last"],
-            example=examples[one["newest"]],
+            where=group["error_where"],
+            is_lost=group["state"] == Transfer.State.LOST,
+            count=group["number"],
+            first=group["first"],
+            last=group["last"],
+            example=examples[group["newest"]],
         )
-        for one in groups
+        for group in groups
     ]
 
 
@@ -173,15 +179,9 @@ def cause() -> Func:
     )
 
 
-def newest() -> Func:
-    """Return the id of the newest row of a group, as an expression."""
-    ids = ArrayAgg("id", order_by=["-started_at", "-id"])
-    return Func(ids, template="(%(expressions)s)[1]", output_field=UUIDField())
-
-
-def known(result: UUID) -> Transfer | None:
+def known(transfer: UUID) -> Transfer | None:
     """Return one result by its id, wherever in time; one look into the index of each month."""
-    found = Transfer.objects.filter(id=result)
-    return found.select_related(
+    transfers = Transfer.objects.filter(id=transfer).select_related(
         "profile__mesh", "size_class", "source__site", "destination__site"
-    ).first()
+    )
+    return transfers.first()

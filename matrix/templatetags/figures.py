@@ -29,20 +29,15 @@ def rate(value: float | None, reason: str = NO_RESULT) -> str:
 
 @register.filter
 def percent(share: float | None, reason: str = NO_RESULT) -> str:
-    return dash(reason) if share is None or math.isnan(share) else f"{percents(share)} %"
-
-
-def percents(share: float) -> str:
     """Write a share in percent: 0.012, 8.3, 83; only what is the whole is 100."""
+    if share is None or math.isnan(share):
+        return dash(reason)
     value = 100 * share
     if 0 < value < 0.01:
-        return "< 0.01"
-    return two_digits(value) if value < 10 else f"{nearly(value)}"
-
-
-def nearly(value: float) -> int:
-    """Round to a whole number, but what is less than 100 never to it."""
-    return min(round(value), 99) if value < 100 else round(value)
+        return "< 0.01 %"
+    if value < 10:
+        return f"{two_digits(value)} %"
+    return f"{min(round(value), 99) if value < 100 else round(value)} %"
 
 
 def two_digits(value: float) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from sonar import movers
+from sonar import mover_catalogue
 from sonar.models.registry import (
     NAME,
     Endpoint,
     SizeClass,
+    is_new,
     name_field,
     reference,
     refuse_case_twin,
@@ -25,31 +25,7 @@ class Mode(models.TextChoices):
 
 
 def mover_choices() -> list[tuple[str, str]]:
-    return [(name, name) for name in movers.NAMES]
-
-
-# A mesh of all may have hundreds that do not fit: the first ones say what is wrong.
-NAMED_MISFITS = 5
-
-
-def fitting(mover: str, base_urls: Mapping[str, str]) -> str:
-    """Say in a sentence which endpoints this mover cannot move files of; empty if it can all.
-
-    ``base_urls`` has the base URL of each endpoint by its name. Raises ValueError for a mover
-    that there is not.
-    """
-    schemes = movers.get(mover).schemes
-    misfits = [
-        f"{name} ({scheme})"
-        for name, url in sorted(base_urls.items())
-        if (scheme := url.partition("://")[0]) not in schemes
-    ]
-    if not misfits:
-        return ""
-    named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
-    others = f" and {more} more" if more > 0 else ""
-    moved = ", ".join(sorted(schemes))
-    return f"The mover {mover} moves files by {moved}, not those of {named}{others}."
+    return [(name, name) for name in mover_catalogue.names()]
 
 
 class Mesh(models.Model):
@@ -57,7 +33,7 @@ class Mesh(models.Model):
 
     name = name_field()
     enabled = models.BooleanField(default=True)
-    mover = models.CharField(max_length=20, default="http-tpc", choices=mover_choices)
+    mover = models.CharField(max_length=20, default=mover_catalogue.DEFAULT, choices=mover_choices)
     mode = models.CharField(max_length=4, choices=Mode, default=Mode.PULL)
     streams = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
     tcp_buffer_bytes = models.PositiveIntegerField(
@@ -101,6 +77,15 @@ class Mesh(models.Model):
 
     def clean(self) -> None:
         refuse_case_twin(self)
+        if self.mover in mover_catalogue.names():
+            self._refuse_what_its_mover_does_not_obey()
+
+    def _refuse_what_its_mover_does_not_obey(self) -> None:
+        """Raise ValidationError by field; what was kept before its mover was described stays."""
+        parameters = {name: getattr(self, name) for name in mover_catalogue.PARAMETERS}
+        refusals = mover_catalogue.refusals(self.mover, self.mode, **parameters)
+        if new := [field for field in refusals if is_new(self, "mover") or is_new(self, field)]:
+            raise ValidationError({field: refusals[field] for field in new})
 
 
 class MeshInterval(models.Model):

@@ -1,24 +1,26 @@
-"""The movers by name. A new one is a file in this package and a line in ``MAKERS``."""
+"""The movers, each loaded when it is used first; `sonar.mover_catalogue` says which there are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
+from pkgutil import resolve_name
 
-from sonar.movers.base import Mover
-from sonar.movers.fake import FakeMover
-from sonar.movers.http_tpc import HttpTpc
-
-MAKERS: dict[str, Callable[[], Mover]] = {
-    HttpTpc.name: HttpTpc,
-    FakeMover.name: FakeMover,
-}
-NAMES: tuple[str, ...] = tuple(MAKERS)
+from sonar import mover_catalogue
+from sonar.movers.base import Mover, MoverError, Where
 
 
 @cache
 def get(name: str) -> Mover:
-    """Return the process's one mover of this name; ValueError names those there are."""
-    if name not in MAKERS:
-        raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(NAMES)}")
-    return MAKERS[name]()
+    """Return the process's one mover of this name.
+
+    MoverError names those there are, or says what this machine lacks to run it.
+    """
+    try:
+        description = mover_catalogue.describe(name)
+    except ValueError as error:
+        raise MoverError(Where.CONTROL, str(error), permanent=True) from error
+    if missing := description.missing():
+        why = f"the mover {name} cannot run on this worker: {', '.join(missing)}"
+        raise MoverError(Where.CONTROL, why, permanent=True)
+    mover: Mover = resolve_name(description.path)()
+    return mover

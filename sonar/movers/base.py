@@ -273,11 +273,7 @@ class Files(Protocol):
 
 
 class Mover(Protocol):
-    """One protocol: the verb, and the files it works on."""
-
-    name: str
-    schemes: frozenset[str]
-    """The schemes of base URLs between which it moves files."""
+    """One protocol: the verb, and the files it works on; `sonar.mover_catalogue` describes it."""
 
     @property
     def files(self) -> Files:

@@ -24,8 +24,8 @@ from sonar.movers.base import (
     Watch,
     Where,
 )
+from sonar.movers.messages import host_and_path
 from sonar.movers.spans import within
-from sonar.movers.web_address import host_and_path
 
 FIRST_ASK = 0.2
 """Of the whole patience; each later ask may take twice as long."""

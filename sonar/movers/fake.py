@@ -70,9 +70,6 @@ class FakeMover:
     a move takes on the clock; what the receipt says does not depend on it.
     """
 
-    name = "fake"
-    schemes = frozenset({"fake"})
-
     def __init__(
         self, failures: Mapping[str, MoverError] | None = None, seconds: float = 0.0
     ) -> None:

@@ -33,6 +33,7 @@ from sonar.movers.http_deadlines import (
     Wait,
 )
 from sonar.movers.http_failures import foreign_failure
+from sonar.movers.messages import one_line
 from sonar.movers.peers import (
     READING,
     ForbiddenPeer,
@@ -41,7 +42,7 @@ from sonar.movers.peers import (
     without_credentials,
 )
 from sonar.movers.spans import current
-from sonar.movers.web_address import PORTS, host_of, one_line, parsed, place_of, web_url
+from sonar.movers.web_address import PORTS, host_of, parsed, place_of, web_url
 
 MAX_REDIRECTS = 5
 MAX_ANSWER_BYTES = 64 * 1024

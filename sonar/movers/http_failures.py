@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from urllib3.exceptions import NameResolutionError
 
 from sonar.movers.base import End, MoverError
-from sonar.movers.web_address import one_line
+from sonar.movers.messages import one_line
 
 # 4xx that another attempt may well get past: timeout, locked, too early, too many requests.
 PASSING_REFUSALS = {408, 423, 425, 429}

@@ -26,11 +26,12 @@ from sonar.movers.base import (
 from sonar.movers.http_deadlines import Wait
 from sonar.movers.http_exchange import Request, bearer, read_text
 from sonar.movers.http_failures import refused
+from sonar.movers.messages import one_line
 from sonar.movers.peers import Route
 from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
 from sonar.movers.spans import within
 from sonar.movers.streams import streams_used
-from sonar.movers.web_address import host_of, one_line, place_of, require_inside, web_url
+from sonar.movers.web_address import host_of, place_of, require_inside, web_url
 from sonar.movers.webdav import WebDav
 
 READ_BYTES = 64 * 1024
@@ -66,9 +67,6 @@ class DirectoryMissing(MoverError):
 
 class HttpTpc:
     """COPY between two servers that speak http or https."""
-
-    name = "http-tpc"
-    schemes = frozenset({"http", "https", "dav", "davs"})
 
     def __init__(self) -> None:
         self.files = WebDav()

@@ -30,8 +30,8 @@ from sonar.movers.base import (
     Where,
 )
 from sonar.movers.checksums import WrongContent, verify
+from sonar.movers.messages import host_and_path
 from sonar.movers.spans import within
-from sonar.movers.web_address import host_and_path
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""

@@ -1,9 +1,8 @@
-"""Where a file is: its URL as http speaks of it, as people read it, and inside its base or not."""
+"""Where a file is: its URL as http speaks of it, and whether it is inside its base."""
 
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import quote, unquote
@@ -11,25 +10,15 @@ from urllib.parse import quote, unquote
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
+from sonar.addresses import PROTOCOLS
 from sonar.movers.base import End, MoverError
-from sonar.redaction.disguises import without
+from sonar.movers.messages import one_line
 
-SCHEMES = {"http": "http", "https": "https", "dav": "http", "davs": "https"}
-PORTS = {"http": 80, "https": 443}
-MAX_MESSAGE = 300
-LOOKED_AT = 4 * MAX_MESSAGE
-"""Characters of a foreign text: what looks for secrets takes their square, 10 s for 64 KB of a."""
-
-SECRETS = (
-    (re.compile(r"(?i)\b(bearer|basic)[\s:=]+\S+"), r"\1 ***"),
-    (re.compile(r"(?i)\b(authz|access_token|macaroon|token)=[^\s&\"]+"), r"\1=***"),
-    (re.compile(r"(?i)([\"'](?:\w*token|authz|macaroon)[\"']\s*:\s*[\"'])[^\"']+"), r"\1***"),
-    # Somebody else's, as a server may echo them: JSON Web Tokens, macaroons.
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+(\.[\w-]+)?"), "***"),
-    (re.compile(r"\bMD[A-Za-z0-9_=-]{60,}"), "***"),
-    (re.compile(r"(\w+://)[^/@\s]+@"), r"\1"),
-    (re.compile(r"(\w+://[^\s?\"]+)\?[^\s\"]*"), r"\1"),
-)
+WEB = {
+    scheme: protocol for scheme, protocol in PROTOCOLS.items() if protocol.name in ("http", "https")
+}
+SCHEMES = {scheme: protocol.name for scheme, protocol in WEB.items()}
+PORTS = {protocol.name: protocol.port for protocol in WEB.values()}
 
 
 def parsed(end: End, url: str) -> Url:
@@ -58,31 +47,6 @@ def host_of(end: End) -> str:
 def place_of(end: End) -> str:
     """Return host, port and path for people; never the query, it may hold a token."""
     return one_line(host_of(end) + (parsed(end, end.url).path or "/"), end.token)
-
-
-def host_and_path(end: End) -> str:
-    """Return where a file is, for people, of any scheme: never user information or a query."""
-    address = end.url.partition("?")[0]
-    return address.partition("://")[2].rpartition("@")[2]
-
-
-def one_line(text: str, *tokens: str) -> str:
-    """Return text of foreign origin as one short line without credentials."""
-    for token in filter(None, tokens):
-        text = text.replace(token, "***")
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    line = without(beginning(" ".join(printable.split())), tokens)
-    for pattern, replacement in SECRETS:
-        line = pattern.sub(replacement, line)
-    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
-
-
-def beginning(line: str) -> str:
-    """Return the first words of a long line; no word is cut, as half a secret looks like none."""
-    if len(line) <= LOOKED_AT:
-        return line
-    words, _, _ = line[:LOOKED_AT].rpartition(" ")
-    return f"{words or line[:LOOKED_AT]} ..."
 
 
 def path_of(end: End, url: str) -> str:

@@ -33,17 +33,17 @@ CLOCK_SKEW = timedelta(minutes=5)
 FASTEST = 1e12
 # Ids of profiles have 16 bits. A script that puts a job's number where the mover belongs
 # must not use them up.
-MOST_KINDS = 10_000
+MOST_PROFILES = 10_000
 
-KIND = ("mover", "mode", "streams", "streams_used", "ip_version", "origin", "beside")
-Kind = tuple[str, str, int, int | None, int | None, str, int | None]
-_KIND_OF: Callable[[Record], Kind] = attrgetter(*KIND)
+PROFILE_FIELDS = ("mover", "mode", "streams", "streams_used", "ip_version", "origin", "beside")
+ProfileFields = tuple[str, str, int, int | None, int | None, str, int | None]
+_FIELDS_OF: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
 # The rest of a profile, which imported results do not say.
 NOT_IN_A_RECORD = {"tcp_buffer_bytes": None, "mesh_id": None, "activity": ""}
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Admission:
     """What records are checked against, read once for a batch: the registry and the clock."""
 
     endpoints: dict[str, int]
@@ -52,30 +52,49 @@ class Known:
     open_probes: frozenset[UUID]
     oldest: datetime
     newest: datetime
-    kinds: dict[Kind, int | None]
+    profiles: dict[ProfileFields, int | None]
     servers: Servers
 
     @classmethod
-    def at(cls, now: datetime) -> Known:
+    def at(cls, now: datetime) -> Admission:
         """Read what is known. Retired endpoints too: their history may come in late."""
         classes = list(SizeClass.objects.order_by("from_bytes"))
+        # A filter for NULL is "isnull", not "= None".
+        imported = Profile.objects.filter(
+            tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity=""
+        )
         return cls(
             endpoints=dict(Endpoint.objects.values_list("name", "id")),
-            size_begins=[one.from_bytes for one in classes],
-            size_ids=[one.id for one in classes],
+            size_begins=[size_class.from_bytes for size_class in classes],
+            size_ids=[size_class.id for size_class in classes],
             open_probes=frozenset(Probe.objects.values_list("id", flat=True)),
             oldest=now - timedelta(days=settings.SONAR_KEEP_DAYS),
             newest=now + CLOCK_SKEW,
-            kinds=_imported_kinds(),
+            profiles={row[1:]: row[0] for row in imported.values_list("id", *PROFILE_FIELDS)},
             servers=texts.servers(),
         )
 
-    def has_the_registry_of(self, other: Known) -> bool:
+    def has_the_registry_of(self, other: Admission) -> bool:
         """Say whether names and sizes still mean the ids that they meant."""
         return all(
             getattr(self, name) == getattr(other, name)
             for name in ("endpoints", "size_begins", "size_ids")
         )
+
+    def admit(self, values: Iterable[object]) -> list[Record]:
+        """Read and check every decoded JSON object; raise WrongRecordsError if one is wrong."""
+        records: list[Record] = []
+        errors: dict[int, WrongRecordError] = {}
+        for place, value in enumerate(values):
+            try:
+                record = from_json(value)
+                self.check(record)
+                records.append(record)
+            except WrongRecordError as error:
+                errors[place] = error
+        if errors:
+            raise WrongRecordsError(errors, len(records) + len(errors))
+        return records
 
     def check(self, record: Record) -> None:
         """Raise WrongRecordError if a well-formed record cannot be a result here."""
@@ -84,7 +103,7 @@ class Known:
             *self._wrong_time(record),
             *self._wrong_size(record),
             *_wrong_outcome(record),
-            *self._wrong_kind(record),
+            *self._wrong_profile(record),
         ]
         if record.id in self.open_probes:
             sentence = f"id {record.id} belongs to a test of Sonar that has not ended"
@@ -117,27 +136,27 @@ class Known:
         if not self.size_ids:
             yield "bytes", f"bytes {record.bytes} is in no size class: none is registered"
 
-    def _wrong_kind(self, record: Record) -> Iterator[Problem]:
-        kind = kind_of(record)
-        if kind in self.kinds:
+    def _wrong_profile(self, record: Record) -> Iterator[Problem]:
+        fields = profile_fields_of(record)
+        if fields in self.profiles:
             return
-        if len(self.kinds) < MOST_KINDS:
-            self.kinds[kind] = None
+        if len(self.profiles) < MOST_PROFILES:
+            self.profiles[fields] = None
             return
         sentence = f"mover {shown(record.mover)} with {record.streams} streams would be one more"
-        yield "mover", f"{sentence} than {MOST_KINDS} kinds of imported results"
+        yield "mover", f"{sentence} than {MOST_PROFILES} kinds of imported results"
 
     def result(self, record: Record) -> Result:
         """Turn a checked record into a result: names into ids, bytes into a size class.
 
-        Makes its profile if it is the first of its kind.
+        Makes its profile if it is the first with it.
         """
         return Result(
             id=record.id,
             source_id=self.endpoints[record.source],
             destination_id=self.endpoints[record.destination],
             size_class_id=self.size_class_of(record.bytes),
-            profile_id=self.profile_of(kind_of(record)),
+            profile_id=self.profile_of(profile_fields_of(record)),
             state=record.state,
             started_at=record.started_at,
             seconds=record.seconds,
@@ -154,40 +173,18 @@ class Known:
     def size_class_of(self, size: int) -> int:
         return self.size_ids[bisect_right(self.size_begins, size) - 1]
 
-    def profile_of(self, kind: Kind) -> int:
-        """Return the id of a kind's profile; make it if it is the first result of its kind."""
-        known = self.kinds.get(kind)
-        if known is None:
-            named: dict[str, Any] = dict(zip(KIND, kind, strict=True))
-            known = self.kinds[kind] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
-        return known
+    def profile_of(self, fields: ProfileFields) -> int:
+        """Return the id of the profile with these fields; make it for the first result with it."""
+        profile = self.profiles.get(fields)
+        if profile is None:
+            named: dict[str, Any] = dict(zip(PROFILE_FIELDS, fields, strict=True))
+            profile = self.profiles[fields] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
+        return profile
 
 
-def admitted(values: Iterable[object], known: Known) -> list[Record]:
-    """Read and check every decoded JSON object; raise WrongRecordsError if one is wrong."""
-    records: list[Record] = []
-    wrong: dict[int, WrongRecordError] = {}
-    for place, value in enumerate(values):
-        try:
-            record = from_json(value)
-            known.check(record)
-            records.append(record)
-        except WrongRecordError as error:
-            wrong[place] = error
-    if wrong:
-        raise WrongRecordsError(wrong, len(records) + len(wrong))
-    return records
-
-
-def kind_of(record: Record) -> Kind:
+def profile_fields_of(record: Record) -> ProfileFields:
     """Return what decides its profile."""
-    return _KIND_OF(record)
-
-
-def _imported_kinds() -> dict[Kind, int | None]:
-    # A filter for NULL is "isnull", not "= None".
-    rows = Profile.objects.filter(tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity="")
-    return {row[1:]: row[0] for row in rows.values_list("id", *KIND)}
+    return _FIELDS_OF(record)
 
 
 def _wrong_outcome(record: Record) -> Iterator[Problem]:

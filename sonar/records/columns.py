@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from sonar import csv_text
 from sonar.company import Company
-from sonar.records.admission import FASTEST, KIND, Kind, Known, kind_of
+from sonar.records.admission import (
+    FASTEST,
+    PROFILE_FIELDS,
+    Admission,
+    ProfileFields,
+    profile_fields_of,
+)
 from sonar.records.record import FIELDS, LONGEST, Record, WrongRecordError, from_text
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -34,7 +40,7 @@ ROW = np.dtype(
         ("started", "<i8"),  # microseconds since 2000, as PostgreSQL counts
         ("seconds", "<f8"),
         ("bytes", "<i8"),
-        ("kind", "<u2"),
+        ("profile", "<u2"),
         ("failed", "?"),
         # How many other tests ran beside it: -1 where that is not known.
         ("beside_source", "<f8"),
@@ -71,15 +77,15 @@ class OtherwiseError(Exception):
 
 
 class Columns:
-    """Turns lines of a file, or records, into rows; numbers the kinds that it meets."""
+    """Turns lines of a file, or records, into rows; numbers the profiles that it meets."""
 
-    def __init__(self, known: Known, names: Sequence[str]) -> None:
-        self.known = known
-        self.kinds: list[Kind] = []
+    def __init__(self, admission: Admission, names: Sequence[str]) -> None:
+        self.admission = admission
+        self.profiles: list[ProfileFields] = []
         self._names = names
-        self._numbers: dict[Kind, int] = {}
+        self._numbers: dict[ProfileFields, int] = {}
         self._oldest, self._newest = (
-            (moment - EPOCH_2000) // MICROSECOND for moment in (known.oldest, known.newest)
+            (moment - EPOCH_2000) // MICROSECOND for moment in (admission.oldest, admission.newest)
         )
 
     def of_lines(self, lines: Sequence[Sequence[str]]) -> Batch:
@@ -102,50 +108,54 @@ class Columns:
         for name, unknown in UNKNOWN._asdict().items():
             require(not any(texts[name]))
             rows[name] = unknown
-        rows["kind"] = self._kinds(lines, texts)
+        rows["profile"] = self._profiles(lines, texts)
         numbers_of_failed = np.flatnonzero(rows["failed"]).tolist()
-        ends = ((texts["source"][one], texts["destination"][one]) for one in numbers_of_failed)
+        ends = (
+            (texts["source"][number], texts["destination"][number]) for number in numbers_of_failed
+        )
         return Batch(rows, self._for_all(errors, ends))
 
     def of_records(self, records: Sequence[Record]) -> Batch:
         """Turn records that were checked one by one into rows."""
         rows = np.zeros(len(records), ROW)
-        for number, one in enumerate(records):
+        for number, record in enumerate(records):
             rows[number] = (
-                *divmod(one.id.int, 1 << 64),
-                self.known.endpoints[one.source],
-                self.known.endpoints[one.destination],
-                self.known.size_class_of(one.bytes),
-                (one.started_at - EPOCH_2000) // MICROSECOND,
-                one.seconds,
-                one.bytes,
-                self._number(kind_of(one)),
-                one.state == "failed",
-                *company_in_row(one.company),
+                *divmod(record.id.int, 1 << 64),
+                self.admission.endpoints[record.source],
+                self.admission.endpoints[record.destination],
+                self.admission.size_class_of(record.bytes),
+                (record.started_at - EPOCH_2000) // MICROSECOND,
+                record.seconds,
+                record.bytes,
+                self._number(profile_fields_of(record)),
+                record.state == "failed",
+                *company_in_row(record.company),
             )
-        failed = [one for one in records if one.state == "failed"]
-        errors = [(one.error, one.error_where) for one in failed]
-        return Batch(rows, self._for_all(errors, ((one.source, one.destination) for one in failed)))
+        failed = [record for record in records if record.state == "failed"]
+        errors = [(record.error, record.error_where) for record in failed]
+        return Batch(
+            rows, self._for_all(errors, ((record.source, record.destination) for record in failed))
+        )
 
     def _for_all(
         self, errors: Iterable[tuple[str, str]], ends: Iterable[tuple[str, str]]
     ) -> list[tuple[str, str]]:
         return [
-            (self.known.error_for_all(error, *link), where)
+            (self.admission.error_for_all(error, *link), where)
             for (error, where), link in zip(errors, ends, strict=True)
         ]
 
     def _see_that_none_is_open(self, ids: NDArray[np.uint64]) -> None:
-        if self.known.open_probes:
+        if self.admission.open_probes:
             packed = ids.astype(">u8").tobytes()
-            given = {packed[at : at + 16] for at in range(0, len(packed), 16)}
-            if not given.isdisjoint(one.bytes for one in self.known.open_probes):
+            in_file = {packed[at : at + 16] for at in range(0, len(packed), 16)}
+            if not in_file.isdisjoint(probe.bytes for probe in self.admission.open_probes):
                 raise OtherwiseError
 
     def _ends(self, rows: Rows, texts: dict[str, Texts]) -> None:
         try:
             for end in ("source", "destination"):
-                rows[end] = [self.known.endpoints[name] for name in texts[end]]
+                rows[end] = [self.admission.endpoints[name] for name in texts[end]]
         except KeyError as error:
             raise OtherwiseError from error
         require((rows["source"] != rows["destination"]).all())
@@ -159,37 +169,37 @@ class Columns:
         require((rows["bytes"][done] / seconds[done] <= FASTEST).all())
 
     def _size_classes(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        require(self.known.size_ids)
-        place = np.searchsorted(self.known.size_begins, sizes, "right") - 1
-        return np.array(self.known.size_ids, np.int64)[place]
+        require(self.admission.size_ids)
+        positions = np.searchsorted(self.admission.size_begins, sizes, "right") - 1
+        return np.array(self.admission.size_ids, np.int64)[positions]
 
-    def _kinds(self, lines: Sequence[Sequence[str]], texts: dict[str, Texts]) -> list[int]:
+    def _profiles(self, lines: Sequence[Sequence[str]], texts: dict[str, Texts]) -> list[int]:
         # Most of these columns hold the same in every line of a file.
-        written_in = [texts[name] for name in KIND if name in texts]
-        several = [one for one in written_in if one.count(one[0]) < len(lines)]
-        written = list(zip(*several, strict=True)) or [()] * len(lines)
-        kinds = {kind: self._read_kind(lines[written.index(kind)]) for kind in set(written)}
-        return [kinds[kind] for kind in written]
+        columns = [texts[name] for name in PROFILE_FIELDS if name in texts]
+        varying = [column for column in columns if column.count(column[0]) < len(lines)]
+        rows = list(zip(*varying, strict=True)) or [()] * len(lines)
+        numbers = {row: self._read_profile(lines[rows.index(row)]) for row in set(rows)}
+        return [numbers[row] for row in rows]
 
-    def _read_kind(self, line: Sequence[str]) -> int:
+    def _read_profile(self, line: Sequence[str]) -> int:
         try:
             record = from_text(dict(zip(self._names, line, strict=True)))
-            self.known.check(record)
+            self.admission.check(record)
         except WrongRecordError as error:
             raise OtherwiseError from error
-        return self._number(kind_of(record))
+        return self._number(profile_fields_of(record))
 
-    def _number(self, kind: Kind) -> int:
-        if kind not in self._numbers:
-            self._numbers[kind] = len(self.kinds)
-            self.kinds.append(kind)
-        return self._numbers[kind]
+    def _number(self, fields: ProfileFields) -> int:
+        if fields not in self._numbers:
+            self._numbers[fields] = len(self.profiles)
+            self.profiles.append(fields)
+        return self._numbers[fields]
 
 
 def company_in_row(company: Company) -> list[float | int | None]:
     """Return it as a row has it, which has no None."""
-    known = zip(company, UNKNOWN, strict=True)
-    return [unknown if value is None else value for value, unknown in known]
+    values = zip(company, UNKNOWN, strict=True)
+    return [unknown if value is None else value for value, unknown in values]
 
 
 def is_unknown(rows: Rows) -> NDArray[np.bool_]:
@@ -272,12 +282,12 @@ def failures(states: Texts) -> list[bool]:
     return [state == "failed" for state in states]
 
 
-def errors_of(failed: NDArray[np.bool_], errors: Texts, places: Texts) -> list[tuple[str, str]]:
+def errors_of(failed: NDArray[np.bool_], errors: Texts, wheres: Texts) -> list[tuple[str, str]]:
     """Return why and where those failed that failed; no other may say so."""
     numbers_of_failed = np.flatnonzero(failed).tolist()
-    found = [(csv_text.unquoted(errors[number]), places[number]) for number in numbers_of_failed]
-    require(len(found) == sum(map(bool, errors)) == sum(map(bool, places)))
-    for error, where in found:
+    failures = [(csv_text.unquoted(errors[number]), wheres[number]) for number in numbers_of_failed]
+    require(len(failures) == sum(map(bool, errors)) == sum(map(bool, wheres)))
+    for error, where in failures:
         require(0 < len(error) <= 10_000 and "\0" not in error)
         require(where in {"source", "destination", "transfer", "control"})
-    return found
+    return failures

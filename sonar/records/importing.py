@@ -13,7 +13,7 @@ from django.db import transaction
 
 from sonar import results
 from sonar.records import files, storing
-from sonar.records.admission import Known
+from sonar.records.admission import Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
 from sonar.records.files import BrokenFileError, Line, Progress
 from sonar.records.record import Record, WrongRecordError
@@ -54,7 +54,7 @@ class Faults:
 class Checked:
     """The results of a file in which nothing is wrong, and what they were checked against."""
 
-    known: Known
+    admission: Admission
     columns: Columns
     spool: Spool
     count: int = 0
@@ -90,10 +90,10 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
             batches = filter(None, files.batches(path, note))
             lines = next(batches, [])
             names = files.columns(lines[0] if lines else None)
-            known = Known.at(now)
-            sound = Checked(known, Columns(known, names), spool)
-            for some in filter(None, chain([lines[1:]], batches)):
-                if batch := _read(some, names, sound, faults):
+            admission = Admission.at(now)
+            sound = Checked(admission, Columns(admission, names), spool)
+            for batch_lines in filter(None, chain([lines[1:]], batches)):
+                if batch := _read(batch_lines, names, sound, faults):
                     sound.count += len(batch.rows)
                     spool.write(batch, position)
         except BrokenFileError as error:
@@ -107,15 +107,17 @@ def _read(lines: list[Line], names: list[str], sound: Checked, faults: Faults) -
     try:
         return sound.columns.of_lines([cells for _, cells in lines])
     except OtherwiseError:
-        records = list(_records(lines, names, sound.known, faults))
+        records = list(_records(lines, names, sound.admission, faults))
     return None if faults.count else sound.columns.of_records(records)
 
 
-def _records(lines: list[Line], names: list[str], known: Known, faults: Faults) -> Iterator[Record]:
+def _records(
+    lines: list[Line], names: list[str], admission: Admission, faults: Faults
+) -> Iterator[Record]:
     for number, cells in lines:
         try:
             record = files.record(names, cells)
-            known.check(record)
+            admission.check(record)
             yield record
         except WrongRecordError as error:
             faults.add([f"line {number}: {sentence}" for _, sentence in error.problems])
@@ -128,11 +130,11 @@ def keep(sound: Checked, now: datetime, progress: Progress) -> Stored:
     Holds the lock of imports until the end of the transaction.
     """
     results.lock_imports()
-    known = Known.at(now)
-    if not known.has_the_registry_of(sound.known):
+    admission = Admission.at(now)
+    if not admission.has_the_registry_of(sound.admission):
         sentence = "endpoints or size classes changed while it was checked: import it again"
         raise FaultyFileError([sentence])
-    profiles = [known.profile_of(kind) for kind in sound.columns.kinds]
+    profiles = [admission.profile_of(fields) for fields in sound.columns.profiles]
     accepted = duplicates = 0
     for batch, position in sound.spool.batches(ROWS_PER_STATEMENT):
         stored = storing.store(batch, profiles)

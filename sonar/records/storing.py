@@ -61,7 +61,7 @@ _ROW = _row_as_copied()
 
 
 def store(batch: Batch, profiles: Sequence[int]) -> Stored:
-    """Store those of a batch that are new; ``profiles`` gives the profile of each kind.
+    """Store those of a batch that are new; ``profiles`` gives the id of each profile of the batch.
 
     Looks for all of its ids in one statement. The caller holds the lock of imports.
     """
@@ -70,9 +70,9 @@ def store(batch: Batch, profiles: Sequence[int]) -> Stored:
     _append(batch.rows[fresh & alike], profiles)
     results.copy_results(
         [
-            _result(batch.rows[place], error, profiles)
-            for place, error in _others(batch, alike)
-            if fresh[place]
+            _result(batch.rows[number], error, profiles)
+            for number, error in _others(batch, alike)
+            if fresh[number]
         ]
     )
     return Stored(int(fresh.sum()), int((~fresh).sum()))
@@ -87,7 +87,7 @@ def _new(rows: Rows) -> NDArray[np.bool_]:
     packed = _packed(high[first], low[first])
     fresh = np.ones(len(packed), bool)
     if stored := set(results.known_ids(_as_hex(packed))):
-        fresh = np.array([UUID(bytes=one.tobytes()) not in stored for one in packed])
+        fresh = np.array([UUID(bytes=row.tobytes()) not in stored for row in packed])
     new = np.zeros(len(rows), bool)
     # lexsort leaves like ids in the order in which they came: the first one counts.
     new[order[first][fresh]] = True
@@ -112,21 +112,22 @@ def _append(rows: Rows, profiles: Sequence[int]) -> None:
 
 def _encoded(rows: Rows, profiles: NDArray[np.int64]) -> Iterator[bytes]:
     for start in range(0, len(rows), ROWS_PER_PIECE):
-        some = rows[start : start + ROWS_PER_PIECE]
-        copied = np.repeat(_ROW, len(some))
-        copied["id"] = _packed(some["high"], some["low"]).view("V16").ravel()
-        copied["source_id"], copied["destination_id"] = some["source"], some["destination"]
-        copied["size_class_id"] = some["size_class"]
-        copied["profile_id"] = profiles[some["kind"]]
-        copied["started_at"] = some["started"]
-        copied["seconds"], copied["bytes"] = some["seconds"], some["bytes"]
+        piece = rows[start : start + ROWS_PER_PIECE]
+        copied = np.repeat(_ROW, len(piece))
+        copied["id"] = _packed(piece["high"], piece["low"]).view("V16").ravel()
+        copied["source_id"], copied["destination_id"] = piece["source"], piece["destination"]
+        copied["size_class_id"] = piece["size_class"]
+        copied["profile_id"] = profiles[piece["profile"]]
+        copied["started_at"] = piece["started"]
+        copied["seconds"], copied["bytes"] = piece["seconds"], piece["bytes"]
         yield copied.tobytes()
 
 
 def _months(started: NDArray[np.int64]) -> list[datetime]:
     times = started.astype("M8[us]") + (np.datetime64("2000-01-01", "us") - np.datetime64(0, "us"))
     months = np.unique(times.astype("M8[M]")).astype("M8[us]")
-    return [_moment(int(one)) for one in (months - np.datetime64("2000-01-01", "us")).astype(int)]
+    since_2000 = (months - np.datetime64("2000-01-01", "us")).astype(int)
+    return [_moment(int(microseconds)) for microseconds in since_2000]
 
 
 def _moment(microseconds: int) -> datetime:
@@ -134,10 +135,10 @@ def _moment(microseconds: int) -> datetime:
 
 
 def _others(batch: Batch, alike: NDArray[np.bool_]) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Give the places of those that are not alike, and why and where each failed if it did."""
+    """Give the numbers of those that are not alike, and why and where each failed if it did."""
     errors = iter(batch.errors)
-    for place in np.flatnonzero(~alike).tolist():
-        yield place, next(errors) if batch.rows["failed"][place] else ("", "")
+    for number in np.flatnonzero(~alike).tolist():
+        yield number, next(errors) if batch.rows["failed"][number] else ("", "")
 
 
 def _result(row: np.void, error: tuple[str, str], profiles: Sequence[int]) -> Result:
@@ -146,7 +147,7 @@ def _result(row: np.void, error: tuple[str, str], profiles: Sequence[int]) -> Re
         source_id=int(row["source"]),
         destination_id=int(row["destination"]),
         size_class_id=int(row["size_class"]),
-        profile_id=profiles[row["kind"]],
+        profile_id=profiles[row["profile"]],
         state="failed" if row["failed"] else "done",
         started_at=_moment(int(row["started"])),
         seconds=float(row["seconds"]),

@@ -15,10 +15,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from sonar.addresses import PORTS
 from sonar.redaction.disguises import Span, View, codes, fold, letters_of
 
-# Schemes of base URLs whose port may be left out, and is said by movers all the same.
-PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
 SERVER, ADDRESS, PORT, BASE = "[server]", "[address]", "[port]", "[base]"
 HEAD = 6
 """So many letters of a host are looked for first; shorter hosts are found as whole words."""
@@ -108,6 +107,7 @@ class Servers:
             return
         self._names.add(fold(name))
         path = fold(unquote(parts.path)).rstrip("/")
+        # A port that the URL leaves out is said by movers all the same.
         self.places[host].append(Place(name, port or PORTS.get(parts.scheme.lower()), path))
         if path:
             self._bases[path].add(name)

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db.models import Subquery
 
-from sonar.models import Endpoint, Version
+from sonar.models import Endpoint
 from sonar.redaction.disguises import without
 from sonar.redaction.servers import Servers
+from sonar.registry_cache import RegistryCache
 
 LONGEST_TOKEN = 16 * 1024
-Registry = tuple[int, int | None]
-
-
-@dataclass(frozen=True)
-class _Known:
-    """The servers of a registry, and which one it was."""
-
-    registry: Registry
-    servers: Servers
-
-
-_lock = threading.Lock()
-_known: _Known | None = None
 
 
 def for_all(error: str, ends: Iterable[Endpoint] = ()) -> str:
@@ -68,23 +53,11 @@ def _token(file: Path) -> str:
 
 def servers() -> Servers:
     """Return where all endpoints are, retired ones too; read again when the registry changed."""
-    global _known  # noqa: PLW0603 - one for all threads of a process, as for the registry
-    registry = _registry()
-    known = _known
-    if known is None or known.registry != registry:
-        with _lock:
-            known = _known
-            if known is None or known.registry != registry:
-                base_urls = Endpoint.objects.order_by("id").values_list("name", "base_url")
-                known = _known = _Known(registry, Servers(base_urls))
-    return known.servers
+    return _registered.read()
 
 
-def _registry() -> Registry:
-    """Return what changes with the registry: read before it, so that what is kept is never older.
+def _read_servers() -> Servers:
+    return Servers(Endpoint.objects.order_by("id").values_list("name", "base_url"))
 
-    The version alone would do, were it never set back, as it is after a test.
-    """
-    newest = Subquery(Endpoint.objects.order_by("-id").values("id")[:1])
-    version = Version.objects.filter(name="registry").values_list("value", newest)
-    return version.first() or (0, None)
+
+_registered = RegistryCache(_read_servers)

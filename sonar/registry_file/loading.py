@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar import compatibility, credentials, sizes
+from sonar import addresses, compatibility, sizes
 from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
 from sonar.registry_file.meshes import set_intervals, set_members
 from sonar.registry_file.reading import Lines, Place, RegistryError, parse
@@ -142,7 +142,7 @@ def _load_credentials(one: _Load, sections: list[CredentialSection]) -> None:
 def _check_rebound(one: _Load) -> None:
     """Judge hosts by the endpoints as they are in the end, those of this file included."""
     for index, credential in one.rebound:
-        if sentence := credentials.hosts_problem(credential):
+        if sentence := compatibility.hosts_problem(credential):
             one.wrong(("credentials", index, "hosts"), sentence)
 
 
@@ -154,7 +154,7 @@ def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> No
     for section in sections:
         row = rows.get(section.name)
         if row is not None and row.base_url != section.base_url:
-            scheme = compatibility.scheme_of(row.base_url)
+            scheme = addresses.scheme_of(row.base_url)
             aside = f"{scheme}://moving.invalid/{row.pk}"
             Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
 

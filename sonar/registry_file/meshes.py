@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import time
 
 from sonar.models import Endpoint, Mesh, MeshInterval, SizeClass
-from sonar.models.mesh import mover_choices
+from sonar.mover_catalogue import names
 from sonar.units import parse_duration
 
 # Thirty years; PostgreSQL's integer ends at 68.
@@ -26,9 +26,8 @@ def interval(value: object) -> int:
 
 def known_mover(name: str) -> str:
     """Return the name of a mover that there is; raise ValueError with a sentence."""
-    movers = [mover for mover, _ in mover_choices()]
-    if name not in movers:
-        raise ValueError(f"{name!r} is not the name of a mover: use {' or '.join(movers)}")
+    if name not in names():
+        raise ValueError(f"{name!r} is not the name of a mover: use {' or '.join(names())}")
     return name
 
 

@@ -8,9 +8,8 @@ from typing import IO
 import yaml
 from pydantic import ValidationError
 
-from sonar.registry_file import yaml_file
 from sonar.registry_file.sections import RegistryFile
-from sonar.registry_file.yaml_file import YamlError
+from sonar.registry_file.yaml_file import YamlError, compose, construct
 
 # Twice what the 65535 endpoints that there can be take, with all their fields.
 MOST_CHARACTERS = 50_000_000
@@ -76,11 +75,11 @@ def parse(text: str) -> tuple[RegistryFile, Lines]:
     if len(text) > MOST_CHARACTERS:
         raise RegistryError([f"the file has more than {MOST_CHARACTERS:,} characters"])
     try:
-        root = yaml_file.compose(text)
+        root = compose(text)
         lines = Lines(root)
         if lines.repeated:
             raise RegistryError(lines.repeated)
-        document = yaml_file.construct(root) if root else None
+        document = construct(root) if root else None
     except YamlError as error:
         raise RegistryError([str(error)]) from error
     if document is None:

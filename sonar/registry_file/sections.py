@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from sonar.models.registry import tidy
+from sonar.mover_catalogue import DEFAULT
 from sonar.registry_file.meshes import interval, known_mover, quiet_times
 
 # Judged by the model; in the order in which they are kept, so that the same ones are no change.
@@ -63,7 +64,7 @@ class EndpointSection(Section):
 class MeshSection(Section):
     name: str
     enabled: bool = True
-    mover: Annotated[str, AfterValidator(known_mover)] = "http-tpc"
+    mover: Annotated[str, AfterValidator(known_mover)] = DEFAULT
     mode: str = "pull"
     streams: int = 1
     tcp_buffer_bytes: int | None = None

@@ -87,15 +87,15 @@ def make_cluster(data: Path) -> None:
     unfinished.mkdir(parents=True, mode=0o700)
     give_to_database_user(unfinished)
     command = [postgres_binary("initdb"), "-D", str(unfinished), "-U", "sonar", "--auth=trust"]
-    made = subprocess.run(
+    initdb = subprocess.run(
         as_database_user([*command, "--encoding=UTF8", "--locale=C", "--no-sync"]),
         capture_output=True,
         text=True,
         check=False,
         cwd=unfinished,
     )
-    if made.returncode != 0:
-        raise StartError(f"PostgreSQL could not make its directory {data}:\n{made.stderr}")
+    if initdb.returncode != 0:
+        raise StartError(f"PostgreSQL could not make its directory {data}:\n{initdb.stderr}")
     unfinished.rename(data)
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from django.db import connection
-from django.db.backends.utils import CursorWrapper
 
 HOUR = timedelta(hours=1)
 
@@ -30,7 +29,7 @@ USED = """
 Version = tuple[object, ...]
 
 
-class Spent:
+class BytesOfToday:
     """What the hours of one day came to when they were last read, and their versions then.
 
     Read anew is the hour that goes on, and one that a late result, an edit or a deletion has
@@ -40,7 +39,7 @@ class Spent:
     def __init__(self) -> None:
         self._hours: dict[datetime, tuple[Version, Counter[int]]] = {}
 
-    def today(self, now: datetime) -> Counter[int]:
+    def by_endpoint(self, now: datetime) -> Counter[int]:
         """Return the bytes that each endpoint has sent and received in tests since midnight."""
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         hours: dict[datetime, tuple[Version, Counter[int]]] = {}
@@ -48,10 +47,11 @@ class Spent:
             cursor.execute(VERSIONS, {"midnight": midnight})
             versions: dict[datetime, Version] = {start: tuple(v) for start, *v in cursor.fetchall()}
             for start in (midnight + number * HOUR for number in range(24)):
-                version, known = versions.get(start, ()), self._hours.get(start)
-                if known is None or known[0] != version:
-                    known = (version, _used_in_hour(cursor, start))
-                hours[start] = known
+                version, hour = versions.get(start, ()), self._hours.get(start)
+                if hour is None or hour[0] != version:
+                    cursor.execute(USED, {"start": start, "end": start + HOUR})
+                    hour = (version, Counter(dict(cursor.fetchall())))
+                hours[start] = hour
         self._hours = hours
         total: Counter[int] = Counter()
         for _, used in hours.values():
@@ -59,9 +59,4 @@ class Spent:
         return total
 
 
-def _used_in_hour(cursor: CursorWrapper, start: datetime) -> Counter[int]:
-    cursor.execute(USED, {"start": start, "end": start + HOUR})
-    return Counter(dict(cursor.fetchall()))
-
-
-spent = Spent()
+bytes_of_today = BytesOfToday()

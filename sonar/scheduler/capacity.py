@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 
 from sonar.circuits import open_circuits
 from sonar.models import Endpoint, Probe, SizeClass
-from sonar.scheduler.budget import spent
+from sonar.scheduler.budget import bytes_of_today
 
 Link = tuple[int, int]
 LINK_IN = """
@@ -110,9 +110,10 @@ class Room:
     def over_budget(self, classes: Iterable[SizeClass]) -> Q:
         """Match the schedules whose test is larger than what is left of an end's budget."""
         matched = Q(pk__in=[])
-        for one in classes:
-            spent = [end for end, left in self.budget_bytes.items() if left < one.test_bytes]
-            matched |= Q(size_class=one) & either_end(spent)
+        for size_class in classes:
+            needed = size_class.test_bytes
+            short = [end for end, left in self.budget_bytes.items() if left < needed]
+            matched |= Q(size_class=size_class) & either_end(short)
         return matched
 
 
@@ -129,5 +130,5 @@ def _budgets_left(now: datetime) -> dict[int, int]:
     """Return what the results of today leave of the budgets, by endpoint that has one."""
     budgets = Endpoint.objects.filter(budget_bytes_per_day__isnull=False).order_by()
     left = dict(budgets.values_list("id", "budget_bytes_per_day"))
-    used = spent.today(now) if left else {}
+    used = bytes_of_today.by_endpoint(now) if left else {}
     return {end: (budget or 0) - used.get(end, 0) for end, budget in left.items()}

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from django.db.models import Q, QuerySet
 
-from sonar import credentials
+from sonar import addresses, credentials
 from sonar.models import Credential, Endpoint, Mesh
 from sonar.scheduler.capacity import either_end
 
-IN_CLEAR = rf"^({'|'.join(credentials.IN_CLEAR)})://"
+IN_CLEAR = rf"^({'|'.join(addresses.IN_CLEAR)})://"
 
 
 def forbidden(meshes: Collection[Mesh]) -> Q:

@@ -11,9 +11,8 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from sonar import credentials
+from sonar import credentials, mover_catalogue
 from sonar.models import Downtime, Endpoint, Probe, SizeClass
-from sonar.models.mesh import fitting
 from sonar.scheduler.capacity import Room
 from sonar.scheduler.lock import wait_for_planner
 from sonar.scheduler.waiting import start
@@ -40,7 +39,7 @@ class Wish:
     source: Endpoint
     destination: Endpoint
     size_class: SizeClass
-    mover: str = "http-tpc"
+    mover: str = mover_catalogue.DEFAULT
     mode: str = "pull"
     streams: int = 1
 
@@ -96,8 +95,10 @@ def _problems(wishes: Sequence[Wish], room: Room, now: datetime) -> Iterator[Pro
     if any(wish.source == wish.destination for wish in wishes):
         yield "destination", "a test needs two different endpoints."
     for mover in sorted({wish.mover for wish in wishes}):
-        if misfit := fitting(mover, _base_urls(wish for wish in wishes if wish.mover == mover)):
+        base_urls = _base_urls(wish for wish in wishes if wish.mover == mover)
+        if misfit := mover_catalogue.fitting(mover, base_urls):
             yield "mover", misfit
+    yield from dict.fromkeys(_disobeyed(wishes))
     yield from dict.fromkeys(_given_away(wishes))
     if room.waiting + len(wishes) > MOST_WAITING:
         yield "count", f"{MOST_WAITING} ordered tests wait at most: try again when some have run."
@@ -107,6 +108,11 @@ def _problems(wishes: Sequence[Wish], room: Room, now: datetime) -> Iterator[Pro
     for field, ends in (("source", sources), ("destination", destinations)):
         for end in ends:
             yield from ((field, one) for one in _of_end(end, needed[end], room, down))
+
+
+def _disobeyed(wishes: Iterable[Wish]) -> Iterator[Problem]:
+    for wish in wishes:
+        yield from mover_catalogue.refusals(wish.mover, wish.mode, streams=wish.streams).items()
 
 
 def _given_away(wishes: Sequence[Wish]) -> Iterator[Problem]:

@@ -6,14 +6,12 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from sonar import movers
+from sonar import mover_catalogue
 from sonar.models import Version
 
-# The schemes of each mover: a mesh of every endpoint means those that its mover fits.
-FITTING = ", ".join(
-    f"('{name}', '{{{','.join(sorted(movers.get(name).schemes))}}}'::text[])"
-    for name in movers.NAMES
-)
+# Stands for the schemes of each mover, `with_movers` puts them in: a mesh of every endpoint means
+# those that its mover fits.
+FITTING = "{movers and their schemes}"
 WANTED = f"""
     SELECT mesh.id AS mesh_id, source.id AS source_id, destination.id AS destination_id,
            every.size_class_id, every.every_seconds
@@ -84,11 +82,20 @@ def follow_registry(now: datetime) -> None:
     if versions.get("schedule") == registry:
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(WANTED_HASH)
+        cursor.execute(with_movers(WANTED_HASH))
         (wanted,) = cursor.fetchone() or (0,)
         if versions.get("wanted") != wanted:
-            cursor.execute(REMOVE)
+            cursor.execute(with_movers(REMOVE))
             cursor.execute(CHANGE, {"now": now})
-            cursor.execute(ADD, {"now": now})
+            cursor.execute(with_movers(ADD), {"now": now})
         for name, value in (("wanted", wanted), ("schedule", registry)):
             Version.objects.update_or_create(name=name, defaults={"value": value})
+
+
+def with_movers(statement: str) -> str:
+    """Return a statement with the schemes of each mover: constants, as the planner folds them."""
+    rows = [
+        f"('{mover.name}', '{{{','.join(sorted(mover.schemes))}}}'::text[])"
+        for mover in mover_catalogue.MOVERS
+    ]
+    return statement.replace(FITTING, ", ".join(rows))

@@ -12,7 +12,6 @@ from sonar import credentials, results
 from sonar.models import Downtime, Probe
 from sonar.scheduler.capacity import Room, exhausted
 from sonar.scheduler.lock import is_only_planner
-from sonar.transfer_request import WITH_CREDENTIALS
 
 
 def start_waiting(now: datetime) -> list[UUID]:
@@ -35,7 +34,7 @@ def start(room: Room, now: datetime) -> list[UUID]:
     if not room.waiting:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
-    probes = waiting.select_related(*WITH_CREDENTIALS).order_by("requested_at", "id")
+    probes = waiting.select_related(*credentials.WITH_CREDENTIALS).order_by("requested_at", "id")
     down = Downtime.endpoints_down(now)
     begun: list[Probe] = []
     held: dict[Probe, str] = {}

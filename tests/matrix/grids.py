@@ -15,6 +15,7 @@ from matrix.statistics.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
 from matrix.statistics.states import STATES
+from matrix.store.data_version import DataVersion
 from sonar.windows import Window
 from tests.matrix.world import NOW
 
@@ -68,7 +69,7 @@ def grid_of(
         query=query or MatrixQuery(),
         window=Window(NOW - timedelta(days=7), NOW + timedelta(seconds=30)),
         moment=NOW,
-        version="1.2-3.4-abc",
+        version=DataVersion("1.2", "3.4", question="abc"),
         sources=tuple(sources),
         destinations=tuple(destinations),
         cells=cells,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from matrix.answers.link_table import ClassColumns, LinkTable
+from matrix.answers.link_columns import ClassColumns, LinkColumns
+from matrix.answers.link_table import LinkTable
 from matrix.statistics.states import MEASURED, UNTESTED
 from sonar.windows import preset
 from tests.matrix.grids import endpoint_info
@@ -48,4 +49,5 @@ def table(endpoints: int) -> LinkTable:
     source, destination = np.nonzero(~np.eye(endpoints, dtype=bool))
     classes = {size: of_class(len(source), rng) for size in ("small", "medium", "large")}
     priority = np.where(rng.random(len(source)) < 0.1, np.nan, 5.0)
-    return LinkTable(preset("7d", NOW), places, source, destination, priority, classes)
+    window = preset("7d", NOW)
+    return LinkTable(LinkColumns(window, places, source, destination, priority, classes))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
+from matrix.query import catalogue
 from matrix.query.matrix_query import MatrixQuery
 from sonar import results, sealing
 from sonar.models import Transfer
@@ -47,7 +48,7 @@ GROUPS = {
     "tier": "'Tier ' || {end}s.tier",
     "country": "{end}s.country",
 }
-STATS = ("mean", "median", "p05", "p95", "std", "min", "max", "throughput", "success", "count")
+STATS = tuple(name for name in catalogue.STATS if name != "last")
 SQL = """
     SELECT {row}, {column},
         count(*) FILTER (WHERE t.state = 'done') AS ok,
@@ -56,6 +57,7 @@ SQL = """
         percentile_cont(0.05) WITHIN GROUP (ORDER BY r.rate) AS p05,
         percentile_cont(0.5) WITHIN GROUP (ORDER BY r.rate) AS median,
         percentile_cont(0.95) WITHIN GROUP (ORDER BY r.rate) AS p95,
+        percentile_cont(0.99) WITHIN GROUP (ORDER BY r.rate) AS p99,
         sum(t.bytes) FILTER (WHERE t.state = 'done')
             / sum(t.seconds) FILTER (WHERE t.state = 'done') / 1e6 AS throughput,
         100.0 * count(*) FILTER (WHERE t.state = 'done') / count(*) AS success,

@@ -47,7 +47,7 @@ def operator(client: Client, db: None) -> Client:
     return client
 
 
-def wish(**change: object) -> dict[str, Any]:
+def probe_request(**change: object) -> dict[str, Any]:
     return {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]} | change
 
 
@@ -94,7 +94,7 @@ def test_an_order_is_accepted_with_what_can_be_asked_for(
     operator: Client, small_world: World, sent, django_capture_on_commit_callbacks
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
-        response = post(operator, wish(sizes=["small", "large"], streams=4, mode="push"))
+        response = post(operator, probe_request(sizes=["small", "large"], streams=4, mode="push"))
     assert response.status_code == 202
     assert response["Cache-Control"] == "no-store"
     first, second = response.json()["probes"]
@@ -114,7 +114,7 @@ def test_an_order_is_accepted_with_what_can_be_asked_for(
 
 def test_count_is_for_each_size(operator: Client, small_world: World) -> None:
     Endpoint.objects.update(inbound_cap=20, outbound_cap=20)
-    made = post(operator, wish(sizes=["small", "medium"], count=3)).json()["probes"]
+    made = post(operator, probe_request(sizes=["small", "medium"], count=3)).json()["probes"]
     assert [one["size"] for one in made] == ["small"] * 3 + ["medium"] * 3
     assert [one["state"] for one in made] == ["queued"] + ["waiting"] * 5
     assert [one["place_in_queue"] for one in made] == [1, 1, 2, 3, 4, 5]
@@ -123,7 +123,7 @@ def test_count_is_for_each_size(operator: Client, small_world: World) -> None:
 def test_five_tests_fit_a_cap_of_two_one_after_the_other(
     operator: Client, small_world: World, sent
 ) -> None:
-    made = post(operator, wish(count=5)).json()["probes"]
+    made = post(operator, probe_request(count=5)).json()["probes"]
     for one in made:
         assert get(operator, f"{one['id']}/")["state"] == "queued"
         running = probes.claim(UUID(one["id"]), NOW)
@@ -165,7 +165,7 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
         endpoint=small_world.desy, starts_at=NOW - MINUTE, ends_at=NOW + MINUTE, reason="x"
     )
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=50_000_000)
-    answer = refused(post(operator, wish(count=3)), 409)
+    answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {
         "source": [
             "RAL_DATADISK has used up its test bytes of today: 50000000 are left, 60000000 are "
@@ -184,7 +184,7 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
         raise request_probes.PlannerBusyError("The planner is at work: try again in some seconds.")
 
     monkeypatch.setattr(request_probes, "order", busy)
-    response = post(operator, wish())
+    response = post(operator, probe_request())
     assert refused(response, 503)["detail"].startswith("The planner is at work")
     assert response["Retry-After"] == "5"
 
@@ -223,7 +223,7 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
 def test_a_wrong_field_is_named_with_what_is_allowed(
     operator: Client, small_world: World, change: dict[str, object], field: str, said: str
 ) -> None:
-    answer = refused(post(operator, wish(**change)), 400)
+    answer = refused(post(operator, probe_request(**change)), 400)
     assert list(answer["errors"]) == [field]
     assert said in answer["errors"][field][0]
 
@@ -245,7 +245,7 @@ def test_a_mover_that_does_not_fit_an_ends_scheme_is_refused_at_once(
     operator: Client, small_world: World
 ) -> None:
     Endpoint.objects.filter(id=small_world.ral.id).update(base_url="root://ral.example.org/data")
-    answer = refused(post(operator, wish()), 400)
+    answer = refused(post(operator, probe_request()), 400)
     assert answer["errors"] == {
         "mover": [
             "The mover http-tpc moves files by dav, davs, http, https, not those of "
@@ -259,7 +259,7 @@ def test_the_fake_mover_is_for_endpoints_that_are_fake(
 ) -> None:
     for end in (small_world.ral, small_world.desy):
         Endpoint.objects.filter(id=end.id).update(base_url=f"fake://{end.id}/x")
-    assert post(operator, wish(mover="fake")).status_code == 202
+    assert post(operator, probe_request(mover="fake")).status_code == 202
 
 
 BODIES = st.dictionaries(
@@ -289,10 +289,10 @@ def test_orders_cost_the_same_number_of_queries_however_many(
     operator: Client, small_world: World, django_assert_max_num_queries
 ) -> None:
     with django_assert_max_num_queries(22) as one:
-        post(operator, wish(count=2))
+        post(operator, probe_request(count=2))
     back = {"source": "DESY_DATADISK", "destination": "RAL_DATADISK"}
     with django_assert_max_num_queries(22) as many:
-        post(operator, wish(sizes=["small", "medium", "large"], count=10, **back))
+        post(operator, probe_request(sizes=["small", "medium", "large"], count=10, **back))
     assert len(one) == len(many)
 
 
@@ -307,7 +307,7 @@ def test_an_admin_of_either_site_may_order_and_no_other(client: Client, small_wo
         (small_world.glasgow.site, 403),
     ):
         client.force_login(account(Role.SITE_ADMIN, site, name=f"admin of {site}"))
-        assert post(client, wish()).status_code == status, site
+        assert post(client, probe_request()).status_code == status, site
 
 
 @pytest.mark.parametrize(("scopes", "status"), [(["operate"], 202), (["read"], 403)])
@@ -315,13 +315,13 @@ def test_a_token_needs_the_scope_operate(
     client: Client, small_world: World, scopes: list[str], status: int
 ) -> None:
     _, text = tokens.create(account(Role.OPERATOR), "script", scopes, 1)
-    assert post(client, wish(), authorization=f"Token {text}").status_code == status
+    assert post(client, probe_request(), authorization=f"Token {text}").status_code == status
 
 
 def test_nobody_and_a_reader_may_not(client: Client, small_world: World) -> None:
-    refused(post(client, wish()), 401)
+    refused(post(client, probe_request()), 401)
     client.force_login(account(Role.READER))
-    refused(post(client, wish()), 403)
+    refused(post(client, probe_request()), 403)
 
 
 # Cancelling.
@@ -334,7 +334,7 @@ def cancel(client: Client, one: object, **headers: str) -> Any:
 def test_a_test_that_waits_or_is_queued_is_cancelled(
     operator: Client, small_world: World, sent, django_capture_on_commit_callbacks
 ) -> None:
-    made = post(operator, wish(count=3)).json()["probes"]
+    made = post(operator, probe_request(count=3)).json()["probes"]
     with django_capture_on_commit_callbacks(execute=True):
         response = cancel(operator, made[0]["id"])
     assert (response.status_code, response.content) == (204, b"")

@@ -107,6 +107,12 @@ WRONG = [
     ),
     ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches) or push"),
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
+    (
+        "meshes",
+        {"tcp_buffer_bytes": 65536},
+        "tcp_buffer_bytes",
+        "The mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty",
+    ),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
     ("meshes", {"sources": []}, "sources", 'sources [] is not "all", or a list of names'),
     ("meshes", {"sources": "some"}, "sources", 'sources "some" is not "all"'),

@@ -44,6 +44,7 @@ def test_buckets_have_counts_and_rates_and_empty_ones_null(
     assert buckets["median_mb_s"] == buckets["mean_mb_s"]
     assert buckets["p05_mb_s"][5] == 10.5
     assert buckets["p95_mb_s"][5] == 19.5
+    assert buckets["p99_mb_s"][5] == 19.9
     assert "points" not in answer
 
 
@@ -72,7 +73,7 @@ def test_csv_has_a_line_for_each_bucket_or_each_result(client: Client, small_wor
     assert len(table) == 7
     assert table[5] == {
         "start": "2026-11-20T11:00:00Z", "ok": "2", "failed": "1", "mean_mb_s": "15.0",
-        "p05_mb_s": "10.5", "median_mb_s": "15.0", "p95_mb_s": "19.5",
+        "p05_mb_s": "10.5", "median_mb_s": "15.0", "p95_mb_s": "19.5", "p99_mb_s": "19.9",
     }  # fmt: skip
     assert table[0]["mean_mb_s"] == ""
     body = client.get(f"{URL}&points=1&format=csv").content.decode()

@@ -138,7 +138,7 @@ def test_the_digest_stays_while_rows_and_columns_do_and_the_version_changes_with
     some = [plain, drawn(transpose=True), drawn(order="average"), drawn(order="tier")]
     assert len({one.digest for one in some}) == len(some)
     assert plain.version != drawn(palette="magma").version
-    assert plain.version.startswith(square().version)
+    assert plain.version.text.startswith(square().version.text)
 
 
 def test_a_matrix_of_nothing_is_arranged_too() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.query.catalogue import EXTRAS
 from matrix.statistics import reduce
 from matrix.statistics.axes import Axis, LinkIndex
 from matrix.statistics.cells import CellArrays, Frame
@@ -69,7 +70,7 @@ def laid_out(
     promise[list(promises)] = list(promises.values())
     runs = [run_of(samples)]
     frame = Frame.around(LINKS, LINKS.numbering.newest(runs), square(promise), groupings)
-    extras = [stat] if stat in reduce.EXTRAS else []
+    extras = [stat] if stat in EXTRAS else []
     reduced = reduce.reduce(runs, frame.pooling, extras)
     return frame, frame.cells(reduced, square(down), stat, MOMENT)
 
@@ -128,6 +129,7 @@ def test_a_cell_is_what_all_its_links_are_together(
         ("min", 2),
         ("max", 4),
         ("p95", 3.9),
+        ("p99", 3.98),
         ("count", 3),
         ("success", 200 / 3),
         ("last", HOUR),

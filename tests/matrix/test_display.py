@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from matrix.plots.display import LARGEST, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTES
-from matrix.query.forms import STATS, BadQueryError
+from matrix.query.catalogue import STATS
+from matrix.query.forms import BadQueryError
 
 
 def asked(text: str, stat: str = "mean") -> Display:

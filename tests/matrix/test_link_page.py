@@ -73,7 +73,7 @@ def test_each_direction_has_its_numbers_and_a_comparison(
     )
     assert "From RAL_DATADISK to Glasgow_DATADISK" in words(there)
     large = words(there.split('<th scope="row">large</th>')[1].split("</tr>")[0])
-    assert "measured 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 2 1 67 % 30 min ago 36.0 (5)" in large
+    assert "measured 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 1 67 % 30 min ago 36.0 (5)" in large
     assert "a third of it 10.0 times as much" in large
     assert "From Glasgow_DATADISK to RAL_DATADISK" in words(back)
     large = words(back.split('<th scope="row">large</th>')[1].split("</tr>")[0])

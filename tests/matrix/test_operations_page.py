@@ -359,8 +359,8 @@ def test_it_has_no_parameters_and_needs_what_reading_needs(
 
 
 def order(client: Client, **change: object) -> object:
-    wish = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "size": "small"}
-    return client.post(ORDER, wish | change)
+    form = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "size": "small"}
+    return client.post(ORDER, form | change)
 
 
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMINISTRATOR])

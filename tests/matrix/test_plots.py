@@ -23,7 +23,7 @@ from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
 from matrix.plots.labels import cut
 from matrix.plots.scales import scale_for
-from matrix.query.forms import STATS
+from matrix.query.catalogue import STATS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
@@ -365,7 +365,7 @@ def test_the_published_averages_stand_in_the_strips(db: None) -> None:
 @pytest.mark.parametrize("columns", [25, 26])
 def test_numbers_are_written_while_they_fit(columns: int) -> None:
     values = np.ones((2, columns))
-    assert bool(numbers.written(values, "mean", "#000000", {})) == (columns == 25)
+    assert bool(numbers.number_texts(values, "mean", "#000000", {})) == (columns == 25)
 
 
 def test_dark_colours_carry_white_numbers_and_light_ones_black() -> None:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.query.attributes import GROUPINGS
+from matrix.query.catalogue import STATS
 from matrix.query.filters import FILTERS, LINK_FILTERS
-from matrix.query.forms import STATS, BadQueryError
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.windows import PRESETS
@@ -119,7 +120,11 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
         ("colour=red", "colour", "There is no parameter “colour”: use beside, cloud, columns,"),
         ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
         ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
-        ("stat=mode", "stat", "stat “mode” is not known: use mean, median, p05, p95, std, min,"),
+        (
+            "stat=mode",
+            "stat",
+            "stat “mode” is not known: use mean, median, p05, p95, p99, std, min,",
+        ),
         ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
         ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),
         ("stat=mean&stat=max", "stat", "stat is given 2 times: give it once."),

@@ -15,12 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import IsolationLevel
-from pytest_django import Settings
 
 from matrix.query.filters import Filter
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
-from matrix.store import runs, segment_columns
+from matrix.store import data_version, runs, segment_columns
 from matrix.store.snapshot import snapshot
 from sonar import sealing
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
@@ -331,9 +330,10 @@ def test_filters_choose_by_how_a_result_was_made_and_leave_links_to_others(
 
 @pytest.mark.parametrize("megabytes", [0, 0.001, 256])
 def test_the_cache_changes_nothing_whatever_its_size(
-    small_world: World, settings: Settings, megabytes: float
+    small_world: World, monkeypatch: pytest.MonkeyPatch, megabytes: float
 ):
-    settings.SONAR_CACHE_MB = megabytes
+    cache = segment_columns.Cache(int(megabytes * 2**20))
+    monkeypatch.setattr(segment_columns, "CACHE", cache)
     for hour in range(72):
         at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR, 1.0 + hour)
     for day in range(3):
@@ -344,7 +344,7 @@ def test_the_cache_changes_nothing_whatever_its_size(
     ):
         assert_equal_to_sql(asked)
         assert_equal_to_sql(asked)
-    assert bool(segment_columns.CACHE.bytes) == bool(megabytes)
+    assert bool(cache.bytes) == bool(megabytes)
 
 
 def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_world: World):
@@ -361,17 +361,17 @@ def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_
 
 def test_a_window_larger_than_the_cache_finds_there_what_fits(small_world: World):
     found = {segment_columns.Key(one, "keys"): np.zeros(10) for one in range(5)}
-    cache = segment_columns.Cache()
-    cache.put(found, found.keys(), limit=3 * 80)
+    cache = segment_columns.Cache(3 * 80)
+    cache.put(found, found.keys())
     assert cache.bytes == 240
     assert [key.segment for key in cache.get(found)] == [0, 1, 2]
     # Another window drives out what was used longest ago.
     cache.get([segment_columns.Key(0, "keys")])
     other = segment_columns.Key(9, "keys")
-    cache.put({other: np.zeros(10)}, {other}, limit=3 * 80)
+    cache.put({other: np.zeros(10)}, {other})
     assert sorted(key.segment for key in cache.get([*found, other])) == [0, 2, 9]
     huge = segment_columns.Key(10, "keys")
-    cache.put({huge: np.zeros(100)}, {huge}, limit=3 * 80)
+    cache.put({huge: np.zeros(100)}, {huge})
     assert len(cache.get([*found, other, huge])) == 3
 
 
@@ -418,15 +418,15 @@ def test_a_window_of_all_time_holds_every_result(small_world: World, sealed: boo
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert len(assert_equal_to_sql(window(datetime(1970, 1, 1, tzinfo=UTC), last))) == 1
     assert read(window(last - HOUR, last)) == ()
-    assert runs.fingerprint("large", window(TODAY, last))
+    assert data_version.read("large", window(TODAY, last))
 
 
 def test_the_fingerprint_changes_with_every_change_in_the_window_and_class(small_world: World):
     asked = window(TODAY + HOUR + timedelta(minutes=30), TODAY + DAY)
-    seen = [runs.fingerprint("large", asked)]
+    seen = [data_version.read("large", asked)]
 
     def changed() -> bool:
-        seen.append(runs.fingerprint("large", asked))
+        seen.append(data_version.read("large", asked))
         return seen[-1] not in seen[:-1]
 
     made = at(small_world.ral, small_world.glasgow, TODAY + 2 * HOUR)
@@ -537,7 +537,7 @@ def test_a_snapshot_can_only_read_and_leaves_the_connection_as_it_was(real_commi
 
 def ways(asked: Window, *filters: Filter) -> frozenset[int]:
     """Return the profiles that occur, by both ways of telling them."""
-    found = runs.profiles_of(runs.read("large", asked, filters, ways=True))
+    found = runs.profiles_of(runs.read("large", asked, filters, distinct_profiles=True))
     some = runs.read("large", asked, filters, profiles=True)
     places = np.array(sorted(Endpoint.objects.values_list("id", flat=True)), dtype=np.int64)
     every = np.ones((len(places), len(places)), dtype=bool)
@@ -578,6 +578,6 @@ def test_profiles_of_whole_segments_are_read_once_and_not_kept(
 
     monkeypatch.setattr(segment_columns, "fetch", noted)
     for _ in range(2):
-        runs.read("large", window(TODAY, TODAY + DAY), (), ways=True)
+        runs.read("large", window(TODAY, TODAY + DAY), (), distinct_profiles=True)
     assert fetched == [["keys", "links", "lasts", "profiles"]]
     assert segment_columns.CACHE.bytes < 8 + 4 + 8 + 2 + 2

@@ -10,10 +10,11 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.query.catalogue import EXTRAS, QUANTILES
 from matrix.statistics import pooling, reduce, threads
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.quantiles import quantiles
-from matrix.statistics.reduce import EXTRAS, QUANTILES, Reduced
+from matrix.statistics.reduce import Reduced
 from tests.matrix.samples import Sample, run_of
 
 IDS = (1, 2, 7, 300, 65_535)
@@ -215,7 +216,8 @@ SQL = """
 SELECT cell, avg(rate), stddev_samp(rate), min(rate), max(rate),
        percentile_cont(0.05) WITHIN GROUP (ORDER BY rate),
        percentile_cont(0.5) WITHIN GROUP (ORDER BY rate),
-       percentile_cont(0.95) WITHIN GROUP (ORDER BY rate)
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY rate),
+       percentile_cont(0.99) WITHIN GROUP (ORDER BY rate)
 FROM unnest(%s::int[], %s::float8[]) AS sample (cell, rate) GROUP BY cell
 """
 
@@ -231,7 +233,7 @@ def test_the_database_computes_the_same_statistics() -> None:
         cursor.execute(SQL, [cells, rates])
         rows = cursor.fetchall()
     assert len(rows) == PLACES**2
-    extras = [found.extras[name].ravel() for name in ("min", "max", "p05", "median", "p95")]
+    extras = [found.extras[name].ravel() for name in ("min", "max", "p05", "median", "p95", "p99")]
     for number, *wanted in rows:
         here = [values[number] for values in (found.mean.ravel(), found.std.ravel(), *extras)]
         assert here == pytest.approx(wanted, rel=2e-7)

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cachetools import TTLCache
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
 from matrix.answers.status import figures
-from matrix.store import cache
+from matrix.store.cache import Kept
 from sonar import roles, sealing
 from sonar.models import Circuit, DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
@@ -279,10 +280,9 @@ def test_due_tests_are_found_by_the_index_and_not_by_reading_them_all(small_worl
     assert "schedule_next_due" in explained.order_by().explain()
 
 
-def test_recent_answers_are_kept_for_their_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_answers_are_kept_for_their_seconds() -> None:
     clock = [100.0]
-    monkeypatch.setattr(cache.time, "monotonic", lambda: clock[0])
-    kept: cache.Recent[int] = cache.Recent(10)
+    kept: Kept[int] = Kept(TTLCache(1, 10, lambda: clock[0]))
     answers = iter(range(10))
     assert [kept.get("a", lambda: next(answers)) for _ in range(3)] == [0, 0, 0]
     clock[0] = 109.9

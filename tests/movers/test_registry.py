@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sonar import movers
+from sonar.mover_catalogue import describe, names
+from sonar.movers.base import MoverError
 from sonar.movers.fake import FakeMover
 from sonar.movers.http_tpc import HttpTpc
 
@@ -16,9 +18,10 @@ def test_a_mover_is_found_by_its_name(name: str, kind: type) -> None:
 
 
 def test_every_mover_bears_the_name_it_is_found_by() -> None:
-    assert [movers.get(name).name for name in movers.NAMES] == list(movers.NAMES)
+    assert [describe(name).name for name in names()] == names()
+    assert sorted(set(names())) == sorted(names())
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="'ftp'; allowed: http-tpc, fake"):
+    with pytest.raises(MoverError, match="'ftp'; allowed: http-tpc, fake"):
         movers.get("ftp")

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sonar.movers import web_address
+from sonar.movers import messages
 from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where, aside
-from sonar.movers.web_address import directories_below_base, one_line, require_inside, web_url
+from sonar.movers.messages import one_line
+from sonar.movers.web_address import directories_below_base, require_inside, web_url
 from sonar.movers.webdav import WebDav, adler32_of
 from tests.movers.orders import ORDER, order_between
 from tests.movers.scripted import Script, says, scripted, status
@@ -137,7 +138,7 @@ def test_secrets_are_looked_for_in_the_beginning_of_a_long_text_only(
 ) -> None:
     """The search takes the square of the length: 64 KB of one letter took 10 s of a worker."""
     pattern = CountingPattern()
-    monkeypatch.setattr(web_address, "SECRETS", ((pattern, "***"),))
+    monkeypatch.setattr(messages, "SECRETS", ((pattern, "***"),))
     one_line("a" * 65_536)
     assert pattern.given[0] < 2000
 

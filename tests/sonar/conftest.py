@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from sonar.models import Endpoint
 from sonar.movers import measure
-from sonar.records.admission import Known
+from sonar.records.admission import Admission
 from tests.sonar.world import NOW, three_endpoints
 
 
@@ -30,6 +30,6 @@ def grid(db: None) -> tuple[Endpoint, Endpoint, Endpoint]:
 
 
 @pytest.fixture
-def known(grid: tuple[Endpoint, Endpoint, Endpoint]) -> Known:
+def known(grid: tuple[Endpoint, Endpoint, Endpoint]) -> Admission:
     """Return what records may name at four."""
-    return Known.at(NOW)
+    return Admission.at(NOW)

@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
-from sonar import movers
+from celery.signals import worker_init
+
+from sonar import mover_catalogue
 from sonar.celery import app
+from sonar.mover_catalogue import Program
 from sonar.movers.base import Order, Receipt, Watch
 from sonar.movers.fake import FakeMover
 
@@ -35,4 +39,15 @@ class Talkative(FakeMover):
         return super().move(order, watch)
 
 
-movers.MAKERS |= {"deaf": Deaf, "talkative": Talkative}
+FAKE = mover_catalogue.describe("fake")
+ODD = (
+    replace(FAKE, name="deaf", path=f"{__name__}:Deaf"),
+    replace(FAKE, name="talkative", path=f"{__name__}:Talkative"),
+    replace(FAKE, name="handless", needs=(Program("no-such-program", "no-such-package"),)),
+)
+
+
+@worker_init.connect
+def describe_odd_movers(**_: object) -> None:
+    """Only in a worker: the process of the tests has its own catalogue."""
+    mover_catalogue.MOVERS += ODD

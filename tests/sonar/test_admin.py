@@ -147,8 +147,8 @@ def test_only_administrators_make_site_admins(admin, operator):
     glasgow, _, _ = three_endpoints()
     shifter = account(name="shifter")
     url = reverse("admin:sonar_site_change", args=[glasgow.site_id])
-    wish = form_of(glasgow.site, admins=[shifter.pk], cloud="DE")
-    assert operator.post(url, wish).status_code == 302
+    form = form_of(glasgow.site, admins=[shifter.pk], cloud="DE")
+    assert operator.post(url, form).status_code == 302
     assert Site.objects.get(id=glasgow.site_id).cloud == "DE"
     assert not glasgow.site.admins.exists()
     admin.post(url, form_of(glasgow.site, admins=[shifter.pk]))

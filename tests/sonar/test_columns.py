@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sonar.models import Probe, SizeClass, Transfer
 from sonar.records import importing
-from sonar.records.admission import MOST_KINDS, Known
+from sonar.records.admission import MOST_PROFILES, Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
 from sonar.records.record import FIELDS, WrongRecordError, from_text
 from tests.properties import examples
@@ -159,7 +159,7 @@ lines = st.builds(
 )
 
 
-def by_row(known: Known, given_: list[dict[str, str]]) -> Batch | None:
+def by_row(known: Admission, given_: list[dict[str, str]]) -> Batch | None:
     """Return what reading row by row makes of it; None if there is anything wrong."""
     try:
         found = [from_text(one) for one in given_]
@@ -170,7 +170,7 @@ def by_row(known: Known, given_: list[dict[str, str]]) -> Batch | None:
     return Columns(known, FIELDS).of_records(found)
 
 
-def by_column(known: Known, given_: list[dict[str, str]]) -> Batch | None:
+def by_column(known: Admission, given_: list[dict[str, str]]) -> Batch | None:
     columns = Columns(known, FIELDS)
     try:
         return columns.of_lines([[one[name] for name in FIELDS] for one in given_])
@@ -180,7 +180,7 @@ def by_column(known: Known, given_: list[dict[str, str]]) -> Batch | None:
 
 def same(one: Batch, other: Batch) -> bool:
     """Compare all but the numbers of kinds, which are given as they come."""
-    names = [name for name in one.rows.dtype.names or () if name != "kind"]
+    names = [name for name in one.rows.dtype.names or () if name != "profile"]
     return one.errors == other.errors and all(
         (one.rows[name] == other.rows[name]).all() for name in names
     )
@@ -197,7 +197,7 @@ def test_what_is_taken_by_the_column_is_taken_by_the_row_and_is_the_same(known, 
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_no_way_to_write_a_cell_is_taken_otherwise_than_by_the_row(known: Known, name: str):
+def test_no_way_to_write_a_cell_is_taken_otherwise_than_by_the_row(known: Admission, name: str):
     for base in (PLAIN, FAILED):
         for cell in CELLS[name]:
             found = by_column(known, [base, base | {name: cell}])
@@ -206,26 +206,26 @@ def test_no_way_to_write_a_cell_is_taken_otherwise_than_by_the_row(known: Known,
 
 
 @pytest.mark.parametrize("base", [PLAIN, FAILED], ids=["done", "failed"])
-def test_plain_lines_are_taken_by_the_column(known: Known, base: dict[str, str]):
+def test_plain_lines_are_taken_by_the_column(known: Admission, base: dict[str, str]):
     for change in ({}, {"streams_used": "", "mode": ""}, {"seconds": "1e-05", "bytes": "1"}):
         assert by_column(known, [base, base | change, PLAIN]) is not None
 
 
-def test_kinds_are_those_of_the_lines_in_every_batch(known: Known):
+def test_kinds_are_those_of_the_lines_in_every_batch(known: Admission):
     columns = Columns(known, FIELDS)
     batches = [[PLAIN, PLAIN | {"mode": "push"}], [PLAIN | {"mode": "push"}], [PLAIN, FAILED]]
     batches.append([PLAIN | {"streams": "2"}, PLAIN])
     for batch in batches:
         rows = columns.of_lines([[one[name] for name in FIELDS] for one in batch]).rows
-        kinds = [columns.kinds[number] for number in rows["kind"]]
+        kinds = [columns.profiles[number] for number in rows["profile"]]
         assert [(kind[1], str(kind[2])) for kind in kinds] == [
             (one["mode"], one["streams"]) for one in batch
         ]
 
 
-def test_too_many_kinds_and_the_id_of_an_open_test_are_left_to_the_row(known: Known):
-    for number in range(MOST_KINDS):
-        known.kinds[f"m{number}", "", 1, None, None, "external", None] = None
+def test_too_many_kinds_and_the_id_of_an_open_test_are_left_to_the_row(known: Admission):
+    for number in range(MOST_PROFILES):
+        known.profiles[f"m{number}", "", 1, None, None, "external", None] = None
     assert by_column(known, [PLAIN]) is None
     glasgow, ral = (known.endpoints[f"{name}_DATADISK"] for name in ("GLASGOW", "RAL"))
     Probe.objects.create(
@@ -238,9 +238,9 @@ def test_too_many_kinds_and_the_id_of_an_open_test_are_left_to_the_row(known: Kn
         requested_at=NOW,
         sent_at=NOW,
     )
-    assert by_column(Known.at(NOW), [PLAIN]) is None
+    assert by_column(Admission.at(NOW), [PLAIN]) is None
     other = str(uuid.UUID(int=5))
-    assert by_column(Known.at(NOW), [PLAIN | {"id": other}]) is not None
+    assert by_column(Admission.at(NOW), [PLAIN | {"id": other}]) is not None
 
 
 def written(path: Path, rows: list[dict[str, object]]) -> Path:

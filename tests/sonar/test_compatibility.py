@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from sonar import compatibility, scheduler
 from sonar.models import Endpoint, Mesh, Schedule
@@ -66,3 +67,35 @@ def test_of_many_meshes_that_do_not_fit_a_few_are_named():
     assert "m0 (fake), m1 (fake), m2 (fake), m3 (fake), m4 (fake) and 2 more." in (
         compatibility.endpoint_problem(glasgow)
     )
+
+
+BUFFER = (
+    "The mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty."
+)
+
+
+def test_what_a_mover_does_not_obey_is_refused_by_its_field():
+    wishes = Mesh(name="m", mover="http-tpc", tcp_buffer_bytes=65536)
+    with pytest.raises(ValidationError) as caught:
+        wishes.full_clean()
+    assert caught.value.message_dict == {"tcp_buffer_bytes": [BUFFER]}
+    wishes.mover = "fake"
+    wishes.full_clean()
+
+
+def test_a_mesh_that_was_kept_before_its_mover_was_described_can_be_edited_all_the_same():
+    kept = mesh(mover="http-tpc", tcp_buffer_bytes=65536)
+    kept.priority = 9
+    kept.full_clean()
+    kept.tcp_buffer_bytes = 131072
+    with pytest.raises(ValidationError, match="leaves TCP buffers to the servers"):
+        kept.full_clean()
+    kept.tcp_buffer_bytes = None
+    kept.full_clean()
+
+
+def test_a_mesh_of_another_mover_is_judged_by_all_that_the_new_one_does_not_obey():
+    kept = mesh(mover="fake", tcp_buffer_bytes=65536)
+    kept.mover = "http-tpc"
+    with pytest.raises(ValidationError, match="leaves TCP buffers to the servers"):
+        kept.full_clean()

@@ -530,7 +530,7 @@ def test_the_claim_asks_twice_about_credentials_and_joins_nothing(django_assert_
     assert "JOIN" not in str(Schedule.objects.exclude(held).query)
 
 
-def wish(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Wish:
+def probe_request(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Wish:
     return Wish(source, destination, SizeClass.objects.get(name="small"), "fake", mode)
 
 
@@ -538,7 +538,7 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow")
     with pytest.raises(request_probes.RefusedError) as caught:
-        request_probes.order([wish(glasgow, lancs)] * 3, NOW)
+        request_probes.order([probe_request(glasgow, lancs)] * 3, NOW)
     assert caught.value.errors == {
         "source": [
             "GLASGOW_DATADISK lends no credential: by pull LANCS_DATADISK would be given the one "
@@ -546,7 +546,7 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
         ]
     }
     assert not Probe.objects.exists()
-    assert len(request_probes.order([wish(lancs, glasgow)], NOW)) == 1
+    assert len(request_probes.order([probe_request(lancs, glasgow)], NOW)) == 1
 
 
 def test_by_rest_such_an_order_is_a_409_with_the_sentence(operator: Client):
@@ -566,7 +566,7 @@ def test_an_order_of_an_end_whose_credential_is_not_bound_is_refused():
     bind(glasgow, "glasgow", lend=True)
     Credential.objects.update(hosts=["elsewhere.example"])
     with pytest.raises(request_probes.RefusedError, match="is not for the host") as caught:
-        request_probes.order([wish(lancs, glasgow)], NOW)
+        request_probes.order([probe_request(lancs, glasgow)], NOW)
     assert list(caught.value.errors) == ["destination"]
 
 
@@ -574,8 +574,8 @@ def test_an_ordered_test_that_waits_goes_on_waiting_while_it_would_give_somethin
     glasgow, lancs, ral = three_endpoints()
     Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
     bind(glasgow, "glasgow", lend=True)
-    request_probes.order([wish(ral, lancs)], NOW)
-    request_probes.order([wish(glasgow, lancs)], NOW)
+    request_probes.order([probe_request(ral, lancs)], NOW)
+    request_probes.order([probe_request(glasgow, lancs)], NOW)
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     Probe.objects.exclude(state="waiting").delete()
     scheduler.start_waiting(NOW)
@@ -589,8 +589,8 @@ def test_what_waits_for_leave_keeps_no_place_from_others():
     bind(glasgow, "glasgow", lend=True)
     Endpoint.objects.filter(pk=glasgow.pk).update(outbound_cap=1)
     Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
-    request_probes.order([wish(glasgow, ral, "push")], NOW)
-    (held,) = request_probes.order([wish(glasgow, lancs)], NOW)
+    request_probes.order([probe_request(glasgow, ral, "push")], NOW)
+    (held,) = request_probes.order([probe_request(glasgow, lancs)], NOW)
     assert held.state == "waiting"
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     mesh()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers.web_address import one_line
+from sonar.movers.messages import one_line
 from sonar.redaction.disguises import View, letters_of, without
 
 TOKEN = "kQ7vT2mZx9LpR4wBn8Hs3Yd6Fj1GcVa5Ue0"

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from sonar import results
 from sonar.models import Endpoint, Profile, Transfer
 from sonar.records import importing, storing
-from sonar.records.admission import Known
+from sonar.records.admission import Admission
 from sonar.records.columns import Batch
 from tests.sonar.world import NOW
 
@@ -279,14 +279,14 @@ def test_a_registry_that_changes_between_checking_and_storing_is_said(tmp_path, 
 
 def test_what_the_database_refuses_is_a_sentence_too(tmp_path, grid, monkeypatch):
     path = write(tmp_path / "some.csv", [line(1)])
-    real = importing.Known.at
+    real = importing.Admission.at
 
-    def with_an_endpoint_that_went(now: datetime) -> Known:
+    def with_an_endpoint_that_went(now: datetime) -> Admission:
         known = real(now)
         known.endpoints["RAL_DATADISK"] = 60_000
         return known
 
-    monkeypatch.setattr(importing.Known, "at", with_an_endpoint_that_went)
+    monkeypatch.setattr(importing.Admission, "at", with_an_endpoint_that_went)
     with transaction.atomic():
         assert "the database refused it: a transfer refers to endpoint 60000" in refused(path)
 

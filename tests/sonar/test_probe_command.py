@@ -26,7 +26,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
-    three_endpoints()
+    for end in three_endpoints():
+        Endpoint.objects.filter(pk=end.pk).update(base_url=f"https://{end.site.name.lower()}/data")
     mover = FakeMover(failures={"ral": MoverError(Where.SOURCE, "no such file", permanent=True)})
     monkeypatch.setattr(movers, "get", lambda name: mover)
     return mover
@@ -101,7 +102,7 @@ def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
 def order(count: int) -> list[Probe]:
     small = SizeClass.objects.get(name="small")
     glasgow, lancs = (three_names()[name] for name in ("GLASGOW_DATADISK", "LANCS_DATADISK"))
-    wish = scheduler.Wish(glasgow, lancs, small, "fake")
+    wish = scheduler.Wish(glasgow, lancs, small)
     return scheduler.order_all([wish] * count, timezone.now()).probes
 
 

@@ -547,7 +547,7 @@ def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
     assert (order.source.token, order.destination.token) == ("sesame", "")
     assert "sesame" not in repr(order)
     (tmp_path / "glasgow").write_text("renewed\n")
-    assert transfer_request.token_of(glasgow, glasgow.credential) == "renewed"
+    assert transfer_request.token_of(glasgow, glasgow.credential, "http-tpc") == "renewed"
 
 
 def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings, tmp_path, fake):

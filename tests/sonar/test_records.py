@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from sonar.models import Profile
-from sonar.records.admission import MOST_KINDS, Known
+from sonar.records.admission import MOST_PROFILES, Admission
 from sonar.records.record import ALLOWED, FIELDS, Record, WrongRecordError, from_json, from_text
 from tests.sonar.world import NOW, mesh, three_endpoints
 
@@ -33,13 +33,13 @@ PUSHED = {"mode": "push", "streams_used": 1}
 FAILED = DONE | {"state": "failed", "seconds": 0, "error": "timed out", "error_where": "source"}
 
 
-def problems(known: Known, row: object) -> list[tuple[str, str]]:
+def problems(known: Admission, row: object) -> list[tuple[str, str]]:
     with pytest.raises(WrongRecordError) as caught:
         known.check(from_json(row))
     return caught.value.problems
 
 
-def test_a_record_becomes_a_result_with_ids_for_names_and_the_class_of_its_bytes(known: Known):
+def test_a_record_becomes_a_result_with_ids_for_names_and_the_class_of_its_bytes(known: Admission):
     result = known.result(from_json(DONE | {"streams": 4, "ip_version": 6} | PUSHED))
     assert str(result.id) == DONE["id"]
     assert result.source_id == known.endpoints["GLASGOW_DATADISK"]
@@ -69,10 +69,10 @@ def test_the_size_class_follows_from_the_bytes_at_its_very_edges(known, size: in
     assert SizeClass.objects.get(id=known.result(record).size_class_id).name == name
 
 
-def test_results_of_one_kind_share_one_profile(known: Known):
+def test_results_of_one_kind_share_one_profile(known: Admission):
     first, second = (known.result(from_json(DONE)).profile_id for _ in range(2))
     assert first == second
-    assert Known.at(NOW).result(from_json(DONE)).profile_id == first
+    assert Admission.at(NOW).result(from_json(DONE)).profile_id == first
     others = {"streams": 2}, {"mode": "push"}, {"mode": "pull"}, {"streams_used": 1}
     found = {known.result(from_json(DONE | other)).profile_id for other in others}
     assert len(found | {first}) == Profile.objects.count() == 5
@@ -103,7 +103,7 @@ def test_a_time_may_have_any_zone_and_without_one_is_utc(text: str):
 
 
 @pytest.mark.parametrize("field", [name for name in FIELDS if name in DONE])
-def test_a_field_that_is_missing_is_named_with_what_it_is(known: Known, field: str):
+def test_a_field_that_is_missing_is_named_with_what_it_is(known: Admission, field: str):
     row = {name: value for name, value in DONE.items() if name != field}
     assert problems(known, row) == [(field, f"{field} is missing: it is {ALLOWED[field]}")]
 
@@ -182,21 +182,21 @@ def test_a_record_that_cannot_be_true_is_refused_in_a_sentence(known, field, cha
 
 
 @pytest.mark.parametrize("field", ["error", "error_where"])
-def test_a_failed_result_needs_to_say_where_and_why(known: Known, field: str):
+def test_a_failed_result_needs_to_say_where_and_why(known: Admission, field: str):
     [(named, sentence)] = problems(known, FAILED | {field: ""})
     assert (named, "is missing: a failed result needs" in sentence) == (field, True)
     known.check(from_json(FAILED))
 
 
 @pytest.mark.parametrize("text", ["a\0b", "x" * 10_001, "\ud800"])
-def test_a_text_that_cannot_be_kept_is_refused(known: Known, text: str):
+def test_a_text_that_cannot_be_kept_is_refused(known: Admission, text: str):
     [(field, sentence)] = problems(known, FAILED | {"error": text})
     assert (field, "is not a text of at most 10000 characters" in sentence) == ("error", True)
     assert len(sentence) < 200
     known.check(from_json(FAILED | {"error": "x" * 10_000}))
 
 
-def test_the_very_edges_of_the_times_are_taken(known: Known):
+def test_the_very_edges_of_the_times_are_taken(known: Admission):
     for edge in (NOW + timedelta(minutes=5), NOW - timedelta(days=400)):
         known.check(from_json(DONE | {"started_at": edge.isoformat()}))
 
@@ -205,7 +205,7 @@ def test_how_old_a_result_may_be_is_a_setting(settings):
     three_endpoints()
     settings.SONAR_KEEP_DAYS = 2
     old = DONE | {"started_at": (NOW - timedelta(days=3)).isoformat()}
-    [(_, sentence)] = problems(Known.at(NOW), old)
+    [(_, sentence)] = problems(Admission.at(NOW), old)
     assert "since 2026-11-18T04:00:00Z: raise SONAR_KEEP_DAYS" in sentence
 
 
@@ -213,7 +213,7 @@ def test_a_retired_endpoint_keeps_its_history_so_late_results_come_in():
     glasgow, _, _ = three_endpoints()
     glasgow.retired_at = NOW
     glasgow.save()
-    Known.at(NOW).check(from_json(DONE))
+    Admission.at(NOW).check(from_json(DONE))
 
 
 def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
@@ -230,44 +230,44 @@ def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
         requested_at=NOW,
         sent_at=NOW,
     )
-    [(field, sentence)] = problems(Known.at(NOW), DONE | {"id": str(probe.id)})
+    [(field, sentence)] = problems(Admission.at(NOW), DONE | {"id": str(probe.id)})
     assert field == "id"
     assert "belongs to a test of Sonar that has not ended" in sentence
 
 
-def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Known):
-    for number in range(MOST_KINDS):
-        known.kinds[f"m{number}", "", 1, None, None, "external", None] = None
+def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Admission):
+    for number in range(MOST_PROFILES):
+        known.profiles[f"m{number}", "", 1, None, None, "external", None] = None
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"
     assert "one more than 10000 kinds of imported results" in sentence
 
 
-def test_a_profile_of_own_tests_with_known_company_is_none_of_results_without(known: Known):
+def test_a_profile_of_own_tests_with_known_company_is_none_of_results_without(known: Admission):
     record = from_json(DONE | PUSHED | {"origin": "test"})
     kind = {"mover": "http-tpc", "mode": "push", "streams_used": 1}
     own = {Profile.objects.create(**kind, beside=beside).id for beside in (0, 1)}
-    later = Known.at(NOW)
+    later = Admission.at(NOW)
     assert later.result(record).profile_id not in own
-    assert Known.at(NOW).result(record) == later.result(record)
+    assert Admission.at(NOW).result(record) == later.result(record)
 
 
-def test_kinds_of_earlier_imports_count_and_stay_welcome(known: Known, monkeypatch):
+def test_kinds_of_earlier_imports_count_and_stay_welcome(known: Admission, monkeypatch):
     for mover in ("fts", "gfal2"):
         known.result(from_json(DONE | {"mover": mover}))
-    monkeypatch.setattr("sonar.records.admission.MOST_KINDS", 2)
-    later = Known.at(NOW)
+    monkeypatch.setattr("sonar.records.admission.MOST_PROFILES", 2)
+    later = Admission.at(NOW)
     later.check(from_json(DONE | {"mover": "gfal2"}))
     assert [field for field, _ in problems(later, DONE | {"mover": "rucio"})] == ["mover"]
 
 
-def test_checking_makes_no_profile(known: Known):
+def test_checking_makes_no_profile(known: Admission):
     known.check(from_json(DONE))
     assert not Profile.objects.exists()
 
 
-def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Known):
+def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Admission):
     row = DONE | {"rate": 5, "speed": 6}
     [(field, sentence)] = problems(known, row)
     assert field == "rate"
@@ -277,28 +277,28 @@ def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Known):
     assert len(sentence) < 500
 
 
-def test_without_size_classes_nothing_can_come_in(known: Known):
+def test_without_size_classes_nothing_can_come_in(known: Admission):
     from sonar.models import SizeClass
 
     SizeClass.objects.all().delete()
-    assert problems(Known.at(NOW), DONE) == [
+    assert problems(Admission.at(NOW), DONE) == [
         ("bytes", "bytes 2000000000 is in no size class: none is registered")
     ]
 
 
 @pytest.mark.parametrize("row", [None, 5, "x", [], [DONE], True])
-def test_what_is_no_object_is_said_to_be_none(known: Known, row: object):
+def test_what_is_no_object_is_said_to_be_none(known: Admission, row: object):
     assert problems(known, row) == [("", f"{row!r:.60} is not a JSON object with a result")] or (
         problems(known, row)[0][1].endswith("... is not a JSON object with a result")
     )
 
 
-def test_every_wrong_field_is_named_not_only_the_first(known: Known):
+def test_every_wrong_field_is_named_not_only_the_first(known: Admission):
     found = problems(known, DONE | {"bytes": 0, "state": "ok", "id": "x", "more": 1})
     assert [field for field, _ in found] == ["id", "bytes", "state", "more"]
 
 
-def test_a_hostile_value_does_not_fill_the_sentence(known: Known):
+def test_a_hostile_value_does_not_fill_the_sentence(known: Admission):
     for value in ("x" * 10**6, list(range(10**5)), {"a": "b" * 10**6}):
         for field in FIELDS:
             found = problems(known, FAILED | {field: value})
@@ -309,7 +309,7 @@ def test_every_field_says_what_is_allowed():
     assert set(ALLOWED) == set(Record.model_fields)
 
 
-def test_numbers_as_orjson_reads_them_are_refused_too(known: Known):
+def test_numbers_as_orjson_reads_them_are_refused_too(known: Admission):
     text = json.dumps(DONE).replace("2000000000", "1" + "0" * 30)
     [(field, _)] = problems(known, orjson.loads(text))
     assert field == "bytes"
@@ -318,7 +318,7 @@ def test_numbers_as_orjson_reads_them_are_refused_too(known: Known):
     )
 
 
-def test_the_example_of_the_docs_is_a_result(known: Known):
+def test_the_example_of_the_docs_is_a_result(known: Admission):
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     example = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert example

@@ -205,8 +205,8 @@ def test_a_link_that_is_busy_does_not_keep_the_others_of_its_batch_from_running(
 
 def test_the_database_itself_refuses_a_second_test_of_a_link():
     glasgow, lancs, _ = three_endpoints()
-    scheduler.order_all([wish(glasgow, lancs)], NOW).probes[0]
-    scheduler.order_all([wish(glasgow, lancs)], NOW).probes[0]
+    scheduler.order_all([probe_request(glasgow, lancs)], NOW).probes[0]
+    scheduler.order_all([probe_request(glasgow, lancs)], NOW).probes[0]
     waiting = Probe.objects.filter(state="waiting")
     with pytest.raises(IntegrityError, match="probe_one_test_per_link"), transaction.atomic():
         waiting.update(state="queued")
@@ -215,7 +215,7 @@ def test_the_database_itself_refuses_a_second_test_of_a_link():
         waiting.update(**running)
 
 
-def wish(source: Endpoint, destination: Endpoint) -> scheduler.Wish:
+def probe_request(source: Endpoint, destination: Endpoint) -> scheduler.Wish:
     small = SizeClass.objects.get(name="small")
     return scheduler.Wish(source, destination, small, "fake")
 
@@ -387,12 +387,12 @@ def test_an_hour_that_did_not_change_is_not_read_again(django_assert_num_queries
     glasgow, lancs, _ = three_endpoints()
     result(glasgow, lancs, NOW - timedelta(hours=2))
     result(glasgow, lancs, NOW)
-    today = budget.Spent()
+    today = budget.BytesOfToday()
     with django_assert_num_queries(1 + 24):
-        today.today(NOW)
+        today.by_endpoint(NOW)
     result(lancs, glasgow, NOW)
     with django_assert_num_queries(2):
-        assert today.today(NOW) == {glasgow.id: 90 * 10**6, lancs.id: 90 * 10**6}
+        assert today.by_endpoint(NOW) == {glasgow.id: 90 * 10**6, lancs.id: 90 * 10**6}
 
 
 def test_a_small_test_runs_where_the_budget_is_too_small_for_a_large_one():
@@ -487,8 +487,8 @@ def test_what_else_a_clock_ahead_has_put_off_comes_back_with_it():
     glasgow, lancs, ral = three_endpoints()
     later = NOW + timedelta(days=1)
     scheduler.claim_due(later)
-    sent = scheduler.order_all([wish(glasgow, lancs)], later).probes[0]
-    running = scheduler.order_all([wish(ral, lancs)], later).probes[0]
+    sent = scheduler.order_all([probe_request(glasgow, lancs)], later).probes[0]
+    running = scheduler.order_all([probe_request(ral, lancs)], later).probes[0]
     Probe.objects.filter(id=running.id).update(
         state="running", started_at=later, deadline=later + timedelta(minutes=3)
     )

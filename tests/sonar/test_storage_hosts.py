@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from sonar import probes, scheduler, storage_hosts, transfer_request
+from sonar import probes, registry_cache, scheduler, transfer_request
 from sonar import settings as project
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers.base import Watch
@@ -72,7 +72,7 @@ def test_while_the_database_is_away_those_known_before_are_used(monkeypatch, cap
     def away() -> str:
         raise OperationalError("the connection is lost")
 
-    monkeypatch.setattr(storage_hosts, "registry_version", away)
+    monkeypatch.setattr(registry_cache, "registry_version", away)
     assert known_hosts() == before
     assert "the connection is lost" in caplog.text
 

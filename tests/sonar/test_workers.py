@@ -16,11 +16,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sonar import cleanup, tasks, transfer_request
+from sonar import cleanup, mover_catalogue, tasks, transfer_request
 from sonar.models import Leftover, Probe, SignOfLife, SizeClass, Transfer
 from sonar.movers.base import aside
 from tests.sonar import world
-from tests.sonar.odd_worker import NOTES
+from tests.sonar.odd_worker import NOTES, ODD
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
@@ -60,6 +60,11 @@ class Worker:
             assert self.process.poll() is None, self.said
             assert time.monotonic() < deadline, self.said
             time.sleep(0.1)
+
+
+@pytest.fixture(autouse=True)
+def _odd_movers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mover_catalogue, "MOVERS", mover_catalogue.MOVERS + ODD)
 
 
 @pytest.fixture
@@ -113,6 +118,17 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
     ordered = [transfer_request.order_for(probe) for probe in Probe.objects.all()]
     assert left == {url for one in ordered for url in (one.destination.url, aside(one).url)}
     assert cleanup.due_endpoints(timezone.now()) == []  # a server may yet create a file
+
+
+def test_a_worker_says_at_its_start_and_in_results_which_mover_it_cannot_run(worker: Worker):
+    (probe,) = queued("handless", 1)
+    worker.wait_until(Transfer.objects.exists)
+    missing = "the program no-such-program (Debian's no-such-package) is not on its PATH"
+    assert f"the mover handless cannot run here: {missing}" in worker.said
+    assert "the mover deaf cannot" not in worker.said
+    transfer = Transfer.objects.get(id=probe.id)
+    assert (transfer.state, transfer.error_where) == ("failed", "control")
+    assert transfer.error == f"the mover handless cannot run on this worker: {missing}"
 
 
 def test_a_worker_that_has_nothing_to_do_ends_by_itself(worker: Worker):

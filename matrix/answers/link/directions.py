@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
 from matrix.answers.link.samples import Results
+from matrix.query.catalogue import LINK_QUANTILES
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells import Frame
-from matrix.statistics.reduce import Reduced
 from matrix.statistics.run import Run
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
@@ -25,7 +24,6 @@ from sonar.units import MB, three_digits
 
 # The median of fewer earlier results says little about what is usual.
 FEWEST_USUAL = 5
-PERCENTILES = frozenset({"median", "p05", "p95"})
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Direction:
     """One direction in one size class. Rates in MB/s, NaN where there is none.
 
     ``last`` is when the newest result of the window started, in Unix s; ``usual`` the median
-    of the ``usual_count`` transfers of the four weeks before the window.
+    of the ``usual_count`` transfers of the four weeks before the window; ``quantiles`` are
+    those that the catalogue has of a link, by name.
     """
 
     source: EndpointInfo
@@ -44,12 +43,14 @@ class Direction:
     failed: int
     mean: float
     std: float
-    median: float
-    p05: float
-    p95: float
+    quantiles: dict[str, float]
     last: float
     usual: float
     usual_count: int
+
+    @property
+    def median(self) -> float:
+        return self.quantiles["median"]
 
     @property
     def success(self) -> float:
@@ -79,19 +80,14 @@ class StateInputs:
         cls, now: datetime, downtimes: Iterable[Downtime], ends: Sequence[EndpointInfo]
     ) -> StateInputs:
         down = {
-            place.id
-            for one in downtimes
-            if one.starts_at <= now < one.ends_at
-            for place in ends
-            if concerns(one, place)
+            endpoint.id
+            for downtime in downtimes
+            if downtime.starts_at <= now < downtime.ends_at
+            for endpoint in ends
+            if endpoint.id == downtime.endpoint_id
+            or (downtime.site is not None and downtime.site.name == endpoint.site)
         }
         return cls(now.timestamp(), frozenset(down))
-
-
-def concerns(downtime: Downtime, place: EndpointInfo) -> bool:
-    if downtime.endpoint_id:
-        return downtime.endpoint_id == place.id
-    return downtime.site is not None and downtime.site.name == place.site
 
 
 def compare(
@@ -108,18 +104,41 @@ def compare(
     ``links`` are those between two places; ``results`` those of one size class in the window,
     ``before`` those that say what is usual; ``promise`` is that of upcoming.promises.
     """
-    found = [run_of(results)] if len(results) else []
-    newest = links.numbering.newest(found)
+    runs = [run_of(results)] if len(results) else []
+    newest = links.numbering.newest(runs)
     frame = Frame.around(links, newest, promise, ("endpoint", "endpoint"))
-    cells = numbers_of(frame, reduce.reduce(found, frame.pooling, PERCENTILES), moment)
-    return {
-        (source.id, destination.id): Direction(
+    reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
+    down = links.ends(endpoint.id in moment.down for endpoint in links.places)
+    cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now)
+
+    def direction(row: int, column: int) -> Direction:
+        source, destination = links.places[row], links.places[column]
+        earlier = before.of_link(source, destination)
+        rates = earlier.rates[earlier.ok].astype(np.float64)
+        # Where neither a mesh tests it nor a result is of it, it has no row or no column.
+        cell = frame.rows.of[row], frame.columns.of[column]
+        is_outside = min(cell) < 0
+
+        def number(values: Floats) -> float:
+            return np.nan if is_outside else float(values[cell])
+
+        return Direction(
             source=source,
             destination=destination,
             size=size,
-            **one_of(cells, frame.rows.of[row], frame.columns.of[column]),
-            **usual(before.of_link(source, destination)),
+            state="not_applicable" if is_outside else STATES[cells.state[cell]],
+            ok=0 if is_outside else int(cells.ok[cell]),
+            failed=0 if is_outside else int(cells.failed[cell]),
+            mean=number(cells.mean),
+            std=number(cells.std),
+            quantiles={name: number(cells.extras[name]) for name in LINK_QUANTILES},
+            last=number(cells.last),
+            usual=float(np.median(rates)) / MB if len(rates) >= FEWEST_USUAL else np.nan,
+            usual_count=len(rates),
         )
+
+    return {
+        (source.id, destination.id): direction(row, column)
         for row, source in enumerate(links.places)
         for column, destination in enumerate(links.places)
         if source != destination
@@ -131,45 +150,6 @@ def run_of(results: Results) -> Run:
     keys = results.keys[order]
     links, first = np.unique((keys >> np.uint64(32)).astype(np.uint32), return_index=True)
     return Run(keys, links, np.maximum.reduceat(results.started[order], first), None)
-
-
-def numbers_of(frame: Frame, reduced: Reduced, moment: StateInputs) -> dict[str, Any]:
-    """Return arrays of what a Direction has, shape (rows, columns)."""
-    places = frame.links.places
-    down = frame.links.ends(place.id in moment.down for place in places)
-    down = down.reshape(frame.links.shape)
-    cells = frame.cells(reduced, down=down, stat="mean", moment=moment.now)
-    return {
-        "state": np.array(STATES, dtype=object)[cells.state],
-        "ok": cells.ok,
-        "failed": cells.failed,
-        "mean": cells.mean,
-        "std": cells.std,
-        "last": cells.last,
-        **{name: reduced.extras[name] / MB for name in sorted(PERCENTILES)},
-    }
-
-
-# A direction that neither a mesh tests nor a result is of has no row or no column.
-OUTSIDE = {"state": "not_applicable", "ok": 0, "failed": 0} | dict.fromkeys(
-    ("mean", "std", "last", *PERCENTILES), np.nan
-)
-
-
-def one_of(cells: dict[str, Any], row: int, column: int) -> dict[str, Any]:
-    if row < 0 or column < 0:
-        return OUTSIDE
-    return {
-        name: values[row, column] if name == "state" else values[row, column].item()
-        for name, values in cells.items()
-    }
-
-
-def usual(before: Results) -> dict[str, Any]:
-    """Return the median of what was measured before, if that is enough to say."""
-    rates = before.rates[before.ok].astype(np.float64)
-    enough = len(rates) >= FEWEST_USUAL
-    return {"usual": float(np.median(rates)) / MB if enough else np.nan, "usual_count": len(rates)}
 
 
 def compared(rate: float, other: float) -> str:

@@ -17,11 +17,11 @@ from matrix.statistics.slowdown import Slowdown
 from sonar.models import Profile
 from sonar.units import MB
 
-Way = TypeVar("Way", bound=Hashable)
+Group = TypeVar("Group", bound=Hashable)
 
 
 @dataclass(frozen=True, order=True)
-class Method:
+class ProfileKey:
     """What filters can tell apart; an IP version of 0 and an empty mode are not known."""
 
     mover: str
@@ -33,7 +33,7 @@ class Method:
     beside: str
 
     @classmethod
-    def of(cls, profile: Profile) -> Method:
+    def of(cls, profile: Profile) -> ProfileKey:
         return cls(
             mover=profile.mover,
             mode=profile.mode,
@@ -46,9 +46,9 @@ class Method:
 
     @property
     def name(self) -> str:
-        way = f"{self.mover} {self.mode}".rstrip()
+        mover = f"{self.mover} {self.mode}".rstrip()
         streams = "1 stream" if self.streams == 1 else f"{self.streams} streams"
-        return f"{way}, {streams}, {self.origin}"
+        return f"{mover}, {streams}, {self.origin}"
 
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
@@ -58,7 +58,7 @@ class Method:
             for condition in alone_or_unknown(name, str(getattr(self, name) or ""))
         )
 
-    def apart(self) -> Method:
+    def apart(self) -> ProfileKey:
         """Return it without what ran beside: that is told by its effect, if it has one."""
         return replace(self, beside="")
 
@@ -77,12 +77,12 @@ def alone_or_unknown(name: str, value: str) -> list[Filter]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured by one method in one size class; ``median`` in MB/s, NaN if all failed.
+    """What was measured with one profile in one size class; ``median`` in MB/s, NaN if all failed.
 
     ``used`` are the numbers of streams that were used, None among them where nobody can tell.
     """
 
-    method: Method
+    method: ProfileKey
     size: str
     ok: int
     failed: int
@@ -111,35 +111,34 @@ def profiles_of(results: Results) -> list[Profile]:
 def methods(
     results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
 ) -> list[Measured]:
-    """Return what was measured, by method and size class."""
-    found: list[Measured] = []
-    for method, alike in sorted(grouped(profiles, Method.of).items()):
-        of_method = made_with(results, alike)
-        of_sizes = ((name, of_method.of_class(size)) for size, name in sizes.items())
-        found += [measured(method, name, some, alike) for name, some in of_sizes if len(some)]
-    return found
+    """Return what was measured, by what filters can tell apart and by size class."""
+    summaries: list[Measured] = []
+    for key, alike in sorted(grouped(profiles, ProfileKey.of).items()):
+        of_profile = results.of_profiles(alike)
+        for size, name in sizes.items():
+            if len(of_class := of_profile.of_class(size)):
+                summaries.append(measured(key, name, of_class, alike))
+    return summaries
 
 
-def grouped(profiles: Iterable[Profile], way: Callable[[Profile], Way]) -> dict[Way, list[Profile]]:
-    found: dict[Way, list[Profile]] = {}
+def grouped(
+    profiles: Iterable[Profile], group: Callable[[Profile], Group]
+) -> dict[Group, list[Profile]]:
+    groups: dict[Group, list[Profile]] = {}
     for profile in profiles:
-        found.setdefault(way(profile), []).append(profile)
-    return found
+        groups.setdefault(group(profile), []).append(profile)
+    return groups
 
 
-def made_with(results: Results, profiles: Iterable[Profile]) -> Results:
-    return results.taken(np.isin(results.profiles, [one.id for one in profiles]))
-
-
-def measured(method: Method, size: str, results: Results, alike: Iterable[Profile]) -> Measured:
+def measured(key: ProfileKey, size: str, results: Results, alike: Iterable[Profile]) -> Measured:
     # Of what failed nobody can tell how many streams were used.
-    some = results.taken(results.ok) if results.ok.any() else results
-    known = set(np.unique(some.profiles).tolist())
-    used = {one.streams_used for one in alike if one.id in known}
+    telling = results.taken(results.ok) if results.ok.any() else results
+    ids = set(np.unique(telling.profiles).tolist())
+    used = {profile.streams_used for profile in alike if profile.id in ids}
     median = float(np.median(rates_of(results))) if results.ok.any() else np.nan
     ok = int(results.ok.sum())
     ordered = tuple(sorted(used, key=lambda number: number or 0))
-    return Measured(method, size, ok, len(results) - ok, median, ordered)
+    return Measured(key, size, ok, len(results) - ok, median, ordered)
 
 
 def rates_of(results: Results) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -148,22 +147,26 @@ def rates_of(results: Results) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def slowed(results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]) -> list[Slowed]:
-    """Return where tests in company were slower than those alone, by size class and way."""
-    found: list[Slowed] = []
-    for alike in grouped(profiles, way_of_comparison).values():
-        alone, others = (
-            made_with(results, [one for one in alike if company_of(one) == beside])
-            for beside in (ALONE, IN_COMPANY)
-        )
-        for size, name in sizes.items():
-            rates = rates_of(alone.of_class(size)), rates_of(others.of_class(size))
-            if slower := slowdown.slowdown(*rates):
-                found.append(Slowed(name, alike[0], slower))
-    order = list(sizes.values())
-    return sorted(found, key=lambda one: order.index(one.size))
+    """Return where tests in company were slower than those alone, by size class and profile."""
+    slower: list[Slowed] = []
+    groups = list(grouped(profiles, comparable).values())
+    for size, name in sizes.items():
+        of_class = results.of_class(size)
+        for alike in groups:
+            alone, company = (
+                rates_of(
+                    of_class.of_profiles(
+                        profile for profile in alike if company_of(profile) == beside
+                    )
+                )
+                for beside in (ALONE, IN_COMPANY)
+            )
+            if rates := slowdown.slowdown(alone, company):
+                slower.append(Slowed(name, alike[0], rates))
+    return slower
 
 
-def way_of_comparison(profile: Profile) -> Hashable:
+def comparable(profile: Profile) -> Hashable:
     """Return what results must have in common to be compared; who asked for them is no matter."""
     return (
         profile.mover,

@@ -43,14 +43,14 @@ class Question:
     def ends(self) -> tuple[EndpointInfo, EndpointInfo]:
         return self.source, self.destination
 
-    def wanted(self, window: Window, size_class: int | None) -> Wanted:
+    def of_lists(self, window: Window, size_class: int | None) -> Wanted:
         """Return which results its lists have: those of this direction, lost ones too."""
         ends = (
             Filter("source_endpoint", self.source.name),
             Filter("destination_endpoint", self.destination.name),
         )
-        every = tuple(Transfer.State.values)
-        return Wanted(window, size_class, (*self.query.filters, *ends), every)
+        states = tuple(Transfer.State.values)
+        return Wanted(window, size_class, (*self.query.filters, *ends), states)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class ClassReport:
 
     def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
         there, back = (
-            series.in_buckets(some.started, some.rates, cut)
-            for some in (self.results, self.reverse)
+            series.in_buckets(results.started, results.rates, cut)
+            for results in (self.results, self.reverse)
         )
         return there, back
 
@@ -93,13 +93,15 @@ def answer(question: Question, now: datetime) -> Between:
     """Answer with a number of SQL queries that does not depend on the data."""
     window = question.query.window_at(now)
     with snapshot():
-        sizes = shown_sizes(question)
+        sizes = dict(SizeClass.objects.values_list("id", "name"))
+        if question.only:
+            sizes = {key: name for key, name in sizes.items() if name == question.query.size}
         downtimes = read_downtimes(question.ends, window)
         planned = scheduled.schedules(question.ends)
         moment = StateInputs.at(min(now, window.end), downtimes, question.ends)
         classes, results = read_classes(question, window, sizes, planned, moment)
-        listed = question.wanted(window, next(iter(sizes)) if question.only else None)
-        rows = listed.rows(question.ends)
+        size_class = next(iter(sizes)) if question.only else None
+        rows = question.of_lists(window, size_class).rows(question.ends)
         this_way = results.of_link(*question.ends)
         profiles = profiles_of(this_way)
         return Between(
@@ -118,17 +120,10 @@ def answer(question: Question, now: datetime) -> Between:
         )
 
 
-def shown_sizes(question: Question) -> dict[int, str]:
-    """Return the size classes by id, smallest first; that of the query if it alone is asked for."""
-    sizes = dict(SizeClass.objects.values_list("id", "name"))
-    only = question.query.size if question.only else ""
-    return {key: name for key, name in sizes.items() if only in ("", name)}
-
-
 def read_downtimes(ends: Sequence[EndpointInfo], window: Window) -> list[Downtime]:
     """Return the downtimes of either end, or of its site, that touch the window."""
-    concerned = Q(endpoint__in=[place.id for place in ends])
-    concerned |= Q(site__name__in={place.site for place in ends})
+    concerned = Q(endpoint__in=[endpoint.id for endpoint in ends])
+    concerned |= Q(site__name__in={endpoint.site for endpoint in ends})
     # One that begins with the end of the window counts: the matrix is as of that moment.
     touching = Downtime.objects.filter(
         concerned, starts_at__lte=window.end, ends_at__gt=window.start
@@ -144,33 +139,26 @@ def read_classes(
     moment: StateInputs,
 ) -> tuple[list[ClassReport], Results]:
     """Return what each size class has, and all results of the window."""
+    source, destination = question.ends
     before = Window(window.start - samples.USUAL, window.start)
     filters = question.query.filters
-    found = samples.read(question.ends, Window(before.start, window.end), filters)
-    links = LinkIndex(tuple(sorted(question.ends, key=lambda place: place.id)))
-    results, earlier = found.during(window), found.during(before)
+    both_windows = samples.read(question.ends, Window(before.start, window.end), filters)
+    links = LinkIndex(tuple(sorted(question.ends, key=lambda endpoint: endpoint.id)))
+    results, earlier = both_windows.during(window), both_windows.during(before)
     classes = []
     for size_class, size in sizes.items():
         promise = scheduled.promises(planned, size_class, links, filters)
-        some = results.of_class(size_class)
-        both = directions.compare(
-            links, some, earlier.of_class(size_class), size=size, promise=promise, moment=moment
+        of_class, usual = results.of_class(size_class), earlier.of_class(size_class)
+        both = directions.compare(links, of_class, usual, size=size, promise=promise, moment=moment)
+        report = ClassReport(
+            size=size,
+            there=both[source.id, destination.id],
+            back=both[destination.id, source.id],
+            results=of_class.of_link(source, destination),
+            reverse=of_class.of_link(destination, source),
         )
-        classes.append(of_class(question, size, some, both))
+        classes.append(report)
     return classes, results
-
-
-def of_class(
-    question: Question, size: str, results: Results, both: dict[tuple[int, int], Direction]
-) -> ClassReport:
-    source, destination = question.ends
-    return ClassReport(
-        size=size,
-        there=both[source.id, destination.id],
-        back=both[destination.id, source.id],
-        results=results.of_link(source, destination),
-        reverse=results.of_link(destination, source),
-    )
 
 
 def read_last(question: Question) -> datetime | None:

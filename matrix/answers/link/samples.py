@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store.profile_filters import made_so
 from matrix.store.read_plan import Span
 from sonar import pg_copy, segments
-from sonar.models import Transfer
+from sonar.models import Profile, Transfer
 from sonar.windows import Window
 
 # What a window is compared with: the four weeks before it.
@@ -42,18 +42,21 @@ class Results:
     def __len__(self) -> int:
         return len(self.started)
 
-    def taken(self, wanted: Flags | Integers | slice) -> Results:
+    def taken(self, rows: Flags | Integers | slice) -> Results:
         return Results(
-            self.started[wanted],
-            self.rates[wanted],
-            self.keys[wanted],
-            self.sizes[wanted],
-            self.profiles[wanted],
-            self.ids[wanted],
+            self.started[rows],
+            self.rates[rows],
+            self.keys[rows],
+            self.sizes[rows],
+            self.profiles[rows],
+            self.ids[rows],
         )
 
     def of_class(self, size_class: int) -> Results:
         return self.taken(self.sizes == size_class)
+
+    def of_profiles(self, profiles: Iterable[Profile]) -> Results:
+        return self.taken(np.isin(self.profiles, [profile.id for profile in profiles]))
 
     def of_link(self, source: EndpointInfo, destination: EndpointInfo) -> Results:
         link = source.id << 16 | destination.id
@@ -74,7 +77,7 @@ def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]
 
     Raw rows, which the index on the link finds. Lost ones say nothing about it and are left out.
     """
-    ids = [place.id for place in ends]
+    ids = [endpoint.id for endpoint in ends]
     transfers = Transfer.objects.filter(
         source__in=ids,
         destination__in=ids,
@@ -83,10 +86,7 @@ def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]
         state__in=[Transfer.State.DONE, Transfer.State.FAILED],
     )
     judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
-    return of_rows(pg_copy.columns(judged, FIELDS))
-
-
-def of_rows(rows: NDArray[np.void]) -> Results:
+    rows = pg_copy.columns(judged, FIELDS)
     rows = rows[np.argsort(rows["started_at"], kind="stable")]
     rates = segments.rates(rows)
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)

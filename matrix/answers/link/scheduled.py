@@ -18,48 +18,51 @@ def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
 
     All meshes are named, as the index begins with them: without, millions of rows are read.
     """
-    ids = [place.id for place in ends]
-    found = Schedule.objects.filter(
+    ids = [endpoint.id for endpoint in ends]
+    between = Schedule.objects.filter(
         mesh__in=list(Mesh.objects.values_list("id", flat=True)),
         source__in=ids,
         destination__in=ids,
     )
-    ordered = found.order_by("size_class__from_bytes", "mesh__name", "id")
+    ordered = between.order_by("size_class__from_bytes", "mesh__name", "id")
     return list(ordered.select_related("mesh", "size_class"))
 
 
 def promises(
     planned: Iterable[Schedule], size_class: int, links: LinkIndex, filters: Sequence[Filter]
 ) -> Floats:
-    """Return what records.read_promises does, of the schedules that were read already.
+    """Return what registry.read_promises does, of the schedules that were read already.
 
-    Shape (places, places), seconds; infinity for no promise.
+    Shape (endpoints, endpoints), seconds; infinity for no promise.
     """
     promise = np.full(links.shape, np.inf)
     if not asks_for_tests(filters):
         return promise
-    at = {place.id: number for number, place in enumerate(links.places)}
-    for one in planned:
-        if one.size_class_id == size_class and passes(one.mesh, filters):
-            link = at[one.source_id], at[one.destination_id]
-            promise[link] = min(promise[link], one.every_seconds)
-    retired = links.ends(place.retired for place in links.places).reshape(links.shape)
+    numbers = {endpoint.id: number for number, endpoint in enumerate(links.places)}
+    for schedule in planned:
+        if schedule.size_class_id == size_class and passes(schedule.mesh, filters):
+            link = numbers[schedule.source_id], numbers[schedule.destination_id]
+            promise[link] = min(promise[link], schedule.every_seconds)
+    retired = links.ends(endpoint.retired for endpoint in links.places).reshape(links.shape)
     promise[retired] = np.inf
     return promise
 
 
 def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
     """Say whether the filters on how a result was made let the tests of a mesh pass."""
-    of_mesh = (one for one in filters if one.parameter in MESH_FIELDS)
+    of_mesh = (condition for condition in filters if condition.parameter in MESH_FIELDS)
     return all(
-        (str(getattr(mesh, MESH_FIELDS[some[0].parameter])) in {one.value for one in some})
-        != some[0].exclude
-        for some in alternatives(of_mesh)
+        (
+            str(getattr(mesh, MESH_FIELDS[group[0].parameter]))
+            in {condition.value for condition in group}
+        )
+        != group[0].exclude
+        for group in alternatives(of_mesh)
     )
 
 
 def open_probes(ends: Sequence[EndpointInfo]) -> list[Probe]:
     """Return the tests that are queued or running between two endpoints, both ways."""
-    ids = [place.id for place in ends]
-    found = Probe.objects.filter(source__in=ids, destination__in=ids)
-    return list(found.select_related("size_class", "mesh").order_by("requested_at", "id"))
+    ids = [endpoint.id for endpoint in ends]
+    between = Probe.objects.filter(source__in=ids, destination__in=ids)
+    return list(between.select_related("size_class", "mesh").order_by("requested_at", "id"))

@@ -61,7 +61,7 @@ def grouped(
         return [], 0
     allowed = passing(filters)
     sources, destinations = zip(*links, strict=True)
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "compared": COMPARED_CHARACTERS,
         "varying": VARYING,
         "sources": list(sources),
@@ -73,7 +73,7 @@ def grouped(
         "most": MOST_GROUPS,
     }
     with connection.cursor() as cursor:
-        cursor.execute(GROUPS, asked)
+        cursor.execute(GROUPS, parameters)
         rows = cursor.fetchall()
     return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0
 

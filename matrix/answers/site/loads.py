@@ -73,11 +73,11 @@ class Load:
 
     @classmethod
     def of(cls, parts: Iterable[LoadPart]) -> Load:
-        some = list(parts)
+        parts = list(parts)
         return cls(
-            sum(part.links for part in some),
-            sum(part.tests_per_day for part in some),
-            sum(part.bytes_per_day for part in some),
+            sum(part.links for part in parts),
+            sum(part.tests_per_day for part in parts),
+            sum(part.bytes_per_day for part in parts),
         )
 
     @property
@@ -102,13 +102,11 @@ class PlannedTests:
 
     def lines(self) -> list[tuple[str, str, Load, Load]]:
         """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
-        keys = dict.fromkeys((part.mesh, part.size) for part in self.parts)
-        return [(*key, self._of(key, OUT), self._of(key, IN)) for key in keys]
-
-    def _of(self, key: tuple[str, str], way: str) -> Load:
-        return Load.of(
-            part for part in self.parts if (part.mesh, part.size) == key and part.way == way
-        )
+        parts: dict[tuple[str, str], dict[str, list[LoadPart]]] = {}
+        for part in self.parts:
+            of_key = parts.setdefault((part.mesh, part.size), {OUT: [], IN: []})
+            of_key[part.way].append(part)
+        return [(*key, Load.of(of_way[OUT]), Load.of(of_way[IN])) for key, of_way in parts.items()]
 
     def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
         """Estimate how many tests run at once on average, at these rates by size class.
@@ -125,17 +123,16 @@ class PlannedTests:
     def waiting(self) -> list[tuple[str, int, datetime | None]]:
         """Return each reason why tests wait, how many do, and since when; most first."""
         count: Counter[str] = Counter()
+        since: dict[str, datetime] = {}
         for part in self.parts:
             if part.reason:
                 count[part.reason] += part.links
-        return [(reason, links, self._since(reason)) for reason, links in count.most_common()]
-
-    def _since(self, reason: str) -> datetime | None:
-        moments = [part.since for part in self.parts if part.reason == reason and part.since]
-        return min(moments, default=None)
+                if part.since:
+                    since[part.reason] = min(since.get(part.reason, part.since), part.since)
+        return [(reason, links, since.get(reason)) for reason, links in count.most_common()]
 
     def probes(self, state: str) -> int:
-        return sum(has == state for _, _, has in self.open)
+        return sum(probe[2] == state for probe in self.open)
 
     def running(self, endpoint: int, way: str) -> int:
         """Return how many tests run out of an endpoint, or into it: what its cap counts."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+
+import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.answers.site.ranking import ENDS, RankedSide, Standing, standings
@@ -36,11 +38,13 @@ class SiteOverview:
 
     @property
     def in_use(self) -> int:
-        return sum(not place.retired for place in self.endpoints)
+        return sum(not endpoint.retired for endpoint in self.endpoints)
 
     @property
     def endpoints_text(self) -> str:
-        return ", ".join(f"{one.name}{' (retired)' * one.retired}" for one in self.endpoints)
+        return ", ".join(
+            f"{endpoint.name}{' (retired)' * endpoint.retired}" for endpoint in self.endpoints
+        )
 
     @property
     def is_history(self) -> bool:
@@ -49,7 +53,7 @@ class SiteOverview:
 
     @property
     def simulated(self) -> bool:
-        return any(place.simulated for place in self.endpoints)
+        return any(endpoint.simulated for endpoint in self.endpoints)
 
     @property
     def success(self) -> float:
@@ -59,8 +63,7 @@ class SiteOverview:
 
     @property
     def last(self) -> float:
-        known = [one.last for one in (self.source, self.destination) if not math.isnan(one.last)]
-        return max(known, default=math.nan)
+        return float(np.fmax(self.source.last, self.destination.last))
 
     @property
     def text(self) -> str:
@@ -99,14 +102,14 @@ def by_fact(attribute: EndpointAttribute) -> Callable[[SiteOverview], str | floa
 
 # What the list can be sorted by. Text comes in its order, and NaN last whichever way.
 KEYS: dict[str, Callable[[SiteOverview], str | float]] = {
-    "name": lambda one: one.site.name.casefold(),
+    "name": lambda site: site.site.name.casefold(),
     **{key: by_fact(attribute) for key, attribute in SITE_FACTS.items()},
-    "endpoints": lambda one: one.in_use,
-    "wan": lambda one: one.site.wan_gbit_s or math.nan,
-    "source": lambda one: one.source.mean,
-    "destination": lambda one: one.destination.mean,
-    "success": lambda one: one.success,
-    "last": lambda one: one.last,
+    "endpoints": lambda site: site.in_use,
+    "wan": lambda site: site.site.wan_gbit_s or math.nan,
+    "source": lambda site: site.source.mean,
+    "destination": lambda site: site.destination.mean,
+    "success": lambda site: site.success,
+    "last": lambda site: site.last,
 }
 
 
@@ -114,61 +117,56 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
     """Return the matrix of sites, and the sites that the filters let pass, by name."""
     with snapshot():
         versions = registry.read_versions()
-        answered = of_sites(query, now, versions)
+        grid = of_sites(query, now, versions)
         sites = list(Site.objects.all())
-        places = registry.read_places(versions)
-    by_end = [by_name(RankedSide.of(answered, end)) for end in ENDS]
+        endpoints = registry.read_places(versions)
+    sides = []
+    for end in ENDS:
+        side = RankedSide.of(grid, end)
+        names = (group.name for group in side.groups)
+        sides.append(dict(zip(names, standings(side), strict=True)))
     members: dict[str, list[EndpointInfo]] = {}
-    for place in places:
-        members.setdefault(place.site, []).append(place)
-    return answered, [
-        SiteOverview(site, tuple(members.get(site.name, ())), *(end[site.name] for end in by_end))
-        for site in sites
-        if passes(site, members.get(site.name, ()), query.filters)
-    ]
+    for endpoint in endpoints:
+        members.setdefault(endpoint.site, []).append(endpoint)
+    overviews = []
+    for site in sites:
+        own = members.get(site.name, ())
+        if passes(site, own, query.filters):
+            # A site without a row or a column has a blank standing there.
+            blank = Standing()
+            ends = (by_name.get(site.name, blank) for by_name in sides)
+            overviews.append(SiteOverview(site, tuple(own), *ends))
+    return grid, overviews
 
 
-class Standings(dict[str, Standing]):
-    """Standings by the name of the site; one without a row has a blank one."""
-
-    def __missing__(self, name: str) -> Standing:
-        return Standing()
-
-
-def by_name(side: RankedSide) -> Standings:
-    names = (group.name for group in side.groups)
-    return Standings(zip(names, standings(side), strict=True))
-
-
-def passes(site: Site, places: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:
+def passes(site: Site, endpoints: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:
     """Apply to the site itself the filters that speak of either end of a link."""
-    own = [given for given in filters if given.parameter in OF_ENDPOINTS]
     return all(
-        any(has(site, places, given) for given in some) != some[0].exclude
-        for some in alternatives(own)
+        any(has(site, endpoints, condition) for condition in group) != group[0].exclude
+        for group in alternatives(filters, OF_ENDPOINTS)
     )
 
 
-def has(site: Site, places: Iterable[EndpointInfo], given: Filter) -> bool:
-    attribute = OF_ENDPOINTS[given.attribute]
-    if attribute.site_columns and given.value in texts_of(attribute.of_site(site)):
+def has(site: Site, endpoints: Iterable[EndpointInfo], condition: Filter) -> bool:
+    attribute, value = OF_ENDPOINTS[condition.attribute], condition.value
+    if attribute.site_columns and value in texts_of(attribute.of_site(site)):
         return True
-    return attribute.is_own and any(place.has(attribute.name, given.value) for place in places)
+    return attribute.is_own and any(place.has(attribute.name, value) for place in endpoints)
 
 
-def searched(listed: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
+def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
     """Return the sites that have every word somewhere."""
     words = text.casefold().split()
-    return [one for one in listed if all(word in one.text for word in words)]
+    return [site for site in sites if all(word in site.text for word in words)]
 
 
-def ordered(listed: Sequence[SiteOverview], ordering: str) -> list[SiteOverview]:
+def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:
     """Sort by one of KEYS, with a minus before it the other way; without a value comes last."""
     key = KEYS[ordering.removeprefix("-")]
-    known = [one for one in listed if is_known(key(one))]
-    unknown = [one for one in listed if not is_known(key(one))]
-    return sorted(known, key=key, reverse=ordering.startswith("-")) + unknown
-
-
-def is_known(value: str | float) -> bool:
-    return value != "" if isinstance(value, str) else not math.isnan(value)
+    with_value: list[SiteOverview] = []
+    without: list[SiteOverview] = []
+    for site in sites:
+        value = key(site)
+        empty = value == "" if isinstance(value, str) else math.isnan(value)
+        (without if empty else with_value).append(site)
+    return sorted(with_value, key=key, reverse=ordering.startswith("-")) + without

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from matrix.answers.site.reports import Report, ReportCell
@@ -42,41 +41,30 @@ class Partner:
 
 def partners_of(report: Report) -> list[Partner]:
     """Return all partners by name, in the size class asked for."""
-    endpoints = endpoints_of_sites(report)
-    ways = {
-        end: {
-            (cell.destination if end == "source" else cell.source): PartnerDirection(
-                cell, url_of(cell, endpoints, report.query)
-            )
+    groups = {group.name: group for group in (*report.links.sources, *report.links.destinations)}
+    # Of each site that links lead to or from here.
+    endpoints: dict[str, list[str]] = {}
+    for group in groups.values():
+        endpoints.setdefault(group.site or "", []).append(group.name)
+    sent, received = (
+        {
+            getattr(cell, other): PartnerDirection(cell, url_of(cell, endpoints, report.query))
             for cell in report.cells(end)
         }
-        for end in ("source", "destination")
-    }
-    sent, received = ways["source"], ways["destination"]
+        for end, other in (("source", "destination"), ("destination", "source"))
+    )
     names = sorted(sent.keys() | received.keys(), key=str.casefold)
     return [Partner(name, sent.get(name), received.get(name)) for name in names]
 
 
-def endpoints_of_sites(report: Report) -> dict[str, list[str]]:
-    """Return the endpoints of each site that links lead to or from here."""
-    groups = {group.name: group for group in (*report.links.sources, *report.links.destinations)}
-    found: dict[str, list[str]] = {}
-    for group in groups.values():
-        found.setdefault(group.site or "", []).append(group.name)
-    return found
-
-
 def url_of(cell: ReportCell, endpoints: dict[str, list[str]], query: MatrixQuery) -> str:
     """Return the link between two sites, or the matrix of the links if there are several."""
-    ends = endpoints.get(cell.source, []), endpoints.get(cell.destination, [])
-    if len(ends[0]) == len(ends[1]) == 1:
-        return link_url(ends[0][0], ends[1][0], query)
-    between = (
+    sources, destinations = endpoints.get(cell.source, []), endpoints.get(cell.destination, [])
+    if len(sources) == len(destinations) == 1:
+        return link_url(sources[0], destinations[0], query)
+    filters = (
         Filter("source_site", cell.source),
         Filter("destination_site", cell.destination),
+        *(condition for condition in query.filters if condition.parameter in PROFILE_FILTERS),
     )
-    return matrix_url(query.replace(filters=(*between, *made(query.filters))))
-
-
-def made(filters: Iterable[Filter]) -> tuple[Filter, ...]:
-    return tuple(one for one in filters if one.parameter in PROFILE_FILTERS)
+    return matrix_url(query.replace(filters=filters))

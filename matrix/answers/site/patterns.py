@@ -79,26 +79,24 @@ class Judged:
 
 def findings(report: Report) -> list[Finding]:
     """Return what stands out in the size class asked for, failures first."""
-    sides = {end: RankedSide.of(report.matrix, end) for end in ENDS}
-    failing = {end: failing_of(side, report.name) for end, side in sides.items()}
-    slow = {end: slow_of(side, report.name) for end, side in sides.items()}
+    failing: dict[str, Judged] = {}
+    slow: dict[str, Judged] = {}
+    for end in ENDS:
+        side = RankedSide.of(report.matrix, end)
+        row = side.row_of(report.name)
+        if row is None:
+            nobody = np.zeros(len(side.partners), dtype=bool)
+            failing[end] = slow[end] = Judged(side, nobody, nobody)
+            continue
+        ok, failed = side.ok[row], side.failed[row]
+        # By counts, bad is a partner with which more tests failed than were ok.
+        failing[end] = Judged(side, failed > ok, failed + ok > 0)
+        slow[end] = slow_of(side, row)
     return [*of_failures(failing, report.name), *of_slowness(slow)]
 
 
-def failing_of(side: RankedSide, name: str) -> Judged:
-    """Judge by counts: bad is a partner with which more tests failed than were ok."""
-    row = side.row_of(name)
-    if row is None:
-        return nobody(side)
-    ok, failed = side.ok[row], side.failed[row]
-    return Judged(side, failed > ok, failed + ok > 0)
-
-
-def slow_of(side: RankedSide, name: str) -> Judged:
+def slow_of(side: RankedSide, row: int) -> Judged:
     """Judge by rates: those of the other sites of the tier with the same partner."""
-    row = side.row_of(name)
-    if row is None:
-        return nobody(side)
     tiers = side.tiers
     peers = side.mean[(tiers == tiers[row]) & (np.arange(len(tiers)) != row)]
     enough = (~np.isnan(peers)).sum(axis=0) >= FEWEST_PEERS
@@ -106,11 +104,6 @@ def slow_of(side: RankedSide, name: str) -> Judged:
     usual = np.full(len(judged), np.nan)
     usual[judged] = np.nanmedian(peers[:, judged], axis=0) if judged.any() else np.nan
     return Judged(side, judged & (side.mean[row] < SLOW * usual), judged)
-
-
-def nobody(side: RankedSide) -> Judged:
-    none = np.zeros(len(side.partners), dtype=bool)
-    return Judged(side, none, none)
 
 
 def of_failures(failing: dict[str, Judged], name: str) -> Iterator[Finding]:
@@ -137,33 +130,30 @@ def of_failures(failing: dict[str, Judged], name: str) -> Iterator[Finding]:
 
 def single(judged: Judged, name: str) -> Finding:
     """Name the partners, and say of each with how many others it fails likewise."""
-    end, share = judged.side.end, judged.share
+    side, end, share = judged.side, judged.side.end, judged.share
+    others = np.array([group.name != name for group in side.groups], dtype=bool)
     partners = np.flatnonzero(judged.bad).tolist()
-    named = [with_others(judged.side, partner, name) for partner in partners[:NAMED]]
+    named = []
+    for partner in partners[:NAMED]:
+        ok, failed = side.ok[others, partner], side.failed[others, partner]
+        of_others = FailureShare(int((failed > ok).sum()), int((failed + ok > 0).sum()))
+        likewise = f"fails with {of_others} other" if of_others.judged else "not tested with other"
+        named.append(f"{TO[end]} {side.partners[partner].name} ({likewise} {end}s)")
     more = f", and {len(partners) - NAMED} more" if len(partners) > NAMED else ""
     return Finding(
         f"Fails {AS[end]} on single links.",
-        f"More tests failed than were ok with {share} {OTHER[end]}s: {TO[end]} "
-        f"{f', {TO[end]} '.join(named)}{more}.",
+        f"More tests failed than were ok with {share} {OTHER[end]}s: {', '.join(named)}{more}.",
         FEW if share.judged < FEWEST else OTHERS_WORK,
     )
-
-
-def with_others(side: RankedSide, partner: int, name: str) -> str:
-    others = np.array([group.name != name for group in side.groups], dtype=bool)
-    ok, failed = side.ok[others, partner], side.failed[others, partner]
-    share = FailureShare(int((failed > ok).sum()), int((failed + ok > 0).sum()))
-    likewise = f"fails with {share} other" if share.judged else "not tested with other"
-    return f"{side.partners[partner].name} ({likewise} {side.end}s)"
 
 
 def of_slowness(slow: dict[str, Judged]) -> Iterator[Finding]:
     for end, judged in slow.items():
         if judged.share.is_most:
-            way = "sends to" if end == "source" else "receives from"
+            does = "sends to" if end == "source" else "receives from"
             yield Finding(
                 f"Slow {AS[end]} with most {OTHER[end]}s.",
-                f"It {way} {judged.share} {OTHER[end]}s at less than half of the median rate of "
+                f"It {does} {judged.share} {OTHER[end]}s at less than half of the median rate of "
                 "the other sites of its tier with the same partner.",
                 "What they share is this site: compare the fastest transfer with its nominal WAN "
                 "capacity, and look at the load of its storage.",

@@ -32,16 +32,16 @@ class RankedSide:
     last: Floats
 
     @classmethod
-    def of(cls, answered: Grid, end: str) -> RankedSide:
+    def of(cls, grid: Grid, end: str) -> RankedSide:
         """Turn a grid with the extra `max` so that this end is first."""
-        cells, best = answered.cells, answered.cells.extras["max"]
+        cells, fastest = grid.cells, grid.cells.extras["max"]
         if end == "source":
-            groups, partners = answered.sources, answered.destinations
+            groups, partners = grid.sources, grid.destinations
             counts = cells.ok, cells.failed
-            return cls(end, groups, partners, cells.mean, best, *counts, cells.last)
-        groups, partners = answered.destinations, answered.sources
+            return cls(end, groups, partners, cells.mean, fastest, *counts, cells.last)
+        groups, partners = grid.destinations, grid.sources
         counts = cells.ok.T, cells.failed.T
-        return cls(end, groups, partners, cells.mean.T, best.T, *counts, cells.last.T)
+        return cls(end, groups, partners, cells.mean.T, fastest.T, *counts, cells.last.T)
 
     def row_of(self, name: str) -> int | None:
         names = [group.name for group in self.groups]
@@ -105,12 +105,13 @@ def standing_of(side: RankedSide, name: str, tier: int) -> Standing:
     if row is not None:
         return standing(side, row, means, side.tiers)
     peers = means[(side.tiers == tier) & ~np.isnan(means)]
-    return Standing(ranked=len(peers), peers_median=median(peers))
+    median = float(np.median(peers)) if peers.size else np.nan
+    return Standing(ranked=len(peers), peers_median=median)
 
 
 def standing(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Standing:
     ranked = (tiers == tiers[row]) & ~np.isnan(means)
-    peers = ranked & (np.arange(len(means)) != row)
+    peers = means[ranked & (np.arange(len(means)) != row)]
     fastest, partner = best(side, row)
     return Standing(
         mean=float(means[row]),
@@ -118,16 +119,12 @@ def standing(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Stan
         ok=int(side.ok[row].sum()),
         failed=int(side.failed[row].sum()),
         last=float(np.fmax.reduce(side.last[row], initial=np.nan)),
-        rank=None if np.isnan(means[row]) else int((means[peers] > means[row]).sum()) + 1,
+        rank=None if np.isnan(means[row]) else int((peers > means[row]).sum()) + 1,
         ranked=int(ranked.sum()),
-        peers_median=median(means[peers]),
+        peers_median=float(np.median(peers)) if peers.size else np.nan,
         fastest=fastest,
         fastest_partner=partner,
     )
-
-
-def median(values: Floats) -> float:
-    return float(np.median(values)) if values.size else np.nan
 
 
 def best(side: RankedSide, row: int) -> tuple[float, str]:

@@ -18,7 +18,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.run import Run
 from matrix.statistics.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.store import registry, runs
-from matrix.store.registry import Versions
+from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
 from sonar.windows import Window
@@ -41,23 +41,23 @@ class ReportCell:
     state: str
 
 
-def cells_of(answered: Grid, where: Flags) -> list[ReportCell]:
+def cells_of(matrix: Grid, where: Flags) -> list[ReportCell]:
     """Take some cells out of a matrix, row by row."""
-    cells = answered.cells
+    cells = matrix.cells
     rows, columns = np.nonzero(where)
-    sources = [answered.sources[row].name for row in rows.tolist()]
-    destinations = [answered.destinations[column].name for column in columns.tolist()]
+    sources = [matrix.sources[row].name for row in rows.tolist()]
+    destinations = [matrix.destinations[column].name for column in columns.tolist()]
     states = [STATES[state] for state in cells.state[where].tolist()]
     numbers = (cells.mean, cells.std, cells.ok, cells.failed, cells.last)
     values = [array[where].tolist() for array in numbers]
-    return [ReportCell(*one) for one in zip(sources, destinations, *values, states, strict=True)]
+    return [ReportCell(*cell) for cell in zip(sources, destinations, *values, states, strict=True)]
 
 
-def at_end(answered: Grid, end: str, site: str) -> Flags:
+def at_end(matrix: Grid, end: str, site: str) -> Flags:
     """Say which cells have this site at this end."""
-    groups = answered.sources if end == "source" else answered.destinations
+    groups = matrix.sources if end == "source" else matrix.destinations
     own = np.array([group.site == site for group in groups], dtype=bool)
-    shape = answered.cells.state.shape
+    shape = matrix.cells.state.shape
     return np.broadcast_to(own[:, None] if end == "source" else own, shape)
 
 
@@ -66,7 +66,7 @@ class Report:
     """What a site's results in a window say.
 
     ``sites`` are the matrices of sites by size class; ``links`` is that of the links of
-    its endpoints, in the class asked for. ``places`` are all endpoints there are.
+    its endpoints, in the class asked for. ``all_endpoints`` are those of all sites.
     """
 
     name: str
@@ -75,11 +75,11 @@ class Report:
     moment: datetime
     sites: dict[str, Grid]
     links: Grid
-    places: tuple[EndpointInfo, ...]
+    all_endpoints: tuple[EndpointInfo, ...]
 
     @property
     def endpoints(self) -> list[EndpointInfo]:
-        return [place for place in self.places if place.site == self.name]
+        return [endpoint for endpoint in self.all_endpoints if endpoint.site == self.name]
 
     @property
     def tier(self) -> int:
@@ -93,36 +93,32 @@ class Report:
     def standings(self, end: str) -> dict[str, Standing]:
         """Return how the site stands at this end, by size class."""
         return {
-            size: standing_of(RankedSide.of(one, end), self.name, self.tier)
-            for size, one in self.sites.items()
+            size: standing_of(RankedSide.of(matrix, end), self.name, self.tier)
+            for size, matrix in self.sites.items()
         }
 
     def cells(self, end: str, size: str = "") -> list[ReportCell]:
         """Return the site's row (as source) or column of the matrix of sites."""
-        answered = self.sites[size or self.query.size]
-        own = at_end(answered, end, self.name)
-        return cells_of(answered, own & (answered.cells.state != NOT_APPLICABLE))
-
-    def own_links(self, end: str) -> Flags:
-        """Say which of ``links`` start from the site, or go to it."""
-        return at_end(self.links, end, self.name)
+        matrix = self.sites[size or self.query.size]
+        own = at_end(matrix, end, self.name)
+        return cells_of(matrix, own & (matrix.cells.state != NOT_APPLICABLE))
 
     def worst(self, end: str) -> list[ReportCell]:
-        """Return the links with the lowest mean, the lowest first."""
-        measured = self.own_links(end) & (self.links.cells.ok > 0)
+        """Return the links of the site with the lowest mean, the lowest first."""
+        measured = at_end(self.links, end, self.name) & (self.links.cells.ok > 0)
         means = np.where(measured, self.links.cells.mean, np.nan)
         lowest = np.sort(means[measured])[:MOST_NAMED]
         few = measured & (means <= lowest[-1]) if lowest.size else measured
         return sorted(cells_of(self.links, few), key=lambda cell: cell.mean)[:MOST_NAMED]
 
     def failing(self, end: str) -> list[ReportCell]:
-        """Return the links on which every test failed, the most tested first."""
-        none_ok = self.own_links(end) & (self.links.cells.state == FAILED)
+        """Return the links of the site on which every test failed, the most tested first."""
+        none_ok = at_end(self.links, end, self.name) & (self.links.cells.state == FAILED)
         return sorted(cells_of(self.links, none_ok), key=lambda cell: -cell.failed)
 
     def ids_of(self, links: Iterable[ReportCell]) -> list[tuple[int, int]]:
         """Return the ids of the ends of links between endpoints."""
-        ids = {place.name: place.id for place in self.places}
+        ids = {endpoint.name: endpoint.id for endpoint in self.all_endpoints}
         return [(ids[cell.source], ids[cell.destination]) for cell in links]
 
     @property
@@ -137,24 +133,24 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
     """
     window = query.window_at(now)
     with snapshot():
-        versions = registry.read_versions()
-        found = {
+        version = registry.read_versions()
+        by_size = {
             size: runs.read(size, window, query.filters)
             for size in SizeClass.objects.values_list("name", flat=True)
         }
         sites = {
-            size: of_sites(query.replace(size=size), now, versions, some)
-            for size, some in found.items()
+            size: of_sites(query.replace(size=size), now, version, of_size)
+            for size, of_size in by_size.items()
         }
         own = query.replace(filters=(*query.filters, Filter("site", name)))
-        links = grid.build(own, now, versions.text, found=found[query.size])
-        places = registry.read_places(versions)
-    return Report(name, query, window, links.moment, sites, links, places)
+        links = grid.compute(own, now, version, results=by_size[query.size])
+        endpoints = registry.read_places(version)
+    return Report(name, query, window, links.moment, sites, links, endpoints)
 
 
 def of_sites(
-    query: MatrixQuery, now: datetime, versions: Versions, found: Sequence[Run] | None = None
+    query: MatrixQuery, now: datetime, version: DataVersion, results: Sequence[Run] | None = None
 ) -> Grid:
     """Return the matrix of sites, with the best single rate of each cell as the extra `max`."""
     of_sites = query.replace(rows="site", columns="site")
-    return grid.build(of_sites, now, versions.text, extras=("max",), found=found)
+    return grid.compute(of_sites, now, version, extras=("max",), results=results)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cachetools import TTLCache
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, Q
@@ -14,8 +15,9 @@ from django.db.models.functions import Coalesce
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
-from matrix.store.cache import Recent
-from matrix.store.registry import VERSIONS
+from matrix.store import data_version
+from matrix.store.cache import Kept
+from matrix.store.data_version import DataVersion
 from matrix.store.waiting import NEXT_TICK
 from sonar import circuits, heartbeats
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
@@ -42,11 +44,6 @@ OLDEST_DIRTY = """
         FROM sonar_dirtymark) AS marks
     WHERE over <= %(now)s
 """
-# Every change leaves a mark with a higher number, and sealing it a segment with a higher one.
-VERSION = f"""
-    SELECT concat_ws('-', {VERSIONS}, (SELECT max(seq) FROM sonar_dirtymark),
-                     (SELECT max(id) FROM sonar_segment))
-"""  # noqa: S608 - constants
 
 
 @dataclass(frozen=True)
@@ -94,19 +91,21 @@ class Life:
     signs: tuple[SignOfLife, ...]
 
     def task(self, name: str) -> SignOfLife | None:
-        return self._first(SignOfLife.Kind.TASK, name)
+        return self._newest(SignOfLife.Kind.TASK, name)
 
     @property
     def beat(self) -> SignOfLife | None:
         """Return the sign of the beat, the newest if there are several."""
-        return self._first(SignOfLife.Kind.BEAT)
+        return self._newest(SignOfLife.Kind.BEAT)
 
     def workers(self, queue: str) -> list[SignOfLife]:
         """Return the workers that take from a queue and are not silent."""
         return [
             sign
-            for sign in self._of(SignOfLife.Kind.WORKER)
-            if queue in sign.queues and not self.is_late(sign)
+            for sign in self.signs
+            if sign.kind == SignOfLife.Kind.WORKER
+            and queue in sign.queues
+            and not self.is_late(sign)
         ]
 
     def is_late(self, sign: SignOfLife | None) -> bool:
@@ -125,12 +124,9 @@ class Life:
         """Return how many seconds ago a sign was given; a clock that is ahead makes it 0."""
         return max((self.moment - sign.seen_at).total_seconds(), 0.0) if sign else None
 
-    def _of(self, kind: SignOfLife.Kind) -> list[SignOfLife]:
-        return [sign for sign in self.signs if sign.kind == kind]
-
-    def _first(self, kind: SignOfLife.Kind, name: str = "") -> SignOfLife | None:
-        found = [sign for sign in self._of(kind) if name in ("", sign.name)]
-        return max(found, key=lambda sign: sign.seen_at, default=None)
+    def _newest(self, kind: SignOfLife.Kind, name: str = "") -> SignOfLife | None:
+        signs = [sign for sign in self.signs if sign.kind == kind and name in ("", sign.name)]
+        return max(signs, key=lambda sign: sign.seen_at, default=None)
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,7 @@ class Status:
     probes: Probes
     work: Work
     coverage: tuple[Coverage, ...]
-    data_version: str
+    data_version: DataVersion
 
     @property
     def dirty_seconds(self) -> float:
@@ -161,20 +157,19 @@ class Status:
         return max((self.moment - since).total_seconds(), 0.0) if since else 0.0
 
 
-_work: Recent[Work] = Recent(WORK_SECONDS)
-_coverage: Recent[tuple[Coverage, ...]] = Recent(COVERAGE_SECONDS)
+_work: Kept[Work] = Kept(TTLCache(1, WORK_SECONDS))
+_coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
     """Read the status: three small SQL queries, and what is dear if it is too old."""
-    version = read_version()
-    registry = tuple(version.split("-")[:2])
+    version = data_version.read_all()
     return Status(
         moment=now,
-        life=read_life(now),
+        life=Life(now, tuple(SignOfLife.objects.all())),
         probes=read_probes(),
-        work=_work.get(registry, lambda: read_work(now)),
-        coverage=_coverage.get(registry, lambda: read_coverage(now)),
+        work=_work.get(version.plan, lambda: read_work(now)),
+        coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
         data_version=version,
     )
 
@@ -185,28 +180,16 @@ def forget() -> None:
     _coverage.forget()
 
 
-def read_life(now: datetime) -> Life:
-    return Life(now, tuple(SignOfLife.objects.all()))
-
-
-def read_version() -> str:
-    """Return what changes with every change of the registry, the schedule and the results."""
-    with connection.cursor() as cursor:
-        cursor.execute(VERSION)
-        (version,) = cursor.fetchone()
-        return str(version)
-
-
 def read_probes() -> Probes:
     """Count the probes, which are few."""
     queued = Q(state=Probe.State.QUEUED)
-    found = Probe.objects.aggregate(
+    counts = Probe.objects.aggregate(
         waiting=Count("id", filter=Q(state=Probe.State.WAITING)),
         queued=Count("id", filter=queued),
         running=Count("id", filter=Q(state=Probe.State.RUNNING)),
         oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
     )
-    return Probes(**found)
+    return Probes(**counts)
 
 
 def read_work(now: datetime) -> Work:
@@ -214,34 +197,26 @@ def read_work(now: datetime) -> Work:
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()
+    recent = Transfer.objects.filter(started_at__gte=now - HOUR).values_list("state").order_by()
+    by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
     failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
-    return Work(read_waiting(now), read_results(now), unsealed, dirty_since, failing)
+    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing)
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
     """Count the tests that are due by why they wait; all reasons, in the order of REASONS."""
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
-    found = {
+    by_reason = {
         reason or NEXT_TICK: WaitingTests(reason or NEXT_TICK, tests, since)
         for reason, tests, since in due.annotate(Count("id"), Min("skipped_since"))
     }
-    return tuple(found.get(reason, WaitingTests(reason, 0, None)) for reason in REASONS)
-
-
-def read_results(now: datetime) -> dict[str, int]:
-    """Count the results of the last hour by state."""
-    recent = Transfer.objects.filter(started_at__gte=now - HOUR).values_list("state").order_by()
-    return dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
+    return tuple(by_reason.get(reason, WaitingTests(reason, 0, None)) for reason in REASONS)
 
 
 def read_coverage(now: datetime) -> tuple[Coverage, ...]:
     """Judge every link in each size class, as the matrix does."""
-    return tuple(
-        Coverage(name, counted(grid.build(MatrixQuery(size=name, window=WINDOW), now)), now)
-        for name in SizeClass.objects.values_list("name", flat=True)
-    )
-
-
-def counted(answered: grid.Grid) -> dict[str, int]:
-    states = answered.states()
-    return {state: states[state] for state in COVERED}
+    coverage = []
+    for name in SizeClass.objects.values_list("name", flat=True):
+        states = grid.build(MatrixQuery(size=name, window=WINDOW), now).states()
+        coverage.append(Coverage(name, {state: states[state] for state in COVERED}, now))
+    return tuple(coverage)

@@ -6,7 +6,6 @@ part: it neither waits for the pool of the pages nor hangs when a server does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -131,13 +130,10 @@ def queue() -> redis.Redis:
 def look_at_workers(life: Life) -> Part:
     counts = {queue: len(life.workers(queue)) for queue in QUEUES}
     if without := [queue for queue, count in counts.items() if not count]:
-        return Part(False, f"No worker takes from the queue {in_words(without)}: start one.")
+        queues = " nor from ".join(f"“{queue}”" for queue in without)
+        return Part(False, f"No worker takes from the queue {queues}: start one.")
     numbers = (f"{count} from {queue}" for queue, count in counts.items())
     return Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.")
-
-
-def in_words(queues: Iterable[str]) -> str:
-    return " nor from ".join(f"“{queue}”" for queue in queues)
 
 
 def look_at_beat(life: Life) -> Part:

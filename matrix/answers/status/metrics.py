@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import cast
 
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 import sonar
 from matrix.answers.status import figures, health
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)
@@ -27,18 +27,17 @@ class Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
-        found, waiting = read_status(now), read_queues()
+        status, waiting = read_status(now), read_queues()
         takes = waiting is not None and health.look_at_redis().ok
-        up = {"database": found is not None, "redis": takes}
+        up = {"database": status is not None, "redis": takes}
         yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
         yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})
         if waiting is not None:
             yield gauge("queue_messages", "Messages that no worker has taken.", waiting, "queue")
-        if found is not None:
-            yield from of_life(found.life)
-            yield from of_tests(found)
-            yield of_coverage(found.coverage)
+        if status is not None:
+            yield from of_life(status.life)
+            yield from of_tests(status)
 
 
 def read_status(now: datetime) -> Status | None:
@@ -74,32 +73,29 @@ def of_life(life: Life) -> Iterator[Metric]:
     yield gauge("workers", "Workers that take from a queue.", workers, "queue")
 
 
-def of_tests(found: Status) -> Iterator[Metric]:
-    probes = {state: getattr(found.probes, state) for state in Probe.State.values}
-    waiting = {one.reason: one.tests for one in found.work.waiting}
-    results = found.work.results
-    unsealed, dirty = {"": found.work.unsealed}, {"": found.dirty_seconds}
-    circuits = {"": len(found.work.circuits)}
+def of_tests(status: Status) -> Iterator[Metric]:
+    probes = {state: getattr(status.probes, state) for state in Probe.State.values}
+    waiting = {tests.reason: tests.tests for tests in status.work.waiting}
+    results = status.work.results
+    unsealed, dirty = {"": status.work.unsealed}, {"": status.dirty_seconds}
+    circuits = {"": len(status.work.circuits)}
     yield gauge("probes", "Tests that have not ended.", probes, "state")
     yield gauge("open_circuits", "Ends by which tests keep failing.", circuits)
     yield gauge("scheduled_waiting", "Tests that are due and wait.", waiting, "reason")
     yield gauge("results_last_hour", "Results of the last hour.", results, "state")
     yield gauge("unsealed_buckets", "Hours and days that are over and not sealed.", unsealed)
     yield gauge("oldest_dirty_seconds", "For how long the first of them is over.", dirty)
-
-
-def of_coverage(found: Iterable[Coverage]) -> Metric:
     words = "Links by their state in the matrix of the last 24 hours."
     family = GaugeMetricFamily("sonar_coverage_links", words, labels=["size", "state"])
-    for one in found:
-        for state, links in one.states.items():
-            family.add_metric([one.size, state], links)
-    return family
+    for coverage in status.coverage:
+        for state, links in coverage.states.items():
+            family.add_metric([coverage.size, state], links)
+    yield family
 
 
 def gauge(name: str, words: str, values: Mapping[str, float], label: str = "") -> Metric:
     """Return a gauge with a value for each value of a label; without a label, for ``""``."""
     family = GaugeMetricFamily(f"sonar_{name}", words, labels=[label] if label else [])
-    for which, value in values.items():
-        family.add_metric([which] if label else [], value)
+    for label_value, value in values.items():
+        family.add_metric([label_value] if label else [], value)
     return family

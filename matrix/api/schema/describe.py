@@ -19,7 +19,18 @@ WITH_BODY = (411, 413, 415)
 
 @dataclass(frozen=True)
 class Described:
-    """What `@described` was told of a call."""
+    """What `@described` says of a call.
+
+    ``answer``: a pydantic model (of matrix.api.schema.schemas.Answer), `Listed("sites", Row)` for
+    a page of a list of one, a JSON schema as a dict, or None for no content.
+    ``parameters``: query parameters, see matrix.api.schema.parameters; `format` comes by itself
+    with ``formats`` (of a method that reads), and what is in the path too.
+    ``body``: likewise a model (of schemas.Body) or a dict, with ``body_example``.
+    ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and
+    411, 413 and 415 of a body, are there by themselves. ``scope``: read for `get`, else operate,
+    unless given.
+    ``csv_example``: the first lines of the answer in CSV.
+    """
 
     summary: str
     answer: Shape | None
@@ -56,19 +67,11 @@ def described(
         def get(self, request: Request, name: str) -> Response:
             '''Text of the method, if any, is the description of the call.'''
 
-    ``answer``: a pydantic model (of matrix.api.schema.schemas.Answer), `Listed("sites", Row)` for
-    a page of a list of one, a JSON schema as a dict, or None for no content.
-    ``parameters``: query parameters, see matrix.api.schema.parameters; `format` comes by itself
-    with ``formats`` (of a method that reads), and what is in the path too.
-    ``body``: likewise a model (of shapes.Body) or a dict, with ``body_example``.
-    ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and
-    411, 413 and 415 of a body, are there by themselves. ``scope``: read for `get`, else operate,
-    unless given.
-    ``csv_example``: the first lines of the answer in CSV.
+    What the arguments are stands at Described.
     """
 
     def decorated(method: Method) -> Method:
-        found = Described(
+        description = Described(
             summary=summary,
             answer=answer,
             status=status,
@@ -82,7 +85,7 @@ def described(
             tag=tag,
             scope=scope or ("read" if method.__name__ == "get" else "operate"),
         )
-        setattr(method, DESCRIBED, found)
+        setattr(method, DESCRIBED, description)
         return method
 
     return decorated
@@ -93,5 +96,5 @@ DESCRIBED = "described"
 
 def of(method: Callable[..., Any] | None) -> Described | None:
     """Return what is said of a method of a view; None if nothing is."""
-    found: Described | None = getattr(method, DESCRIBED, None)
-    return found
+    description: Described | None = getattr(method, DESCRIBED, None)
+    return description

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from matrix.answers import column_filters
 from matrix.answers.table_query import LONGEST_TEXT, SHORT, orderings
@@ -18,7 +18,7 @@ from matrix.api.schema.parameters import choice, number, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer, CellState, Listed
 from matrix.query.attributes import BY_KEY, GROUPINGS
-from matrix.query.forms import STATS
+from matrix.query.catalogue import STATS, TABLE_QUANTILES
 
 TOLD = {
     "has": "Only rows with this text in the column.",
@@ -35,13 +35,7 @@ AGES = {
 End = with_facts("End", "An endpoint at one end of a link.", ("simulated", "retired"))
 
 
-class OfClass(Answer):
-    """What is known of a link in one size class in the window.
-
-    `last` is when its newest result started, `last_ok` and `last_failed` when the newest that
-    succeeded and the newest that failed did. `state` is that of its cell in the matrix.
-    """
-
+class FixedColumns(Answer):
     mean_mb_s: float | None
     std_mb_s: float | None
     size_mean_bytes: float | None
@@ -52,6 +46,18 @@ class OfClass(Answer):
     state: CellState
     last_ok: datetime | None
     last_failed: datetime | None
+
+
+QUANTILES = {one.field: (float | None, None) for one in TABLE_QUANTILES.values()}
+
+
+class OfClass(create_model("Columns", __base__=FixedColumns, **QUANTILES)):  # type: ignore[misc]
+    """What is known of a link in one size class in the window.
+
+    `last` is when its newest result started, `last_ok` and `last_failed` when the newest that
+    succeeded and the newest that failed did. `state` is that of its cell in the matrix. Quantiles
+    are there if they are asked for.
+    """
 
 
 class Link(BaseModel, extra="allow"):
@@ -169,6 +175,13 @@ LINKS = described(
             pattern=ORDERING,
         ),
         text("search", "Every word is in an attribute of one end.", "RAL", maxLength=LONGEST_TEXT),
+        text(
+            "quantiles",
+            "Quantiles of rates that each size class has beside the rest, as p95_mb_s; those that "
+            "rows are ordered or chosen by are there anyway.",
+            ",".join(TABLE_QUANTILES),
+            pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
+        ),
         *map(short, SHORT),
         *map(condition, column_filters.names([SIZE])),
         *paging(default=1_000, most=10_000),

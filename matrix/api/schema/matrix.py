@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated
+
+from pydantic import Field
 
 from matrix.api.matrix_formats import FIELDS
 from matrix.api.schema.describe import described
@@ -11,6 +13,7 @@ from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.parameters import text
 from matrix.api.schema.queries import QUERY, Echo
 from matrix.api.schema.schemas import Answer, CellState
+from matrix.query.catalogue import UNITS
 
 Numbers = list[list[float | None]]
 Counts = list[list[int]]
@@ -45,7 +48,7 @@ class Cells(Answer):
 class Matrix(Answer):
     query: MatrixEcho
     description: str
-    unit: Literal["MB/s", "%", "transfers", "s"]
+    unit: Annotated[str, Field(json_schema_extra={"enum": list(UNITS)})]
     version: str
     simulated: bool
     sources: list[Group]  # type: ignore[valid-type]

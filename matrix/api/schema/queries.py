@@ -10,9 +10,10 @@ from pydantic import BaseModel
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, several, text
 from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
+from matrix.query.catalogue import STATS
 from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
-from matrix.query.forms import DEFAULT_SIZE, STATS
+from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import PRESETS
 

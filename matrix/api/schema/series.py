@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from pydantic import create_model
+
 from matrix.answers.series import AUTO, BUCKETS
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, text
 from matrix.api.schema.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.schema.schemas import Answer
+from matrix.query.catalogue import QUANTILES, SERIES_FIELDS
 
 Numbers = list[float | None]
+RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
 
 
 class SeriesEcho(Echo):
@@ -19,16 +23,14 @@ class SeriesEcho(Echo):
     destination: str
 
 
-class Buckets(Answer):
-    """A value for each bucket, empty ones too: counts 0, rates null."""
-
+class BucketCounts(Answer):
     start: list[datetime]
     ok: list[int]
     failed: list[int]
-    mean_mb_s: Numbers
-    p05_mb_s: Numbers
-    median_mb_s: Numbers
-    p95_mb_s: Numbers
+
+
+class Buckets(create_model("BucketRates", __base__=BucketCounts, **RATES)):  # type: ignore[misc]
+    """A value for each bucket, empty ones too: counts 0, rates null."""
 
 
 class Points(Answer):
@@ -49,6 +51,10 @@ class Series(Answer):
     points: Points = Points(started_at=[], state=[], rate_mb_s=[])
 
 
+# Three transfers, of 4.26, 4.7 and 5.14 MB/s.
+EXAMPLE_RATES = {
+    field: round(4.26 + 0.88 * QUANTILES.get(name, 0.5), 1) for field, name in SERIES_FIELDS.items()
+}
 EXAMPLE = {
     "query": {
         "source": "Glasgow_DATADISK",
@@ -66,15 +72,12 @@ EXAMPLE = {
         "start": ["2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"],
         "ok": [0, 3],
         "failed": [0, 1],
-        "mean_mb_s": [None, 4.7],
-        "p05_mb_s": [None, 4.3],
-        "median_mb_s": [None, 4.7],
-        "p95_mb_s": [None, 5.1],
+        **{field: [None, rate] for field, rate in EXAMPLE_RATES.items()},
     },
 }
-CSV = """start,ok,failed,mean_mb_s,p05_mb_s,median_mb_s,p95_mb_s
-2026-11-20T10:00:00Z,0,0,,,,
-2026-11-20T11:00:00Z,3,1,4.7,4.3,4.7,5.1
+CSV = f"""start,ok,failed,{",".join(EXAMPLE_RATES)}
+2026-11-20T10:00:00Z,0,0{"," * len(EXAMPLE_RATES)}
+2026-11-20T11:00:00Z,3,1,{",".join(map(str, EXAMPLE_RATES.values()))}
 """
 
 SERIES = described(

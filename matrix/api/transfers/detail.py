@@ -29,40 +29,40 @@ class TransferView(ApiView):
     def get(self, request: Request, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
         check_names(request.query_params, ["format"])
         form = asked_format(request)
-        found = transfers.known(id)
-        if found is None:
+        transfer = transfers.known(id)
+        if transfer is None:
             raise NotFound(why_not(id))
         if form == "csv":
             pieces = lines.pieces(Transfer.objects.filter(id=id), form)
             return stream(request, pieces, form, f"sonar-transfer-{id}")
-        return HttpResponse(dumps(shown(found, request)), content_type=TYPES["json"])
+        return HttpResponse(dumps(shown(transfer, request)), content_type=TYPES["json"])
 
 
-def why_not(sought: UUID) -> str:
-    if probe := Probe.objects.filter(id=sought).first():
-        return f"The test {sought} is {probe.state}: it becomes a transfer when it ends."
-    return f"No transfer has the id {sought}: results are kept for {settings.SONAR_KEEP_DAYS} days."
+def why_not(transfer_id: UUID) -> str:
+    if probe := Probe.objects.filter(id=transfer_id).first():
+        return f"The test {transfer_id} is {probe.state}: it becomes a transfer when it ends."
+    days = settings.SONAR_KEEP_DAYS
+    return f"No transfer has the id {transfer_id}: results are kept for {days} days."
 
 
-def shown(one: Transfer, request: Request) -> dict[str, Any]:
+def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
     """Return what the reader may see of a result: names of machines are internal."""
-    return whole(one) | (internal(one) if sees(request, "sonar.view_transfer") else {})
-
-
-def whole(one: Transfer) -> dict[str, Any]:
-    """Return all that is kept of a result and that everybody may see who may read."""
-    names = {one.source_id: one.source.name, one.destination_id: one.destination.name}
-    return record(one, names) | {
-        "error_is_permanent": one.error_is_permanent,
-        "prepare_seconds": one.prepare_seconds,
-        "first_byte_seconds": one.first_byte_seconds,
-        "verified_note": one.verified_note or None,
-        "tcp_buffer_bytes": one.profile.tcp_buffer_bytes,
-        "mesh": one.profile.mesh.name if one.profile.mesh else None,
-        "activity": one.profile.activity or None,
-        "samples": one.samples,
+    names = {
+        transfer.source_id: transfer.source.name,
+        transfer.destination_id: transfer.destination.name,
     }
-
-
-def internal(one: Transfer) -> dict[str, Any]:
-    return {"worker": one.worker or None, "remote_connections": one.remote_connections}
+    profile = transfer.profile
+    fields = record(transfer, names) | {
+        "error_is_permanent": transfer.error_is_permanent,
+        "prepare_seconds": transfer.prepare_seconds,
+        "first_byte_seconds": transfer.first_byte_seconds,
+        "verified_note": transfer.verified_note or None,
+        "tcp_buffer_bytes": profile.tcp_buffer_bytes,
+        "mesh": profile.mesh.name if profile.mesh else None,
+        "activity": profile.activity or None,
+        "samples": transfer.samples,
+    }
+    if sees(request, "sonar.view_transfer"):
+        fields["worker"] = transfer.worker or None
+        fields["remote_connections"] = transfer.remote_connections
+    return fields

@@ -20,8 +20,7 @@ from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
 from matrix.http.permissions import MayIngest, MayRead
 from sonar import results
-from sonar.records.admission import Known, WrongRecordsError, admitted
-from sonar.results import Stored
+from sonar.records.admission import Admission, WrongRecordsError
 
 MOST_RESULTS = 10_000
 ROWS_NAMED = 20
@@ -46,19 +45,16 @@ class TransfersView(ApiView):
             raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
         if len(rows) > MOST_RESULTS:
             raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
-        return Response(take(rows)._asdict(), status=201)
-
-
-@transaction.atomic
-def take(rows: list[Any]) -> Stored:
-    """Store all of these results or, with FaultyBody, none."""
-    known = Known.at(timezone.now())
-    try:
-        records = admitted(rows, known)
-    except WrongRecordsError as error:
-        raise faulty(error) from None
-    wait_for_imports()
-    return results.store(map(known.result, records))
+        # All or, with FaultyBody, none.
+        with transaction.atomic():
+            admission = Admission.at(timezone.now())
+            try:
+                records = admission.admit(rows)
+            except WrongRecordsError as error:
+                raise faulty(error) from None
+            wait_for_imports()
+            stored = results.store(map(admission.result, records))
+        return Response(stored._asdict(), status=201)
 
 
 def faulty(error: WrongRecordsError) -> FaultyBody:
@@ -67,8 +63,8 @@ def faulty(error: WrongRecordsError) -> FaultyBody:
     for index in list(error.records)[:ROWS_NAMED]:
         for field, sentence in error.records[index].problems:
             errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
-    place, sentences = next(iter(errors.items()))
-    return FaultyBody(f"Nothing was stored: {error}. The first, {place}: {sentences[0]}", errors)
+    first, sentences = next(iter(errors.items()))
+    return FaultyBody(f"Nothing was stored: {error}. The first, {first}: {sentences[0]}", errors)
 
 
 def wait_for_imports() -> None:

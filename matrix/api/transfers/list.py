@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -36,7 +36,7 @@ class TransfersRequest:
 
     query: MatrixQuery
     window: Window
-    wanted: Wanted
+    selection: Wanted
     form: str
     after: Cursor | None
     page_size: int
@@ -49,108 +49,92 @@ class TransfersRequest:
         check_paging(params, form)
         query = MatrixQuery.from_params(params, also=OWN)
         window = query.window_at(now)
-        states = some_of(params, "state", Transfer.State.values)
-        size = size_class(query.size) if params.get("size") else None
-        chosen = {"states": states} if states else {}
-        wanted = Wanted(window, size, query.filters, error=searched(params), **chosen)
+        size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
+        selection = Wanted(window, size_class, query.filters, error=searched(params))
+        if states := some_of(params, "state", Transfer.State.values):
+            selection = replace(selection, states=states)
         rows = page_size(params, PAGE_SIZE, MOST_ROWS)
-        return cls(query, window, wanted, form, cursor(params), rows)
-
-
-def size_class(name: str) -> int:
-    return SizeClass.objects.values_list("id", flat=True).get(name=name)
+        return cls(query, window, selection, form, cursor(params), rows)
 
 
 def searched(params: QueryDict) -> str:
-    given = text(params, "error")
-    if len(given) > LONGEST_SEARCH or not given.isprintable():
+    value = text(params, "error")
+    if len(value) > LONGEST_SEARCH or not value.isprintable():
         sentence = f"error must be at most {LONGEST_SEARCH} printable characters of an error."
         raise wrong("error", sentence)
-    return given
+    return value
 
 
 def cursor(params: QueryDict) -> Cursor | None:
-    given = text(params, "cursor")
+    value = text(params, "cursor")
     try:
-        return Cursor.parse(given) if given else None
+        return Cursor.parse(value) if value else None
     except ValueError:
-        raise wrong_cursor(given) from None
+        raise wrong_cursor(value) from None
 
 
 def answer(request: Request) -> HttpResponseBase:
     """Answer GET transfers/: a page in JSON, or all that matches in CSV and NDJSON."""
-    asked = TransfersRequest.read(request, timezone.now())
-    places = registry.read_places(registry.read_versions())
-    rows = asked.wanted.rows(places)
-    if asked.form != "json":
-        most = not any(one.parameter in LINK_FILTERS for one in asked.query.filters)
-        pieces = lines.pieces(rows, asked.form, most=most)
-        return stream(request, pieces, asked.form, "sonar-transfers")
-    names = {place.id: place.name for place in places}
-    return as_json(request, asked, transfers.listing(rows, asked.page_size, asked.after), names)
-
-
-def as_json(
-    request: Request,
-    asked: TransfersRequest,
-    listing: transfers.TransferList,
-    names: dict[int, str],
-) -> HttpResponse:
-    found = {
-        "query": echo(asked, request.query_params),
-        "transfers": [record(one, names) for one in listing.results],
-        "next": next_page(request, asked, listing.next) if listing.next else None,
+    call = TransfersRequest.read(request, timezone.now())
+    endpoints = registry.read_places(registry.read_versions())
+    rows = call.selection.rows(endpoints)
+    if call.form != "json":
+        most = not any(condition.parameter in LINK_FILTERS for condition in call.query.filters)
+        pieces = lines.pieces(rows, call.form, most=most)
+        return stream(request, pieces, call.form, "sonar-transfers")
+    names = {endpoint.id: endpoint.name for endpoint in endpoints}
+    listing = transfers.listing(rows, call.page_size, call.after)
+    next_page = None
+    if listing.next:
+        # Of the same window: a preset would move on.
+        start, end = format_time(call.window.start), format_time(call.window.end)
+        bounds = {"window": None, "from": start, "to": end}
+        next_page = following(request, str(listing.next), **bounds)
+    page = {
+        "query": echo(call, request.query_params),
+        "transfers": [record(transfer, names) for transfer in listing.results],
+        "next": next_page,
     }
-    return HttpResponse(dumps(found), content_type=TYPES["json"])
+    return HttpResponse(dumps(page), content_type=TYPES["json"])
 
 
-def echo(asked: TransfersRequest, params: QueryDict) -> dict[str, Any]:
+def echo(call: TransfersRequest, params: QueryDict) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     return {
-        "size": asked.query.size if params.get("size") else None,
-        "window": asked.query.window or None,
-        "start": format_time(asked.window.start),
-        "end": format_time(asked.window.end),
-        "state": asked.wanted.states,
-        "error": asked.wanted.error or None,
-        **by_parameter(asked.query.filters),
+        "size": call.query.size if params.get("size") else None,
+        "window": call.query.window or None,
+        "start": format_time(call.window.start),
+        "end": format_time(call.window.end),
+        "state": call.selection.states,
+        "error": call.selection.error or None,
+        **by_parameter(call.query.filters),
     }
 
 
-def next_page(request: Request, asked: TransfersRequest, after: Cursor) -> str:
-    """Return the address of the next page, in the same window: a preset would move on."""
-    start, end = map(format_time, (asked.window.start, asked.window.end))
-    return following(request, str(after), **{"window": None, "from": start, "to": end})
-
-
-def record(one: Transfer, names: dict[int, str]) -> dict[str, Any]:
+def record(transfer: Transfer, names: dict[int, str]) -> dict[str, Any]:
     """Return a result as a record (sonar.records), with its size class, its rate and more."""
     return {
-        "id": str(one.id),
-        "source": names[one.source_id],
-        "destination": names[one.destination_id],
-        "started_at": exact(one.started_at),
-        "seconds": one.seconds,
-        "bytes": one.bytes,
-        "state": one.state,
-        "error": one.error or None,
-        "error_where": one.error_where or None,
-        "mover": one.profile.mover,
-        "mode": one.profile.mode or None,
-        "streams": one.profile.streams,
-        "streams_used": one.profile.streams_used,
-        "ip_version": one.profile.ip_version,
-        "origin": one.profile.origin,
-        "size": one.size_class.name,
-        "rate_mb_s": rate_of(one) if one.state == Transfer.State.DONE else None,
-        "beside_source": one.beside_source,
-        "beside_source_max": one.beside_source_max,
-        "beside_destination": one.beside_destination,
-        "beside_destination_max": one.beside_destination_max,
-        "moved_bytes": one.moved_bytes,
-        "verified": one.verified,
+        "id": str(transfer.id),
+        "source": names[transfer.source_id],
+        "destination": names[transfer.destination_id],
+        "started_at": f"{transfer.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+        "seconds": transfer.seconds,
+        "bytes": transfer.bytes,
+        "state": transfer.state,
+        "error": transfer.error or None,
+        "error_where": transfer.error_where or None,
+        "mover": transfer.profile.mover,
+        "mode": transfer.profile.mode or None,
+        "streams": transfer.profile.streams,
+        "streams_used": transfer.profile.streams_used,
+        "ip_version": transfer.profile.ip_version,
+        "origin": transfer.profile.origin,
+        "size": transfer.size_class.name,
+        "rate_mb_s": rate_of(transfer) if transfer.state == Transfer.State.DONE else None,
+        "beside_source": transfer.beside_source,
+        "beside_source_max": transfer.beside_source_max,
+        "beside_destination": transfer.beside_destination,
+        "beside_destination_max": transfer.beside_destination_max,
+        "moved_bytes": transfer.moved_bytes,
+        "verified": transfer.verified,
     }
-
-
-def exact(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"

@@ -12,8 +12,10 @@ from matrix.answers.link.report import MOST_POINTS, Between, ClassReport
 from matrix.answers.link.samples import Results
 from matrix.answers.series import Cut, TimeSeries, cut_to_fill
 from matrix.plots import distribution
+from matrix.plots.direction_traces import Line
 from matrix.plots.distribution import Shape
-from matrix.plots.link import Json, Line, Panel, TimeSpan, figure, name_of
+from matrix.plots.link import Json, Panel, TimeSpan, figure, name_of
+from matrix.query.catalogue import OF_LINK
 from matrix.statistics.arrays import Floats
 from sonar.models import Annotation
 from sonar.units import MB
@@ -52,6 +54,11 @@ class Drawn:
     silent: list[str]
 
     @property
+    def columns(self) -> list[str]:
+        """Return what the rates of a bucket are called."""
+        return [one.label for one in OF_LINK]
+
+    @property
     def rates_height(self) -> int:
         """Return the height of the picture of rates in rem."""
         return 8 + 10 * len(self.shown)
@@ -63,17 +70,17 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A line of the table that stands for the picture: one bucket of one direction of a class."""
+    """A line of the table that stands for the picture: one bucket of one direction of a class.
+
+    ``rates`` are the statistics of a link in the order of the catalogue.
+    """
 
     start: datetime
     size: str
     direction: str
     ok: int
     failed: int
-    mean: float
-    median: float
-    p05: float
-    p95: float
+    rates: list[float]
 
 
 @dataclass(frozen=True)
@@ -182,10 +189,7 @@ def buckets_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bucket]:
                     direction=f"{one.source} → {one.destination}",
                     ok=int(series.ok[at]),
                     failed=int(series.failed[at]),
-                    **{
-                        name: float(getattr(series, name)[at])
-                        for name in ("mean", "median", "p05", "p95")
-                    },
+                    rates=[float(series.rates[stat.name][at]) for stat in OF_LINK],
                 )
 
 

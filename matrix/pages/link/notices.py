@@ -27,27 +27,40 @@ class LinkNotice:
     actions: Sequence[tuple[str, str]] = ()
 
 
-def notice_for(found: Between, address: Address) -> LinkNotice | None:
+def notice_for(answer: Between, address: Address) -> LinkNotice | None:
     """Return what the reader must know before the numbers, if no test of the link succeeded."""
-    if any(one.there.ok for one in found.classes):
+    if any(line.there.ok for line in answer.classes):
         return None
-    failed = sum(one.there.failed for one in found.classes)
+    failed = sum(line.there.failed for line in answer.classes)
     if failed:
         return all_failed(failed)
-    if found.question.query.filters:
-        return filtered(found, address)
-    planned = planned_for(found)
-    if found.last is None:
-        return never_yet(planned, found.now) if planned else never()
-    return not_in_window(found, found.last, planned, address)
+    query, planned = answer.question.query, planned_for(answer)
+    if query.filters:
+        return LinkNotice(
+            "No result of this link passes these filters.",
+            "Results that were measured in other ways are not shown.",
+            [("Show all ways of measuring", address(query.replace(filters=())))],
+        )
+    if answer.last:
+        return not_in_window(answer, answer.last, planned, address)
+    if planned:
+        coming = next_test(planned, answer.now)
+        return LinkNotice("There is no result yet.", f"{coming} Come back then.")
+    return LinkNotice(
+        "This link is not tested.",
+        "No enabled mesh has it, and it has never had a result. Add its ends to a mesh to test it.",
+        [("Look at the meshes in the admin", "/admin/sonar/mesh/")],
+    )
 
 
-def planned_for(found: Between) -> list[Schedule]:
+def planned_for(answer: Between) -> list[Schedule]:
     """Return the tests of this direction, of the size classes that are shown."""
-    sizes = {one.size for one in found.classes}
-    source = found.question.source.id
+    sizes = {line.size for line in answer.classes}
+    source = answer.question.source.id
     return [
-        one for one in found.schedules if one.source_id == source and one.size_class.name in sizes
+        schedule
+        for schedule in answer.schedules
+        if schedule.source_id == source and schedule.size_class.name in sizes
     ]
 
 
@@ -61,29 +74,9 @@ def all_failed(failed: int) -> LinkNotice:
     )
 
 
-def filtered(found: Between, address: Address) -> LinkNotice:
-    return LinkNotice(
-        "No result of this link passes these filters.",
-        "Results that were measured in other ways are not shown.",
-        [("Show all ways of measuring", address(found.question.query.replace(filters=())))],
-    )
-
-
-def never() -> LinkNotice:
-    return LinkNotice(
-        "This link is not tested.",
-        "No enabled mesh has it, and it has never had a result. Add its ends to a mesh to test it.",
-        [("Look at the meshes in the admin", "/admin/sonar/mesh/")],
-    )
-
-
-def never_yet(planned: Sequence[Schedule], now: datetime) -> LinkNotice:
-    return LinkNotice("There is no result yet.", f"{next_test(planned, now)} Come back then.")
-
-
 def next_test(planned: Sequence[Schedule], now: datetime) -> str:
     """Say when the next test is due and, if one had to wait, why."""
-    first = min(planned, key=lambda one: one.next_due)
+    first = min(planned, key=lambda schedule: schedule.next_due)
     due = (
         f"The next test is due {until_words(first.next_due, now)} ({format_moment(first.next_due)})"
     )
@@ -94,14 +87,14 @@ def next_test(planned: Sequence[Schedule], now: datetime) -> str:
 
 
 def not_in_window(
-    found: Between, last: datetime, planned: Sequence[Schedule], address: Address
+    answer: Between, last: datetime, planned: Sequence[Schedule], address: Address
 ) -> LinkNotice:
-    age = format_age(found.now - last)
-    said = f"The last result of this link was {age}, at {format_moment(last)}."
-    coming = next_test(planned, found.now) if planned else "No mesh tests it any more."
-    words, query = window_with(found.question.query, last, found.now)
+    age = format_age(answer.now - last)
+    sentence = f"The last result of this link was {age}, at {format_moment(last)}."
+    coming = next_test(planned, answer.now) if planned else "No mesh tests it any more."
+    words, query = window_with(answer.question.query, last, answer.now)
     return LinkNotice(
-        "No results in this window.", f"{said} {coming}", [(f"Show {words}", address(query))]
+        "No results in this window.", f"{sentence} {coming}", [(f"Show {words}", address(query))]
     )
 
 

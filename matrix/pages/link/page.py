@@ -15,22 +15,24 @@ from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import Between, Question
 from matrix.answers.series import MOST, is_too_long
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.controls import Choice, bounds_of, window_choices
+from matrix.pages.controls import Choice, bounds_of, filter_chips, window_choices
 from matrix.pages.link.figures import drawn
 from matrix.pages.link.notices import notice_for, planned_for
 from matrix.pages.notices import with_filter
-from matrix.pages.progress import Attempt, every_words, progress_words, until_words
+from matrix.pages.progress import TransferLine, every_words, progress_words, until_words
 from matrix.pages.share import Share
-from matrix.pages.transfer.facts import streams_words, way_words
+from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE, OF_PROFILES
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import STATE_WORDS
 from matrix.store import notes, registry
+from matrix.store.data_version import DataVersion
 from matrix.store.transfers import Cursor
 from sonar import roles
 from sonar.models import SizeClass, Transfer
@@ -57,7 +59,7 @@ class LinkPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        source, destination = ends_of(path["source"], path["destination"])
+        source, destination = endpoints_of(path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
         own = read_own(params)
         if query.start and query.end and is_too_long(Window(query.start, query.end)):
@@ -80,49 +82,53 @@ class LinkPage(QueryPage):
         """Ask anew: the list of results begins with its first page again."""
         return dataclasses.replace(self, query=query, before=None)
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         question = Question(self.source, self.destination, self.query, self.only, self.before)
-        found = report.answer(question, now)
-        known = notes.on_link(self.source.name, self.destination.name, found.window, reader)
+        answer = report.answer(question, now)
+        names = self.source.name, self.destination.name
+        notes_on_link = notes.on_link(*names, answer.window, reader)
+        ends = {"source": self.source.name, "destination": self.destination.name}
         return {
-            "found": found,
+            "answer": answer,
             "heading": f"From {self.source.name} to {self.destination.name}",
             "sentence": self.sentence(),
             "simulated": self.source.simulated or self.destination.simulated,
-            "controls": self.controls(found),
-            "notice": notice_for(found, lambda query: self.asking(query).url()),
+            "controls": self.controls(answer),
+            "notice": notice_for(answer, lambda query: self.asking(query).url()),
             "elsewhere": self.elsewhere(),
             # A dash stands for it, with its reason.
             "missing": None,
-            "directions": directions_of(found),
+            "directions": directions_of(answer),
+            "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
             "share": Share.of(self.results_url()),
-            "series_urls": self.series_urls(found),
-            "drawn": drawn(found, known, reverse=self.reverse),
-            "notes": known,
-            "may_note": roles.may(
-                reader, notes.WRITE, notes.sites_of(self.source.name, self.destination.name)
-            ),
-            **lists(self, found),
+            "series_urls": [
+                (line.size, self.query.replace(size=line.size).url("/api/v1/series/", **ends))
+                for line in answer.classes
+            ],
+            "drawn": drawn(answer, notes_on_link, reverse=self.reverse),
+            "notes": notes_on_link,
+            "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
+            **lists(self, answer),
         }
 
     def sentence(self) -> str:
         """Say the window, the size classes and the filters, with a capital letter."""
         sizes = f"{self.query.size} files" if self.only else "all size classes"
-        made = [words_of(some) for some in alternatives(self.query.filters)]
-        text = ", ".join([self.query.window_words(), sizes, *made])
+        filters = [words_of(group) for group in alternatives(self.query.filters)]
+        text = ", ".join([self.query.window_words(), sizes, *filters])
         return text[0].upper() + text[1:]
 
-    def controls(self, found: Between) -> dict[str, Any]:
+    def controls(self, answer: Between) -> dict[str, Any]:
         """Return what can be changed; the size classes are known from the answer or one query."""
-        turned = dataclasses.replace(self, reverse=not self.reverse)
+        other = dataclasses.replace(self, reverse=not self.reverse)
         return {
             "sizes": self.size_choices(),
             "windows": window_choices(self),
-            "bounds": bounds_of(self, found.window),
-            "chips": chips(self),
+            "bounds": bounds_of(self, answer.window),
+            "chips": filter_chips(self),
             "reverse": Choice(
                 f"draw {self.destination.name} → {self.source.name} too",
-                turned.url(),
+                other.url(),
                 self.reverse,
                 "The reverse direction, in the same pictures",
             ),
@@ -161,24 +167,19 @@ class LinkPage(QueryPage):
         only = {"size": self.query.size} if self.only else {}
         return query.url("/api/v1/transfers/", **only, **ends)
 
-    def series_urls(self, found: Between) -> list[tuple[str, str]]:
-        ends = {"source": self.source.name, "destination": self.destination.name}
-        return [
-            (one.size, self.query.replace(size=one.size).url("/api/v1/series/", **ends))
-            for one in found.classes
-        ]
 
-
-def ends_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointInfo]:
+def endpoints_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointInfo]:
     """Return two registered endpoints; raise Http404 that says which name is none."""
-    known = {place.name: place for place in registry.read_places(registry.read_versions())}
-    unknown = [name for name in (source, destination) if name not in known]
+    endpoints = {
+        endpoint.name: endpoint for endpoint in registry.read_places(registry.read_versions())
+    }
+    unknown = [name for name in (source, destination) if name not in endpoints]
     if unknown:
         names = " and ".join(f"“{name}”" for name in dict.fromkeys(unknown))
         raise Http404(f"No endpoint is registered with the name {names}.")
     if source == destination:
         raise Http404(f"A link has two different ends: {source} is both of them here.")
-    return known[source], known[destination]
+    return endpoints[source], endpoints[destination]
 
 
 def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
@@ -199,75 +200,90 @@ def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
     return params.get("reverse") == "1", params.get("show") == "one", before
 
 
-def directions_of(found: Between) -> list[list[tuple[Direction, str, str]]]:
-    """Return each class of this direction, then of the reverse: numbers, state, comparison."""
+# Headings and the names of what stands below them: both ends of the band in one column.
+QUANTILE_COLUMNS = [
+    (BAND_WORDS, [LOW.name, HIGH.name]) if statistic == LOW else (statistic.label, [statistic.name])
+    for statistic in OF_LINK
+    if statistic.quantile is not None and statistic != HIGH
+]
+
+
+def directions_of(answer: Between) -> list[list[tuple[Direction, str, str, list[list[float]]]]]:
+    """Return each class of this direction, then of the reverse.
+
+    With its state in words, its comparison, and its quantiles column by column.
+    """
     return [
-        [(one, STATE_WORDS[one.state], one.against(other)) for one, other in pairs]
+        [
+            (
+                direction,
+                STATE_WORDS[direction.state],
+                direction.against(reverse),
+                [[direction.quantiles[name] for name in names] for _, names in QUANTILE_COLUMNS],
+            )
+            for direction, reverse in pairs
+        ]
         for pairs in (
-            [(one.there, one.back) for one in found.classes],
-            [(one.back, one.there) for one in found.classes],
+            [(line.there, line.back) for line in answer.classes],
+            [(line.back, line.there) for line in answer.classes],
         )
     ]
 
 
-def chips(page: LinkPage) -> list[Choice]:
-    return [
-        Choice(one.words(), page.asking(page.query.without(one)).url(), True)
-        for one in page.query.filters
-    ]
-
-
-def lists(page: LinkPage, found: Between) -> dict[str, Any]:
+def lists(page: LinkPage, answer: Between) -> dict[str, Any]:
     """Return the lists of results, of ways of measuring, and of tests to come."""
-    sizes = {one.size for one in found.classes}
-    further = found.listing.next
-    attempts = [Attempt.of(one) for one in found.listing.results]
+    sizes = {line.size for line in answer.classes}
+    cursor = answer.listing.next
     return {
-        "attempts": attempts,
-        "further": dataclasses.replace(page, before=further).url() if further else "",
+        "transfers": [TransferLine.of(transfer) for transfer in answer.listing.results],
+        "further": dataclasses.replace(page, before=cursor).url() if cursor else "",
         "first": dataclasses.replace(page, before=None).url() if page.before else "",
-        "failures": [(one, Attempt.of(one.example)) for one in found.failures],
-        "methods": [
+        "failures": [(group, TransferLine.of(group.example)) for group in answer.failures],
+        "profiles": [
             (
-                one,
-                streams_words(one.method.streams, one.used),
-                OF_PROFILES["beside"].words[one.method.beside],
-                page.asking(page.query.replace(filters=one.method.filters())).url(),
+                line,
+                streams_words(line.method.streams, line.used),
+                OF_PROFILES["beside"].words[line.method.beside],
+                page.asking(page.query.replace(filters=line.method.filters())).url(),
             )
-            for one in found.methods
+            for line in answer.methods
         ],
         # Nobody knows the IP version of what failed: that alone mixes no rates.
-        "methods_count": len({one.method.apart() for one in found.methods if one.ok}),
-        "company": company_of(page, found),
+        "profiles_count": len({line.method.apart() for line in answer.methods if line.ok}),
+        "company": company_of(page, answer),
         "planned": [
-            (one, every_words(one.every_seconds), until_words(one.next_due, found.now))
-            for one in planned_for(found)
+            (
+                schedule,
+                every_words(schedule.every_seconds),
+                until_words(schedule.next_due, answer.now),
+            )
+            for schedule in planned_for(answer)
         ],
         "probes": [
-            (one, one.source_id == page.source.id, progress_words(one))
-            for one in found.probes
-            if one.size_class.name in sizes
+            (probe, probe.source_id == page.source.id, progress_words(probe))
+            for probe in answer.probes
+            if probe.size_class.name in sizes
         ],
-        "inside": inside(found),
+        "inside": inside(answer),
     }
 
 
-def company_of(page: LinkPage, found: Between) -> dict[str, Any] | None:
-    """Return where tests in company were slower, each with its way if there are several."""
-    if not found.slowed:
+def company_of(page: LinkPage, answer: Between) -> dict[str, Any] | None:
+    """Return where tests in company were slower, each with its profile if there are several."""
+    if not answer.slowed:
         return None
-    several = len({one.size for one in found.slowed}) < len(found.slowed)
+    several = len({line.size for line in answer.slowed}) < len(answer.slowed)
     return {
-        "slowed": [(one, way_words(one.way) if several else "") for one in found.slowed],
+        "slowed": [(line, profile_words(line.way) if several else "") for line in answer.slowed],
         "alone_url": page.asking(with_filter(page.query, Filter("beside", ALONE))).url(),
     }
 
 
-def inside(found: Between) -> dict[str, Any] | None:
+def inside(answer: Between) -> dict[str, Any] | None:
     """Return the newest listed transfer that is done and whose rate is known from within."""
-    for one in found.listing.results:
-        if one.state != Transfer.State.DONE:
+    for transfer in answer.listing.results:
+        if transfer.state != Transfer.State.DONE:
             continue
-        if figure := inside_plot.figure(inside_plot.stretches(one.samples)):
-            return {"attempt": Attempt.of(one), "figure": figure}
+        if figure := inside_plot.figure(inside_plot.stretches(transfer.samples)):
+            return {"line": TransferLine.of(transfer), "figure": figure}
     return None

@@ -9,6 +9,7 @@ from matrix.answers.grid import Grid
 from matrix.plots.display import Display
 from matrix.query.addresses import about_link, link_url, table_url
 from matrix.query.attributes import NAME, OF_ENDPOINTS
+from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import AxisGroup
 
@@ -76,5 +77,7 @@ def ordered_table(query: MatrixQuery, ordering: str) -> str:
 
 def worst_first(query: MatrixQuery) -> str:
     """Return the ordering of the table that has the worst links of a statistic first."""
-    columns = {"success": f"-{query.size}.failed", "last": f"{query.size}.last"}
-    return columns.get(query.stat, f"{query.size}.mean_mb_s")
+    statistic = STATISTICS[query.stat]
+    column = statistic.field if statistic.in_table else statistic.worst_first
+    sign = "-" if column.startswith("-") else ""
+    return f"{sign}{query.size}.{column.removeprefix('-')}"

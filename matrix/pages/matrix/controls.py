@@ -20,12 +20,12 @@ from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES
 from matrix.query.attributes import BY_NAME, GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
-from matrix.query.forms import STATS
+from matrix.query.catalogue import STATISTICS
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
-from matrix.store.registry import Versions
 from sonar.models import Mesh
 
+STATISTIC_LABELS = {name: one.label for name, one in STATISTICS.items()}
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
 END_LABELS = {end or "either": words for end, words in PREPOSITIONS.items()}
 
@@ -100,7 +100,7 @@ def controls_for(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> Contr
         bounds=bounds_of(page, grid.window),
         chips=chips(page, grid),
         selects=[
-            select("stat", "statistic", STATS, query.stat),
+            select("stat", "statistic", STATISTICS, query.stat, STATISTIC_LABELS),
             select("rows", "rows", GROUPINGS, query.rows),
             select("columns", "columns", GROUPINGS, query.columns),
             select("order", "order", ORDERS, display.order, ORDER_LABELS),
@@ -190,7 +190,7 @@ def add_filter(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> AddFilt
 
 def known_values(grid: Grid, ways: ProfileChoices) -> list[tuple[str, list[str]]]:
     """Return the values in use of what can be filtered by. One SQL query."""
-    places = registry.read_places(Versions(*grid.version.split("-")[:2]))
+    places = registry.read_places(grid.version)
     meshes = list(Mesh.objects.values_list("name", flat=True))
     of_endpoints = {
         name: sorted(values - {""}, key=str.casefold)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.numbers import number
 from matrix.statistics.arrays import Integers
@@ -51,13 +49,31 @@ def table_for(arrangement: Arrangement) -> Table | None:
     """Return the table, or nothing for a matrix that is empty or too large for one."""
     if not arrangement.rows.groups or is_large(arrangement):
         return None
-    stat = arrangement.grid.query.stat
+    grid, rows, columns = arrangement.grid, arrangement.rows, arrangement.columns
+    stat = grid.query.stat
+    lines = zip(
+        rows.names,
+        arrangement.value.tolist(),
+        arrangement.state.tolist(),
+        rows.average.tolist(),
+        strict=True,
+    )
     return Table(
-        corner=r"from \ to" if arrangement.rows.end == "source" else r"to \ from",
-        columns=arrangement.columns.names,
-        rows=[row(arrangement, index) for index in range(len(arrangement.rows.groups))],
-        averages=[text(value, stat) for value in arrangement.columns.average.tolist()],
-        average=text(arrangement.grid.averages.grand, stat),
+        corner=r"from \ to" if rows.end == "source" else r"to \ from",
+        columns=columns.names,
+        rows=[
+            NumberRow(
+                name=name,
+                cells=[
+                    (text(value, stat), STATES[state], STATE_WORDS[STATES[state]])
+                    for value, state in zip(values, states, strict=True)
+                ],
+                average=text(average, stat),
+            )
+            for name, values, states, average in lines
+        ],
+        averages=[text(value, stat) for value in columns.average.tolist()],
+        average=text(grid.averages.grand, stat),
     )
 
 
@@ -65,36 +81,22 @@ def is_large(arrangement: Arrangement) -> bool:
     return bool(max(arrangement.state.shape) > LARGEST)
 
 
-def row(arrangement: Arrangement, index: int) -> NumberRow:
-    stat = arrangement.grid.query.stat
-    values = arrangement.value[index].tolist()
-    states = [STATES[state] for state in arrangement.state[index].tolist()]
-    return NumberRow(
-        name=arrangement.rows.groups[index].name,
-        cells=[
-            (text(value, stat), state, STATE_WORDS[state])
-            for value, state in zip(values, states, strict=True)
-        ],
-        average=text(float(arrangement.rows.average[index]), stat),
-    )
-
-
 def summary_for(arrangement: Arrangement) -> Summary | None:
     """Return what stands for the table of a matrix that is too large for one."""
     if not arrangement.rows.groups or not is_large(arrangement):
         return None
-    measured = arrangement.state == MEASURED
-    return Summary(
-        rows=lines(arrangement.rows, measured.sum(axis=1), arrangement),
-        columns=lines(arrangement.columns, measured.sum(axis=0), arrangement),
-        average=text(arrangement.grid.averages.grand, arrangement.grid.query.stat),
-    )
-
-
-def lines(side: Side, measured: Integers, arrangement: Arrangement) -> list[tuple[str, int, str]]:
     stat = arrangement.grid.query.stat
-    averages = [text(value, stat) for value in side.average.tolist()]
-    return list(zip(side.names, np.asarray(measured).tolist(), averages, strict=True))
+    measured = arrangement.state == MEASURED
+
+    def lines(side: Side, counts: Integers) -> list[tuple[str, int, str]]:
+        averages = [text(value, stat) for value in side.average.tolist()]
+        return list(zip(side.names, counts.tolist(), averages, strict=True))
+
+    return Summary(
+        rows=lines(arrangement.rows, measured.sum(axis=1)),
+        columns=lines(arrangement.columns, measured.sum(axis=0)),
+        average=text(arrangement.grid.averages.grand, stat),
+    )
 
 
 def text(value: float, stat: str) -> str:

@@ -20,9 +20,11 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import STATES_TO_SEE, Display
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
+from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATE_WORDS
 from matrix.store import profiles
+from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 
@@ -31,11 +33,11 @@ class MatrixPage(MatrixAddress):
     template = "matrix.html"
     nav = "matrix"
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        answered = grid.build(self.query, now, version, ways=True)
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
         openings = CellLinks(answered, self.display)
         known_ways = profiles.read()
@@ -50,7 +52,7 @@ class MatrixPage(MatrixAddress):
             "legend": self.legend(answered),
             "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
             "picture": payload(arranged, openings) if arranged.rows.groups else None,
-            "unit": "" if self.query.stat == "last" else answered.unit,
+            "unit": STATISTICS[self.query.stat].unit.behind,
             "standouts": Highlights(answered, openings.url, self.all_of_a_kind()).all(),
             "table": table_for(arranged),
             "summary": summary_for(arranged),

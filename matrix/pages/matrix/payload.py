@@ -7,47 +7,42 @@ from typing import Any
 import numpy as np
 from django.urls import reverse
 
-from matrix.answers.grid import RATE_UNIT
-from matrix.pages.controls import STAT_LABELS
 from matrix.pages.matrix.cell_links import CellLinks, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
+from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
 
 Json = dict[str, Any]
 
-# The card of a cell says these whatever the statistic is.
-ALWAYS_SAID = ("mean", "std", "median", "count", "last")
-
 
 def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
+    statistic = STATISTICS[grid.query.stat]
     asked = grid.query.to_params() | arrangement.display.to_params()
     return {
         "figure": figure(arrangement),
         "cells_url": reverse("cells") + parameters(asked),
         "arrangement": arrangement.digest,
-        "version": arrangement.version,
+        "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
         "rows": side(arrangement.rows, labels.rows),
         "columns": side(arrangement.columns, labels.columns),
         "average": numbers(grid.averages.grand)[0],
-        "stat": grid.query.stat,
-        "said": said(grid.query.stat),
-        "unit": grid.unit,
-        "rate_unit": RATE_UNIT,
+        "stat": statistic.name,
+        # What the card of a cell calls the statistic, unless it says it anyway.
+        "said": None if statistic.on_card else statistic.words,
+        "unit": statistic.unit.behind,
+        "written": statistic.unit.written,
+        "rate_unit": RATE.name,
+        "card_extras": {STATISTICS[name].words: name for name in CARD_EXTRAS},
         "open": opening(arrangement, openings),
         "link_url": reverse("link", args=[":source", ":destination"]),
         "square": grid.query.rows == grid.query.columns,
     }
-
-
-def said(stat: str) -> str | None:
-    """Return what the card calls a statistic, without its unit; None if it says it anyway."""
-    return None if stat in ALWAYS_SAID else STAT_LABELS.get(stat, stat).partition(" (")[0]
 
 
 def side(one: Side, labels: list[str]) -> Json:

@@ -15,13 +15,14 @@ from matrix.answers.status import figures
 from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
 from matrix.pages.base import Page
 from matrix.pages.matrix.address import MatrixAddress
-from matrix.pages.operations.problems import troubles, unsealed
-from matrix.pages.progress import Attempt, progress_words
+from matrix.pages.operations.problems import problems, unsealed
+from matrix.pages.progress import TransferLine, progress_words
 from matrix.plots.display import Display
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import probes, registry, transfers, waiting
+from matrix.store.data_version import DataVersion
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Wanted
 from matrix.store.waiting import NEXT_TICK
@@ -62,16 +63,13 @@ class OperationsLine:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningProbe:
     """A running test as the page shows it."""
 
-    test: UnderWay
+    snapshot: UnderWay
+    percent: int
     progress: str
     url: str
-
-    @property
-    def percent(self) -> int:
-        return round(100 * self.test.share)
 
 
 @dataclass(frozen=True)
@@ -89,25 +87,25 @@ class OperationsPage(Page):
     def path(self) -> str:
         return "/operations/"
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        found = figures.read(now)
-        places = registry.read_places(registry.read_versions())
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        status = figures.read(now)
+        endpoints = registry.read_places(registry.read_versions())
         return {
-            "status": found,
-            "simulated": any(place.simulated for place in places if not place.retired),
-            "troubles": troubles(found),
-            "lines": lines(found.life),
-            "workers": workers(found.life),
+            "status": status,
+            "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
+            "problems": problems(status),
+            "lines": lines(status.life),
+            "workers": [(queue, status.life.workers(queue)) for queue in QUEUES],
             "running": running(now),
             "ordered": ordered(now, reader),
-            "unsealed": unsealed(found.work.unsealed),
+            "unsealed": unsealed(status.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
-            "waiting": waiting_reasons(found, places),
-            "coverage": [(one, state_urls(one)) for one in found.coverage],
-            "planned": any(one.links for one in found.coverage),
-            "results": results(now, places),
+            "waiting": waiting_reasons(status, endpoints),
+            "coverage": [(line, state_urls(line)) for line in status.coverage],
+            "planned": any(line.links for line in status.coverage),
+            "results": results(now, endpoints),
             "downtimes": downtimes(now),
-            "order": order_form(reader),
+            "probe_form": probe_form(reader),
         }
 
 
@@ -122,15 +120,16 @@ def lines(life: Life) -> list[OperationsLine]:
     return [beat, *tasks]
 
 
-def workers(life: Life) -> list[tuple[str, list[SignOfLife]]]:
-    return [(queue, life.workers(queue)) for queue in QUEUES]
-
-
-def running(now: datetime) -> list[Running]:
+def running(now: datetime) -> list[RunningProbe]:
     """Return the tests that run, the longest first."""
     rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
-    tests = [UnderWay(probe, None, now) for probe in rows[:MOST_RUNNING]]
-    return [Running(one, progress_words(one.probe), f"/transfers/{one.probe.id}/") for one in tests]
+    lines = []
+    for probe in rows[:MOST_RUNNING]:
+        snapshot = UnderWay(probe, None, now)
+        percent = round(100 * snapshot.share)
+        url = f"/transfers/{probe.id}/"
+        lines.append(RunningProbe(snapshot, percent, progress_words(probe), url))
+    return lines
 
 
 def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:
@@ -138,63 +137,66 @@ def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:
     rows = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
     rows = rows.order_by(*probes.ORDER)[:MOST_ORDERED]
     return [
-        (one, roles.may(reader, ORDER, sites_of([one.probe])))
-        for one in probes.under_way(list(rows), now)
+        (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
+        for snapshot in probes.under_way(list(rows), now)
     ]
 
 
-def waiting_reasons(found: Status, places: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
+def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the reasons for which tests wait, with the links that wait the longest."""
-    held = waiting.examples(found.moment)
-    names = {place.id: place.name for place in places}
+    examples = waiting.examples(status.moment)
+    names = {endpoint.id: endpoint.name for endpoint in endpoints}
     return [
         {
-            "waiting": one,
-            "words": REASON_WORDS[one.reason],
+            "waiting": reason,
+            "words": REASON_WORDS[reason.reason],
             "examples": [
-                (some, names[some.source], names[some.destination])
-                for some in held.get(one.reason, [])
+                (link, names[link.source], names[link.destination])
+                for link in examples.get(reason.reason, [])
             ],
         }
-        for one in found.work.waiting
-        if one.tests
+        for reason in status.work.waiting
+        if reason.tests
     ]
 
 
-def state_urls(one: Coverage) -> list[tuple[str, int, str]]:
+def state_urls(line: Coverage) -> list[tuple[str, int, str]]:
     """Return each state, how many links have it, and the matrix of only those."""
-    query = MatrixQuery(size=one.size, window=WINDOW)
+    query = MatrixQuery(size=line.size, window=WINDOW)
     return [
         (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
-        for state, links in one.states.items()
+        for state, links in line.states.items()
     ]
 
 
-def results(now: datetime, places: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
+def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the newest results of the last day, of all sizes and states."""
-    names = {place.id: place.name for place in places}
-    rows = Wanted(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(places)
+    names = {endpoint.id: endpoint.name for endpoint in endpoints}
+    rows = Wanted(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(endpoints)
     return [
-        {"attempt": Attempt.of(one), "ends": (names[one.source_id], names[one.destination_id])}
-        for one in transfers.listing(rows, MOST_RESULTS).results
+        {
+            "line": TransferLine.of(transfer),
+            "ends": (names[transfer.source_id], names[transfer.destination_id]),
+        }
+        for transfer in transfers.listing(rows, MOST_RESULTS).results
     ]
 
 
 def downtimes(now: datetime) -> list[tuple[Downtime, bool]]:
     """Return the declared downtimes that go on or begin soon, and whether each goes on."""
     soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
-    found = soon.select_related("site", "endpoint").order_by("starts_at", "id")[:MOST_DOWNTIMES]
-    return [(one, one.starts_at <= now) for one in found]
+    rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")[:MOST_DOWNTIMES]
+    return [(downtime, downtime.starts_at <= now) for downtime in rows]
 
 
-def order_form(reader: Anyone) -> dict[str, Any] | None:
+def probe_form(reader: Anyone) -> dict[str, Any] | None:
     """Return what the form to order a test offers; nothing to who may order none."""
     own = roles.sites_of(reader)
     if not roles.may(reader, ORDER, own):
         return None
-    in_use = Endpoint.objects.filter(retired_at=None)
+    endpoints = Endpoint.objects.filter(retired_at=None)
     return {
-        "endpoints": list(in_use.values_list("name", flat=True)),
+        "endpoints": list(endpoints.values_list("name", flat=True)),
         "sizes": list(SizeClass.objects.values_list("name", flat=True)),
         "everywhere": reader.has_perm(ORDER),
     }

@@ -16,18 +16,22 @@ from sonar.units import format_age, format_count
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
 
 
-def troubles(found: Status) -> list[Notice]:
+def problems(status: Status) -> list[Notice]:
     """Look at everything; what follows from something else that is wrong is left out."""
-    life = found.life
-    silent = [*of_workers(life), *of_beat(life)]
+    life = status.life
+    silent = list(of_silence(life))
     if silent:  # asked only then: a Redis that hangs costs the page two seconds
-        silent = list(of_redis()) or silent
+        # It makes the beat silent, and the workers where it is away altogether.
+        redis = look_at_redis()
+        if not redis.ok:
+            silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
     stuck = [] if silent else of_tasks(life)
-    failing = failing_endpoints.notices(found.work.circuits, found.moment)
-    return [*silent, *stuck, *of_queue(found), *of_sealing(found), *failing]
+    failing = failing_endpoints.notices(status.work.circuits, status.moment)
+    return [*silent, *stuck, *of_queue(status), *of_sealing(status), *failing]
 
 
-def of_workers(life: Life) -> Iterator[Notice]:
+def of_silence(life: Life) -> Iterator[Notice]:
+    """Look which queues have no worker, and whether the beat lives."""
     does = {
         "transfers": "nothing is measured",
         "control": "nothing is planned, swept or sealed",
@@ -41,21 +45,11 @@ def of_workers(life: Life) -> Iterator[Notice]:
                 f"{does[queue]}. Start one, or look at its log; if all are silent, look whether "
                 "Redis answers.",
             )
-
-
-def of_redis() -> Iterator[Notice]:
-    """Look at what makes the beat silent, and the workers where it is away altogether."""
-    part = look_at_redis()
-    if not part.ok:
-        yield Notice("no-redis", "The queue does not work:", part.detail)
-
-
-def of_beat(life: Life) -> Iterator[Notice]:
     if life.is_late(life.beat):
         yield Notice(
             "no-beat",
             "The beat sends nothing:",
-            f"{heard(life, life.beat)}. No test is planned without it. Start it, once only.",
+            f"{age_of(life, life.beat)}. No test is planned without it. Start it, once only.",
         )
 
 
@@ -67,33 +61,33 @@ def of_tasks(life: Life) -> Iterator[Notice]:
             yield Notice(
                 f"late-{task}",
                 f"The task “{task}” does not end:",
-                f"{heard(life, sign)}. Look at the log of the worker for the queue "
+                f"{age_of(life, sign)}. Look at the log of the worker for the queue "
                 f"“{'cleaning' if task == CLEAN else 'control'}”.",
             )
 
 
-def of_queue(found: Status) -> Iterator[Notice]:
-    oldest = found.probes.oldest_queued
-    if oldest and found.moment - oldest > LONG_QUEUED:
+def of_queue(status: Status) -> Iterator[Notice]:
+    oldest = status.probes.oldest_queued
+    if oldest and status.moment - oldest > LONG_QUEUED:
         yield Notice(
             "long-queue",
-            f"{tests_are(found.probes.queued)} queued,",
-            f"the oldest since {format_age(found.moment - oldest)}. There are too few workers "
+            f"{tests_are(status.probes.queued)} queued,",
+            f"the oldest since {format_age(status.moment - oldest)}. There are too few workers "
             "for “transfers”, or their threads are taken by slow tests.",
         )
 
 
-def of_sealing(found: Status) -> Iterator[Notice]:
-    if found.dirty_seconds > LONG_UNSEALED.total_seconds():
+def of_sealing(status: Status) -> Iterator[Notice]:
+    if status.dirty_seconds > LONG_UNSEALED.total_seconds():
         yield Notice(
             "late-sealing",
             "Sealing is late:",
-            f"{unsealed(found.work.unsealed)}, so that pages read their results one by one and get "
-            "slower. Look whether the worker for “control” keeps up.",
+            f"{unsealed(status.work.unsealed)}, so that pages read their results one by one and "
+            "get slower. Look whether the worker for “control” keeps up.",
         )
 
 
-def heard(life: Life, sign: SignOfLife | None) -> str:
+def age_of(life: Life, sign: SignOfLife | None) -> str:
     """Say when somebody was last heard of."""
     if sign is None:
         return "it has never been heard of"

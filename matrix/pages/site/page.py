@@ -20,14 +20,14 @@ from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
 from matrix.pages import failing_endpoints
 from matrix.pages.base import QueryPage
-from matrix.pages.controls import Choice, bounds_of, size_choices, window_choices
-from matrix.pages.notices import Notice
+from matrix.pages.controls import bounds_of, filter_chips, size_choices, window_choices
 from matrix.pages.share import Share
-from matrix.pages.site.sides import end_of
+from matrix.pages.site.sides import side_of
 from matrix.query.addresses import matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import notes
+from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.circuits import open_circuits
 from sonar.models import Downtime, Endpoint, Site
@@ -51,9 +51,11 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return f"/sites/{self.site.name}/"
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report = reports.build(self.site.name, self.query, now)
-        plan = loads.plan_for([place.id for place in report.endpoints])
+        plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
+        circuits = open_circuits().filter(endpoint__site=self.site)
+        own = self.query.replace(filters=(Filter("site", self.site.name), *self.query.filters))
         return {
             "site": self.site,
             "capacity": capacity(self.site.wan_gbit_s) if self.site.wan_gbit_s else None,
@@ -62,12 +64,16 @@ class SitePage(QueryPage):
             "sizes": size_choices(self),
             "windows": window_choices(self),
             "bounds": bounds_of(self, report.window),
-            "chips": chips(self),
-            "only_it": only_it(self.site, self.query),
+            "chips": filter_chips(self),
+            "own_matrix_url": matrix_url(own),
+            "own_table_url": table_url(own.replace(size=MatrixQuery.size)),
             "notes": notes.on_site(self.site, report.window, reader),
             "may_note": roles.may(reader, notes.WRITE, [self.site.id]),
             "downtimes": downtimes(self.site, now),
-            "failing": failing(self.site, now),
+            # Its ends that are tested thinly, as their tests keep failing.
+            "failing": failing_endpoints.notices(
+                list(circuits.select_related("endpoint__site")), now
+            ),
             "endpoints": endpoint_lines(self, plan),
             "plan": plan,
             "running": plan.probes("running"),
@@ -76,22 +82,18 @@ class SitePage(QueryPage):
             "share": Share.of(self.query.url(f"/api/v1{self.path()}")),
             **results_of(report, self.site),
             **errors_of(report),
-            "longer": longer(self),
+            "longest_url": self.asking(self.query.replace(window="90d")).url(),
         }
 
 
-def failing(site: Site, now: datetime) -> list[Notice]:
-    """Say which ends of a site are tested thinly as their tests keep failing. One SQL query."""
-    found = open_circuits().filter(endpoint__site=site).select_related("endpoint__site")
-    return failing_endpoints.notices(list(found), now)
-
-
 def results_of(report: Report, site: Site) -> dict[str, Any]:
-    ends = [end_of(report, end, site) for end in ENDS]
-    lines = [line for end in ends for line in end.lines if line.standing.ok + line.standing.failed]
+    sides = [side_of(report, end, site) for end in ENDS]
+    lines = [
+        line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
+    ]
     return {
         "report": report,
-        "ends": ends,
+        "sides": sides,
         "results": bool(lines),
         "results_of_class": any(line.chosen for line in lines),
         "findings": findings(report),
@@ -99,29 +101,11 @@ def results_of(report: Report, site: Site) -> dict[str, Any]:
     }
 
 
-def chips(page: SitePage) -> list[Choice]:
-    query = page.query
-    return [
-        Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
-    ]
-
-
-def only_it(site: Site, query: MatrixQuery) -> dict[str, str]:
-    """Return the addresses of the matrix and the table with nothing but the site's links."""
-    own = query.replace(filters=(Filter("site", site.name), *query.filters))
-    return {"matrix": matrix_url(own), "table": table_url(own.replace(size=MatrixQuery.size))}
-
-
-def longer(page: SitePage) -> str:
-    """Return the page for the longest preset, for where a window has nothing."""
-    return page.asking(page.query.replace(window="90d")).url()
-
-
 def downtimes(site: Site, now: datetime) -> list[Downtime]:
     """Return the declared downtimes of the site or its endpoints, now or soon."""
     of_site = Q(site=site) | Q(endpoint__site=site)
-    coming = Downtime.objects.filter(of_site, ends_at__gt=now, starts_at__lt=now + SOON)
-    return list(coming.select_related("endpoint").order_by("starts_at"))
+    downtimes = Downtime.objects.filter(of_site, ends_at__gt=now, starts_at__lt=now + SOON)
+    return list(downtimes.select_related("endpoint").order_by("starts_at"))
 
 
 @dataclass(frozen=True)
@@ -138,7 +122,7 @@ class Cost:
 
 def cost(plan: PlannedTests, report: Report, end: str, wan_gbit_s: float | None) -> Cost:
     load = plan.of_way(WAYS[end])
-    means = {size: one.mean for size, one in report.standings(end).items()}
+    means = {size: standing.mean for size, standing in report.standings(end).items()}
     share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return Cost(load, plan.at_once(end, means), share)
 
@@ -164,11 +148,11 @@ def endpoint_lines(page: SitePage, plan: PlannedTests) -> list[EndpointLine]:
     query = page.query
     return [
         EndpointLine(
-            one,
-            plan.of_endpoint(one.id),
-            plan.running(one.id, OUT),
-            plan.running(one.id, IN),
-            matrix_url(query.replace(filters=(Filter("endpoint", one.name), *query.filters))),
+            endpoint,
+            plan.of_endpoint(endpoint.id),
+            plan.running(endpoint.id, OUT),
+            plan.running(endpoint.id, IN),
+            matrix_url(query.replace(filters=(Filter("endpoint", endpoint.name), *query.filters))),
         )
-        for one in Endpoint.objects.filter(site=page.site)
+        for endpoint in Endpoint.objects.filter(site=page.site)
     ]

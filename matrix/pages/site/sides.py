@@ -26,7 +26,7 @@ class ClassLine:
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkLine:
     """A link in a list, with its page; ``name`` leaves out the end that all of the list share."""
 
     name: str
@@ -35,16 +35,32 @@ class Linked:
 
 
 @dataclass(frozen=True)
+class SideWords:
+    """What the site is in the matrix of sites, and where its links lead: from it or to it."""
+
+    line: str
+    preposition: str
+    opposite: str
+
+
+WORDS = {
+    "source": SideWords("row", "from", "to"),
+    "destination": SideWords("column", "to", "from"),
+}
+
+
+@dataclass(frozen=True)
 class SiteSide:
     """All of a site as source, or as destination."""
 
     end: str
+    words: SideWords
     lines: list[ClassLine]
     figure: dict[str, Any] | None
     height_rem: float
     cells: int
-    worst: list[Linked]
-    failing: list[Linked]
+    worst: list[LinkLine]
+    failing: list[LinkLine]
     failing_more: int
     shows: str
 
@@ -52,20 +68,6 @@ class SiteSide:
     def data_id(self) -> str:
         """Return the id of the JSON of the figure in the page."""
         return f"bars-{self.end}-data"
-
-    @property
-    def line(self) -> str:
-        """Say what the site is in the matrix of sites."""
-        return "row" if self.end == "source" else "column"
-
-    @property
-    def way(self) -> str:
-        """Say where its links lead, from it or to it."""
-        return "from" if self.end == "source" else "to"
-
-    @property
-    def other_way(self) -> str:
-        return "to" if self.end == "source" else "from"
 
     @property
     def figure_label(self) -> str:
@@ -79,31 +81,27 @@ class SiteSide:
         return min(self.cells, picture.MOST_BARS)
 
 
-def end_of(report: Report, end: str, site: Site) -> SiteSide:
-    standings = report.standings(end)
+def side_of(report: Report, end: str, site: Site) -> SiteSide:
+    query, standings = report.query, report.standings(end)
     lines = [
-        ClassLine(size, size == report.query.size, one, one.of_capacity(site.wan_gbit_s))
-        for size, one in standings.items()
+        ClassLine(size, size == query.size, standing, standing.of_capacity(site.wan_gbit_s))
+        for size, standing in standings.items()
     ]
     cells = report.cells(end)
     failing = report.failing(end)
+    ends = (site.name, "each destination") if end == "source" else ("each source", site.name)
     return SiteSide(
         end,
+        WORDS[end],
         lines,
-        figure_of(report, end, cells, standings[report.query.size].mean),
+        figure_of(report, end, cells, standings[query.size].mean),
         picture.height_rem(len(cells)),
         len(cells),
-        linked(report.worst(end), end, report),
-        linked(failing[:MOST_FAILING], end, report),
+        link_lines(report.worst(end), end, report),
+        link_lines(failing[:MOST_FAILING], end, report),
         max(len(failing) - MOST_FAILING, 0),
-        shown(report, end, site),
+        f"Mean rate of {query.size} files from {ends[0]} to {ends[1]}",
     )
-
-
-def shown(report: Report, end: str, site: Site) -> str:
-    """Name the picture of a row or column."""
-    there = (site.name, "each destination") if end == "source" else ("each source", site.name)
-    return f"Mean rate of {report.query.size} files from {there[0]} to {there[1]}"
 
 
 def figure_of(
@@ -112,20 +110,16 @@ def figure_of(
     if not cells:
         return None
     # One scale for both pictures: they are compared.
-    bounds = picture.rates_between([cell for one in ENDS for cell in report.cells(one)])
+    bounds = picture.rates_between([cell for side in ENDS for cell in report.cells(side)])
     return picture.figure(cells, end, report.name, mean, bounds)
 
 
-def linked(cells: list[ReportCell], end: str, report: Report) -> list[Linked]:
-    query, alone = report.query, len(report.endpoints) == 1
-    return [
-        Linked(words(cell, end, alone), cell, link_url(cell.source, cell.destination, query))
-        for cell in cells
-    ]
-
-
-def words(cell: ReportCell, end: str, alone: bool) -> str:
-    """Name a link of a list from the site, or to it; its one endpoint goes without saying."""
-    if alone:
-        return f"to {cell.destination}" if end == "source" else f"from {cell.source}"
-    return f"{cell.source} → {cell.destination}"
+def link_lines(cells: list[ReportCell], end: str, report: Report) -> list[LinkLine]:
+    """Name links from the site, or to it; its one endpoint goes without saying."""
+    lines = []
+    for cell in cells:
+        name = f"{cell.source} → {cell.destination}"
+        if len(report.endpoints) == 1:
+            name = f"to {cell.destination}" if end == "source" else f"from {cell.source}"
+        lines.append(LinkLine(name, cell, link_url(cell.source, cell.destination, report.query)))
+    return lines

@@ -9,42 +9,18 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import django_tables2 as tables
-from django_tables2.data import TableData
 
 from matrix.answers.column_filters import how_of
-from matrix.answers.link_table import LinkTable
+from matrix.pages.table.rows import LinkData, TableRow, Values
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
+from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Integers
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
 from sonar.units import DASH, format_bytes, format_count, three_digits
 from sonar.windows import format_moment
-
-
-class Values(NamedTuple):
-    """What a link has in one size class: see links.OfClass."""
-
-    mean_mb_s: float
-    std_mb_s: float
-    size_mean_bytes: float
-    size_std_bytes: float
-    ok: int
-    failed: int
-    state: int
-    last: float
-    last_ok: float
-    every: float
-
-
-@dataclass(frozen=True)
-class TableRow:
-    source: EndpointInfo
-    destination: EndpointInfo
-    priority: float
-    classes: dict[str, Values]
 
 
 @dataclass(frozen=True)
@@ -184,15 +160,13 @@ class OfSize(LinkColumn):
     def cell(self, row: TableRow) -> TableCell:
         values = row.classes[self.size]
         if values.ok + values.failed == 0:
-            return TableCell(DASH, self.why_none(values), self.look)
+            why = "no result in this window"
+            if math.isinf(values.every):
+                why = f"not tested with {self.size} files, and {why}"
+            elif values.state == DOWN:
+                why = f"{why}; {STATE_WORDS['down']}"
+            return TableCell(DASH, why, self.look)
         return self.of(values)
-
-    def why_none(self, values: Values) -> str:
-        if math.isinf(values.every):
-            return f"not tested with {self.size} files, and no result in this window"
-        if values.state == DOWN:
-            return f"no result in this window; {STATE_WORDS['down']}"
-        return "no result in this window"
 
     def of(self, values: Values) -> TableCell:
         """Write the values of a link that has results."""
@@ -222,7 +196,8 @@ class RateColumn(OfSize):
         if values.ok == 0:
             state = STATES[values.state]
             return TableCell(DASH, self.why_not_ok(values), f"{self.look} {state}", marks=(state,))
-        mean, spread = three_digits(values.mean_mb_s), spread_of(values)
+        mean = three_digits(values.mean_mb_s)
+        spread = (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
         if values.state == MEASURED:
@@ -232,8 +207,21 @@ class RateColumn(OfSize):
         return TableCell(mean, title, f"{self.look} {state}", marks=(*spread, state))
 
 
-def spread_of(values: Values) -> tuple[str, ...]:
-    return (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
+class QuantileColumn(OfSize):
+    """A quantile of the rates, under its short name: the table is wide."""
+
+    def __init__(self, context: Context, size: str, statistic: Statistic) -> None:
+        self.field, self.title = statistic.field, statistic.name
+        self.explained = f"{statistic.label} of the rates of single transfers ({RATE.name})"
+        super().__init__(context, size)
+        self.filters = bounds(f"{size}.{self.field}", f"{size} {statistic.label}")
+
+    def of(self, values: Values) -> TableCell:
+        if values.ok == 0:
+            return TableCell(DASH, self.why_not_ok(values), self.look)
+        count = f"(n = {format_count(values.ok)})"
+        text = three_digits(values.quantiles[self.field])
+        return TableCell(text, f"{text} {RATE.name} {count}; {self.last(values)}", self.look)
 
 
 class Size(OfSize):
@@ -267,7 +255,9 @@ def bounds(column: str, words: str) -> tuple[ColumnFilter, ...]:
     return least, ColumnFilter(f"{column}.max", f"{words} at most", "≤")
 
 
-def columns(context: Context, sizes: Sequence[str]) -> list[tuple[str, LinkColumn]]:
+def columns(
+    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic]
+) -> list[tuple[str, LinkColumn]]:
     """Return the columns, each with its name in an ordering."""
     found: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
     for end in ("source", "destination"):
@@ -278,52 +268,27 @@ def columns(context: Context, sizes: Sequence[str]) -> list[tuple[str, LinkColum
             if attribute.listed
         ]
     for size in sizes:
-        kinds: tuple[type[OfSize], ...] = (RateColumn, Size, Count)
-        found += [(f"{size}.{kind.field}", kind(context, size)) for kind in kinds]
+        of_size: list[OfSize] = [
+            RateColumn(context, size),
+            *(QuantileColumn(context, size, one) for one in quantiles),
+            Size(context, size),
+            Count(context, size),
+        ]
+        found += [(f"{size}.{column.field}", column) for column in of_size]
     return found
 
 
-class LinkData(TableData):  # type: ignore[misc]  # has no types
-    """Rows of a link table in some order, of which only those that are looked at are made."""
-
-    def __init__(self, table: LinkTable, rows: Integers) -> None:
-        super().__init__(table)
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, key: slice) -> list[TableRow]:
-        return rows_of(self.data.taken(self.rows[key]))
-
-    def __iter__(self) -> Iterator[TableRow]:
-        return iter(self[:])
-
-
-def rows_of(table: LinkTable) -> list[TableRow]:
-    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
-    classes = {
-        size: list(map(Values, *(getattr(of, name).tolist() for name in Values._fields)))
-        for size, of in table.classes.items()
-    }
-    return [
-        TableRow(
-            table.places[source],
-            table.places[destination],
-            priority,
-            {size: values[at] for size, values in classes.items()},
-        )
-        for at, ((source, destination), priority) in enumerate(
-            zip(ends, table.priority.tolist(), strict=True)
-        )
-    ]
-
-
 class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
-    """The rows of one page, with the columns of these size classes."""
+    """The rows of one page, with the columns of these size classes and these quantiles."""
 
-    def __init__(self, data: LinkData, context: Context, sizes: Sequence[str]) -> None:
-        super().__init__(data, extra_columns=columns(context, sizes))
+    def __init__(
+        self,
+        data: LinkData,
+        context: Context,
+        sizes: Sequence[str],
+        quantiles: Sequence[Statistic] = (),
+    ) -> None:
+        super().__init__(data, extra_columns=columns(context, sizes, quantiles))
 
     def groups(self) -> list[tuple[str, int]]:
         """Return what stands above the columns, and above how many."""

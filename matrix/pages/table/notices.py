@@ -55,11 +55,10 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
 
     ``longer`` leads to the longest window. One SQL query for each class where there are none.
     """
-    classes = table.classes.values()
-    if any(of_class.ok.any() for of_class in classes):
+    if any(table.column(f"{size}.ok").any() for size in table.sizes):
         return None
-    failed = sum(int(of_class.failed.sum()) for of_class in classes)
-    return all_failed(failed) if failed else no_results(list(table.classes), now, longer)
+    failed = sum(int(table.column(f"{size}.failed").sum()) for size in table.sizes)
+    return all_failed(failed) if failed else no_results(table.sizes, now, longer)
 
 
 def all_failed(tests: int) -> Notice:

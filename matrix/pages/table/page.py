@@ -21,10 +21,13 @@ from matrix.pages.controls import Choice, bounds_of, kept, window_choices
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
-from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinkData, LinksTable, Sort
+from matrix.pages.table.columns import Context, LinkColumn, LinksTable
+from matrix.pages.table.rows import LinkData
 from matrix.plots.labels import shared_ending
+from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
+from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
@@ -82,7 +85,7 @@ class TablePage(QueryPage):
     def own_params(self) -> Params:
         return self.listing.params()
 
-    def version(self, now: datetime) -> str:
+    def version(self, now: datetime) -> DataVersion:
         return link_table.version(self.query, now)
 
     def asking(self, query: MatrixQuery) -> Self:
@@ -92,19 +95,25 @@ class TablePage(QueryPage):
         """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
-    def context(self, now: datetime, version: str, reader: Anyone) -> dict[str, Any]:
-        table = link_table.build(self.query, now, version)
-        rows = self.listing.rows(table, now)
-        shown = LinksTable(LinkData(table, rows), self.writing(table, now), list(table.classes))
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        quantiles = self.listing.columns
+        names = [one.name for one in quantiles]
+        table = link_table.build(self.query, now, version, names)
+        data = LinkData(table, self.listing.rows(table, now))
+        ends = table.ends()
+        is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
+        context = Context(self.query, now, is_mixed, shared_ending(ends))
+        shown = LinksTable(data, context, table.sizes, quantiles)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
             "heading": self.heading(),
             "windows": window_choices(self),
             "bounds": bounds_of(self, table.window),
+            "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
-            "notices": list(self.notices(table, len(rows), now)),
-            "simulated": any(place.simulated for place in table.ends()),
+            "notices": list(self.notices(table, len(data), now)),
+            "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(table),
             "count": count_words(at, len(table)),
             "groups": shown.groups(),
@@ -122,11 +131,6 @@ class TablePage(QueryPage):
         filters = [one.words() for one in self.query.filters]
         return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
 
-    def writing(self, table: LinkTable, now: datetime) -> Context:
-        ends = table.ends()
-        mixed = len({place.simulated for place in ends}) > 1
-        return Context(self.query, now, mixed, shared_ending(ends))
-
     def chips(self) -> Iterator[Choice]:
         for one in self.query.filters:
             yield Choice(one.words(), self.asking(self.query.without(one)).url(), True)
@@ -135,6 +139,20 @@ class TablePage(QueryPage):
             yield Choice(words, self.listed(self.listing.replace(search="")), True)
         for condition in self.listing.conditions:
             yield Choice(condition.words(), self.listed(self.listing.without(condition)), True)
+
+    def quantile_choices(self) -> Iterator[Choice]:
+        """Yield what puts a column of a quantile into the table, or takes it out again."""
+        shown = self.listing.columns
+        for one in TABLE_QUANTILES.values():
+            if one in shown:
+                changed = self.listing.without_column(one)
+            else:
+                names = {*self.listing.quantiles, one.name}
+                changed = self.listing.replace(
+                    quantiles=tuple(name for name in TABLE_QUANTILES if name in names)
+                )
+            title = f"A column with the {one.label} of the rates of each size class"
+            yield Choice(one.label, self.listed(changed), one in shown, title)
 
     def notices(self, table: LinkTable, found: int, now: datetime) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
@@ -152,35 +170,30 @@ class TablePage(QueryPage):
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = notices.about_results(table, now, longest) or self.pooled(table)
+        notice = notices.about_results(table, now, longest) or self.pooled(table, now)
         if notice:
             yield notice
 
-    def pooled(self, table: LinkTable) -> Notice | None:
-        shown = profiles.read().among(table.profiles)
+    def pooled(self, table: LinkTable, now: datetime) -> Notice | None:
+        shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
         return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> ColumnHead:
-        return ColumnHead(
-            group=column.group,
-            look=column.look,
-            place=column.place,
-            titles=[self.title(sort, column.greatest_first) for sort in column.sorts],
-            entries=[self.entry(one) for one in column.filters],
-        )
-
-    def title(self, sort: Sort, greatest_first: bool) -> Title:
-        by_it = self.listing.column == sort.ordering
-        turned = not self.listing.descending if by_it else greatest_first
-        url = self.listed(self.listing.replace(ordering=f"{'-' * turned}{sort.ordering}"))
         direction = "descending" if self.listing.descending else "ascending"
-        return Title(sort.title, sort.words, url, direction if by_it else "")
-
-    def entry(self, one: ColumnFilter) -> ColumnField:
-        size = "size_mean" in one.name
-        label = f"{one.label}, like 200MB or 1GB" if size else one.label
-        numeric = not size and not one.name.endswith(".has")
-        return ColumnField(one.name, label, one.hint, self.listing.text(one.name), numeric)
+        titles, entries = [], []
+        for sort in column.sorts:
+            is_sorted = self.listing.column == sort.ordering
+            is_turned = not self.listing.descending if is_sorted else column.greatest_first
+            ordering = f"{'-' * is_turned}{sort.ordering}"
+            url = self.listed(self.listing.replace(ordering=ordering))
+            titles.append(Title(sort.title, sort.words, url, direction if is_sorted else ""))
+        for field in column.filters:
+            is_size = "size_mean" in field.name
+            label = f"{field.label}, like 200MB or 1GB" if is_size else field.label
+            is_number = not is_size and not field.name.endswith(".has")
+            text = self.listing.text(field.name)
+            entries.append(ColumnField(field.name, label, field.hint, text, is_number))
+        return ColumnHead(column.group, column.look, column.place, titles, entries)
 
     def hidden(self, heads: list[ColumnHead]) -> list[tuple[str, str]]:
         """Return the parameters that the form passes on: those it has no field for."""

@@ -14,18 +14,18 @@ from sonar.units import format_bytes, three_digits
 MARKER_SECONDS = 6.0
 
 
-def streams_words(asked: int, used: Iterable[int | None]) -> str:
+def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
     """Say how many streams were asked for and used: `4 asked for, 1 used`."""
-    numbers = list(used)
-    if numbers == [asked]:
-        return str(asked)
+    numbers = list(streams_used)
+    if numbers == [streams]:
+        return str(streams)
     if numbers == [None]:
-        return f"{asked} asked for, how many were used is not known"
-    texts = ["not known" if one is None else str(one) for one in numbers]
-    return f"{asked} asked for, {either(texts)} used"
+        return f"{streams} asked for, how many were used is not known"
+    texts = ["not known" if number is None else str(number) for number in numbers]
+    return f"{streams} asked for, {either(texts)} used"
 
 
-def way_words(profile: Profile) -> str:
+def profile_words(profile: Profile) -> str:
     """Say how a result was measured: `http-tpc push, 4 streams asked for, 1 used, IPv6`."""
     mover = f"{profile.mover} {profile.mode}".strip()
     streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"

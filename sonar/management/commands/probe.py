@@ -14,8 +14,9 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from sonar import movers, probes, queueing, request_probes, scheduler
+from sonar import mover_catalogue, probes, queueing, request_probes, scheduler
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
+from sonar.models.mesh import Mode
 from sonar.movers.base import MoverError, Receipt, Stopped, Watch
 from sonar.movers.measure import Outcome
 from sonar.units import format_bytes, format_rate, three_digits
@@ -38,9 +39,11 @@ class Command(BaseCommand):
             "destination", metavar="DESTINATION", help="name of the endpoint to send to"
         )
         parser.add_argument("size", metavar="SIZE", help="name of a size class, like small")
-        parser.add_argument("--mover", choices=movers.NAMES, default="http-tpc")
         parser.add_argument(
-            "--mode", choices=["pull", "push"], default="pull", help="who does the work"
+            "--mover", choices=mover_catalogue.names(), default=mover_catalogue.DEFAULT
+        )
+        parser.add_argument(
+            "--mode", choices=Mode.values, default=Mode.PULL.value, help="who does the work"
         )
         parser.add_argument("--streams", type=int, default=1, metavar="N")
 
@@ -155,7 +158,10 @@ def success(probe: Probe, receipt: Receipt) -> str:
     streams = f"{probe.streams} stream" + ("s" if probe.streams > 1 else "")
     how = [f"{probe.mover} {probe.mode}", streams]
     how += [f"IPv{receipt.ip_version}"] if receipt.ip_version else []
-    simulated = probe.source.simulated or probe.destination.simulated
+    simulated = any(
+        one.simulated
+        for one in (probe.source, probe.destination, mover_catalogue.describe(probe.mover))
+    )
     how += ["simulated link"] if simulated else []
     return (
         f"{probe.source} to {probe.destination}: {format_bytes(receipt.bytes)} in "

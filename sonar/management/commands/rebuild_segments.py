@@ -39,8 +39,8 @@ class Command(BaseCommand):
             raise CommandError("--from must be before --to")
         days = sealing.filled_days(start, end)
         if options["size"]:
-            wanted = class_named(options["size"])
-            days = [one for one in days if one[0] == wanted]
+            size_class = class_named(options["size"])
+            days = [day for day in days if day[0] == size_class]
         rebuild(days, now, Console(highlight=False, soft_wrap=True))
 
 

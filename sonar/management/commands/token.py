@@ -45,8 +45,8 @@ class Command(BaseCommand):
         owner = User.objects.filter(username=user).first()
         if owner is None:
             raise CommandError(f"There is no user {user!r}: see the admin, or createsuperuser.")
-        wanted = [scope.strip() for scope in scopes.split(",") if scope.strip()]
-        token, text = tokens.create(owner, name, wanted, days)
+        names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+        token, text = tokens.create(owner, name, names, days)
         self.stdout.write(text)
         self.stderr.write(f"{described(token)}. It is not shown again.")
 

@@ -57,11 +57,11 @@ function arrow(from, to) {
 
 function figures(cell) {
   const hasResult = !Number.isNaN(cell.last);
-  const { said } = view.payload;
+  const { said, card_extras: extras } = view.payload;
   return {
     state: view.cells.states[cell.state].split(":")[0],
     "mean ± std": rate(cell.mean, cell.std),
-    median: rate(cell.median, NaN),
+    ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
     ...(said ? { [said]: inUnit(cell.value) } : {}),
     tests: `${counted(cell.ok)} ok, ${counted(cell.failed)} failed`,
     last: hasResult ? ageOf(cell.last) : DASH,

@@ -3,7 +3,7 @@
 import { relayout } from "../picture.js";
 import { hideCard, showCard } from "./card.js";
 import { ends, follow, reverseOf } from "./links.js";
-import { DASH, cellOf, counted, inUnit, rate } from "./numbers.js";
+import { DASH, cellOf, counted, inUnit } from "./numbers.js";
 import { markCursor } from "./places.js";
 import { view } from "./view.js";
 
@@ -103,7 +103,7 @@ export function tell(place) {
     return;
   }
   const cell = cellOf(place);
-  const value = view.payload.stat === "mean" ? rate(cell.mean, NaN) : inUnit(cell.value);
+  const value = inUnit(cell.value);
   const state = view.cells.states[cell.state].split(":")[0];
   const tests = `${counted(cell.ok)} ok, ${counted(cell.failed)} failed`;
   said.textContent = `from ${from} to ${to}: ${value === DASH ? "no value" : value}, ${tests}, ${state}`;

@@ -25,10 +25,10 @@ export function rate(mean, std) {
 }
 
 export function inUnit(value) {
-  const { stat, unit } = view.payload;
+  const { written, unit } = view.payload;
   if (value === null || Number.isNaN(value)) return DASH;
-  if (stat === "last") return age(value);
-  return `${stat === "count" ? counted(value) : threeDigits(value)} ${unit}`.trim();
+  const text = { age, count: counted, digits: threeDigits }[written](value);
+  return `${text} ${unit}`.trim();
 }
 
 function threeDigits(value) {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 from django.http import QueryDict
 
 from matrix.answers import table_query
+from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import TableQuery
 from matrix.query.forms import PARAMETERS, BadQueryError
 from sonar.windows import preset
@@ -23,6 +25,11 @@ TABLE = many_links.table(12)
 
 def read(text: str) -> TableQuery:
     return table_query.read(QueryDict(text), SIZES)[1]
+
+
+def changed(**changes: Any) -> LinkTable:
+    """Return the table with some of its columns changed."""
+    return LinkTable(dataclasses.replace(TABLE.links, **changes))
 
 
 def found(text: str) -> list[int]:
@@ -163,7 +170,7 @@ def test_a_condition_says_itself_in_words(text: str, words: str):
 
 def test_ages_count_from_the_moment_of_the_question():
     later = datetime.fromtimestamp(NOW.timestamp() + 86_400, UTC)
-    table = dataclasses.replace(TABLE, window=preset("7d", later))
+    table = changed(window=preset("7d", later))
     assert read("large.age.max=1d").rows(TABLE, NOW).size > 0
     assert read("large.age.max=1d").rows(table, later).size == 0
 
@@ -181,9 +188,9 @@ def test_an_age_is_that_of_the_last_success():
         last_ok=np.full(len(TABLE), NOW.timestamp() - 86_400),
         last_failed=np.full(len(TABLE), NOW.timestamp() - 60),
     )
-    table = dataclasses.replace(TABLE, classes={**TABLE.classes, "large": dead})
+    table = changed(classes={**TABLE.classes, "large": dead})
     assert read("max_age=6h").rows(table, NOW).size == 0
     assert read("max_age=25h").rows(table, NOW).size == len(table)
     never = dataclasses.replace(dead, last_ok=np.full(len(TABLE), np.nan))
-    table = dataclasses.replace(TABLE, classes={**TABLE.classes, "large": never})
+    table = changed(classes={**TABLE.classes, "large": never})
     assert read("max_age=25h").rows(table, NOW).size == 0

@@ -17,6 +17,7 @@ from matrix.answers import grid, link_table
 from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import NOT_APPLICABLE, STATES
+from matrix.store.cache import ANSWERS
 from sonar import sealing
 from sonar.models import Downtime, Schedule, SizeClass, Transfer
 from tests.matrix import many_links, world
@@ -137,7 +138,7 @@ def test_the_newest_success_is_found_anew_and_from_what_was_kept(small_world: Wo
     fill(small_world, 100, 4)
     sealing.seal(NOW)
     first = built("window=30d")
-    link_table._tables.get("another table", built)  # the last one alone is remembered
+    ANSWERS.forget()
     again = built("window=30d")
     assert again is not first
     for name in ("large.last", "large.last_ok", "large.last_failed", "small.last_ok"):
@@ -300,12 +301,12 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     sealing.seal(NOW)
     transfer(small_world.ral, small_world.glasgow, 5.0)
     many = statements()
-    # The form's classes; classes and a fingerprint of each; versions, classes; places and three
+    # The form's classes; what has changed; versions, classes; places and three
     # plans, until remembered; for each class what is dirty, its segments, and their columns until
     # they are in the cache; raw rows of one class. Who is down.
-    assert few == 1 + 4 + 2 + 4 + 2 * 3 + 1
-    assert len(many) == 1 + 4 + 2 + 2 * 3 + 2 + 1 + 1, "\n".join(one["sql"][:200] for one in many)
-    assert len(statements()) == 1 + 4
+    assert few == 1 + 1 + 2 + 4 + 2 * 3 + 1
+    assert len(many) == 1 + 1 + 2 + 2 * 3 + 2 + 1 + 1, "\n".join(one["sql"][:200] for one in many)
+    assert len(statements()) == 1 + 1
 
 
 def test_rates_are_in_millions_of_bytes_per_second(small_world: World):
@@ -315,10 +316,17 @@ def test_rates_are_in_millions_of_bytes_per_second(small_world: World):
     assert datetime.fromtimestamp(found[6], UTC) == NOW - timedelta(minutes=30)
 
 
-def test_the_last_table_is_remembered_until_anything_in_it_changes(small_world: World):
+def test_columns_are_kept_whatever_links_are_chosen_until_anything_in_them_changes(
+    small_world: World,
+):
     first = built()
-    assert built("stat=max&size=small") is first
-    assert built("source_site=RAL") is not first
+    assert built("stat=max&size=small").links is first.links
+    chosen = built("source_site=RAL&destination_cloud=!DE")
+    assert chosen.links is first.links
+    assert names(chosen) == [("RAL_DATADISK", "Glasgow_DATADISK")]
+    assert len(first) == 12
+    assert built("streams=4").links is not first.links
+    assert built("window=24h").links is not first.links
     transfer(small_world.ral, small_world.glasgow, 5.0)
     assert built().column("large.ok").sum() == 1
     world.Mesh.objects.filter(id=small_world.mesh.id).update(priority=9)

@@ -24,6 +24,7 @@ from matrix.statistics.axes import AxisGroup
 from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
 from matrix.statistics.states import STATES
+from matrix.store.data_version import DataVersion
 from sonar import csv_text
 from sonar.windows import Window
 from tests.matrix.world import NOW
@@ -67,7 +68,7 @@ def grid(cells: CellArrays, sources: list[AxisGroup], destinations: list[AxisGro
         query=MatrixQuery(),
         window=Window(NOW - timedelta(days=7), NOW),
         moment=NOW,
-        version="3-abc",
+        version=DataVersion("3", "abc"),
         sources=tuple(sources),
         destinations=tuple(destinations),
         cells=cells,

@@ -351,7 +351,7 @@ def test_an_order_to_delete_stays_below_the_base_url(storage):
     clean_all()
     assert storage.asked == ["fake://glasgow/data/sonar/incoming/a"]
     assert (
-        transfer_request.end_at(Where.DESTINATION, Endpoint.objects.get(), "x").base_url
+        transfer_request.end_at(Where.DESTINATION, Endpoint.objects.get(), "x", "fake").base_url
         in storage.asked[0]
     )
 

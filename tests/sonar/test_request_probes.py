@@ -39,13 +39,13 @@ def small() -> SizeClass:
     return SizeClass.objects.get(name="small")
 
 
-def wishes(source: Endpoint, destination: Endpoint, count: int = 1) -> list[Wish]:
+def probe_requests(source: Endpoint, destination: Endpoint, count: int = 1) -> list[Wish]:
     return [Wish(source, destination, small(), "fake") for _ in range(count)]
 
 
-def refused(wished: list[Wish]) -> dict[str, list[str]]:
+def refused(requests: list[Wish]) -> dict[str, list[str]]:
     with pytest.raises(RefusedError) as caught:
-        order(wished, NOW)
+        order(requests, NOW)
     return caught.value.errors
 
 
@@ -101,10 +101,10 @@ def test_five_of_one_link_run_one_after_the_other_in_the_order_in_which_they_wer
 def test_an_order_waits_for_an_end_at_its_cap_and_says_which(db):
     glasgow, lancs, ral = three_endpoints()
     desy = endpoint("DESY", inbound_cap=1)
-    first, second = order([*wishes(glasgow, lancs), *wishes(glasgow, ral)], NOW)
-    (out,) = order(wishes(glasgow, desy), NOW + HOUR)
+    first, second = order([*probe_requests(glasgow, lancs), *probe_requests(glasgow, ral)], NOW)
+    (out,) = order(probe_requests(glasgow, desy), NOW + HOUR)
     assert reason_of(out) == "GLASGOW_DATADISK sends its cap of 2 tests at once."
-    (taken,) = order(wishes(lancs, desy), NOW + HOUR)
+    (taken,) = order(probe_requests(lancs, desy), NOW + HOUR)
     finish(first)
     assert scheduler.start_waiting(NOW + HOUR) == []
     assert reason_of(out) == "DESY_DATADISK receives its cap of 1 test at once."
@@ -123,7 +123,7 @@ def test_an_order_waits_for_an_end_at_its_cap_and_says_which(db):
 
 def test_the_reason_is_written_only_when_it_changes(db):
     glasgow, lancs, _ = three_endpoints()
-    order(wishes(glasgow, lancs, 3), NOW)
+    order(probe_requests(glasgow, lancs, 3), NOW)
     with CaptureQueriesContext(connection) as captured:
         assert scheduler.start_waiting(NOW) == []
     assert not [one for one in captured.captured_queries if one["sql"].startswith("UPDATE")]
@@ -146,9 +146,11 @@ def test_what_waits_goes_before_what_is_due_and_the_oldest_first(db):
     Endpoint.objects.update(inbound_cap=1, outbound_cap=1)
     running = set(scheduler.claim_due(NOW))
     assert len(running) > 1
-    (later,) = order(wishes(glasgow, lancs), NOW + 2 * HOUR)
-    (older,) = order(wishes(glasgow, ral), NOW + HOUR)
-    assert states(*wishes(glasgow, lancs), *wishes(glasgow, ral)).count("waiting") == 2
+    (later,) = order(probe_requests(glasgow, lancs), NOW + 2 * HOUR)
+    (older,) = order(probe_requests(glasgow, ral), NOW + HOUR)
+    assert (
+        states(*probe_requests(glasgow, lancs), *probe_requests(glasgow, ral)).count("waiting") == 2
+    )
     Probe.objects.filter(id__in=running).delete()
     begun = scheduler.claim_due(NOW + 3 * HOUR)
     assert begun[0] == older.id
@@ -163,8 +165,8 @@ def test_scheduled_tests_leave_room_for_an_order_that_waits_for_the_other_end(db
     made.sources.add(glasgow, ral)
     made.destinations.add(lancs, ral)
     Endpoint.objects.update(inbound_cap=1, outbound_cap=1)
-    (running,) = order(wishes(ral, lancs), NOW)
-    (waits,) = order(wishes(glasgow, lancs), NOW)
+    (running,) = order(probe_requests(ral, lancs), NOW)
+    (waits,) = order(probe_requests(glasgow, lancs), NOW)
     assert scheduler.claim_due(NOW) == []  # glasgow to ral is due and has room
     finish(running)
     assert scheduler.claim_due(NOW)[0] == waits.id
@@ -176,7 +178,7 @@ def test_sonars_own_limit_and_circuits_hold_no_order_back(db, settings: Settings
     Circuit.objects.create(
         endpoint=glasgow, failures=9, since=NOW, last_at=NOW, error="x", next_test_at=NOW + HOUR
     )
-    order([*wishes(ral, lancs), *wishes(glasgow, lancs)], NOW)
+    order([*probe_requests(ral, lancs), *probe_requests(glasgow, lancs)], NOW)
     assert states() == ["queued", "queued"]
 
 
@@ -184,30 +186,30 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
     glasgow, lancs, _ = three_endpoints()
     size = small().test_bytes
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=4 * size)
-    order(wishes(glasgow, lancs, 3), NOW)
+    order(probe_requests(glasgow, lancs, 3), NOW)
     room = scheduler.Room.left(NOW)
     assert (room.outbound[glasgow.id], room.inbound[lancs.id]) == (1, 1)
     assert room.in_flight == 99
     assert room.budget_bytes == {glasgow.id: size}
     assert (
         f"{size} are left, {2 * size} are needed"
-        in refused(wishes(lancs, glasgow, 2))["destination"][0]
+        in refused(probe_requests(lancs, glasgow, 2))["destination"][0]
     )
 
 
 def test_only_so_many_may_wait(db, monkeypatch):
     monkeypatch.setattr("sonar.scheduler.on_demand.MOST_WAITING", 4)
     glasgow, lancs, _ = three_endpoints()
-    order(wishes(glasgow, lancs, 4), NOW)
-    assert refused(wishes(glasgow, lancs, 2)) == {
+    order(probe_requests(glasgow, lancs, 4), NOW)
+    assert refused(probe_requests(glasgow, lancs, 2)) == {
         "count": ["4 ordered tests wait at most: try again when some have run."]
     }
 
 
 def test_a_test_whose_endpoint_retires_while_it_waits_fails_and_says_so(db):
     glasgow, lancs, ral = three_endpoints()
-    runs, waits = order(wishes(glasgow, lancs, 2), NOW)
-    order(wishes(ral, lancs, 2), NOW)
+    runs, waits = order(probe_requests(glasgow, lancs, 2), NOW)
+    order(probe_requests(ral, lancs, 2), NOW)
     Endpoint.objects.filter(id=glasgow.id).update(retired_at=NOW)
     for _ in range(2):
         scheduler.claim_due(NOW + HOUR)
@@ -216,8 +218,8 @@ def test_a_test_whose_endpoint_retires_while_it_waits_fails_and_says_so(db):
     assert ended.error == "GLASGOW_DATADISK was retired while the test waited"
     assert (ended.started_at, ended.seconds, ended.profile.mesh) == (NOW + HOUR, 0, None)
     assert not Circuit.objects.exists()
-    assert states(*wishes(glasgow, lancs)) == ["queued"]
-    assert states(*wishes(ral, lancs)) == ["queued", "waiting"]
+    assert states(*probe_requests(glasgow, lancs)) == ["queued"]
+    assert states(*probe_requests(ral, lancs)) == ["queued", "waiting"]
     assert Probe.objects.filter(id=runs.id).exists()
 
 
@@ -243,7 +245,7 @@ def test_a_test_that_waits_or_is_queued_is_cancelled_and_leaves_its_room(
     sent: list[object] = []
     monkeypatch.setattr(request_probes, "send", sent.extend)
     glasgow, lancs, _ = three_endpoints()
-    first, second, third = order(wishes(glasgow, lancs, 3), NOW)
+    first, second, third = order(probe_requests(glasgow, lancs, 3), NOW)
     cancel(second.id, NOW)
     assert states() == ["queued", "waiting"]
     with django_capture_on_commit_callbacks(execute=True):
@@ -265,7 +267,7 @@ def test_a_scheduled_test_that_is_cancelled_is_due_again_after_its_interval(db):
 
 def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
     glasgow, lancs, _ = three_endpoints()
-    (one,) = order(wishes(glasgow, lancs), NOW)
+    (one,) = order(probe_requests(glasgow, lancs), NOW)
     running = probes.claim(one.id, NOW)
     with pytest.raises(NotCancelledError, match="runs already"):
         cancel(one.id, NOW)
@@ -280,17 +282,17 @@ def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(real_commits, m
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, lancs, _ = three_endpoints()
     for _ in range(20):
-        (one,) = order(wishes(glasgow, lancs), NOW)
+        (one,) = order(probe_requests(glasgow, lancs), NOW)
         taken, cancelled = at_once(
             lambda one=one: probes.claim(one.id, NOW) is not None,
-            lambda one=one: not isinstance(attempt(cancel, one.id, NOW), NotCancelledError),
+            lambda one=one: not isinstance(outcome_of(cancel, one.id, NOW), NotCancelledError),
         )
         assert taken != cancelled
         assert Probe.objects.exists() is taken
         Probe.objects.all().delete()
 
 
-def attempt(call: Callable[..., object], *args: object) -> object:
+def outcome_of(call: Callable[..., object], *args: object) -> object:
     """Return what a call returns, or the refusal that it raises."""
     try:
         return call(*args)
@@ -324,8 +326,10 @@ def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(real_commi
         at_once(
             lambda now=now: scheduler.claim_due(now),
             lambda now=now: scheduler.claim_due(now),
-            lambda now=now: attempt(order, [*wishes(glasgow, lancs, 3), *wishes(ral, lancs)], now),
-            lambda now=now: attempt(order, wishes(lancs, ral, 2), now),
+            lambda now=now: outcome_of(
+                order, [*probe_requests(glasgow, lancs, 3), *probe_requests(ral, lancs)], now
+            ),
+            lambda now=now: outcome_of(order, probe_requests(lancs, ral, 2), now),
             lambda now=now: scheduler.start_waiting(now),
         )
         open_now = Probe.objects.exclude(state="waiting")
@@ -340,12 +344,12 @@ def test_the_budget_must_bear_all_of_them_together(db):
     glasgow, lancs, _ = three_endpoints()
     enough = small().test_bytes + 1
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=enough)
-    told = refused(wishes(glasgow, lancs, 2))["source"][0]
+    told = refused(probe_requests(glasgow, lancs, 2))["source"][0]
     assert told == (
         f"GLASGOW_DATADISK has used up its test bytes of today: {enough} are left, "
         f"{2 * small().test_bytes} are needed."
     )
-    assert order(wishes(glasgow, lancs, 1), NOW)
+    assert order(probe_requests(glasgow, lancs, 1), NOW)
 
 
 def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
@@ -354,7 +358,7 @@ def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
         endpoint=glasgow, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="power"
     )
     lancs.retired_at = NOW
-    assert refused(wishes(glasgow, lancs)) == {
+    assert refused(probe_requests(glasgow, lancs)) == {
         "source": ["GLASGOW_DATADISK is in a declared downtime."],
         "destination": ["LANCS_DATADISK is retired."],
     }
@@ -378,17 +382,17 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
     assert held.wait(60)
     began = time.monotonic()
     with pytest.raises(PlannerBusyError, match="planner is at work"):
-        order(wishes(glasgow, lancs), NOW)
+        order(probe_requests(glasgow, lancs), NOW)
     assert time.monotonic() - began < 30  # the planner holds it for twice as long
     release.set()
     planner.join()
-    assert order(wishes(glasgow, lancs), NOW)
+    assert order(probe_requests(glasgow, lancs), NOW)
 
 
 def test_two_who_order_at_once_do_not_pass_a_cap_together(real_commits, monkeypatch):
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, others = endpoint("GLASGOW", outbound_cap=3), [endpoint(f"SITE{n}") for n in range(4)]
-    at_once(*(lambda one=one: order(wishes(glasgow, one, 2), NOW) for one in others))
+    at_once(*(lambda one=one: order(probe_requests(glasgow, one, 2), NOW) for one in others))
     assert sorted(states()) == ["queued"] * 3 + ["waiting"] * 5
 
 
@@ -398,7 +402,7 @@ def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
     glasgow, lancs, _ = three_endpoints()
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=5 * small().test_bytes)
-    outcomes = at_once(*[lambda: attempt(order, wishes(glasgow, lancs, 2), NOW)] * 4)
+    outcomes = at_once(*[lambda: outcome_of(order, probe_requests(glasgow, lancs, 2), NOW)] * 4)
     assert sum(isinstance(one, RefusedError) for one in outcomes) == 2
     assert len(states()) == 4
 
@@ -414,7 +418,7 @@ def test_ids_reach_the_queue_after_the_commit_and_not_before(
     glasgow, lancs, ral = three_endpoints()
     before = in_queue()
     with django_capture_on_commit_callbacks(execute=True):
-        order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
+        order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
         assert in_queue() == before
     assert in_queue() == before + 2
 
@@ -427,7 +431,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
     glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
     with django_capture_on_commit_callbacks(execute=True):
-        order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
+        order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
     assert time.monotonic() - began < 20
     assert Probe.objects.filter(state="queued").count() == 2
     assert "2 ordered tests wait for the sweep" in caplog.text
@@ -446,7 +450,7 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
     began = time.monotonic()
     with refusing.WAYS[way][0](project.REDIS_URL):
         with django_capture_on_commit_callbacks(execute=True):
-            ordered = order([*wishes(glasgow, lancs), *wishes(ral, lancs)], NOW)
+            ordered = order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
         assert time.monotonic() - began < 60
         assert "2 ordered tests wait for the sweep" in caplog.text
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
@@ -480,6 +484,6 @@ def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
     from sonar.sweep import sweep
 
     glasgow, lancs, _ = three_endpoints()
-    (probe,) = order(wishes(glasgow, lancs), NOW)
+    (probe,) = order(probe_requests(glasgow, lancs), NOW)
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
     assert sweep(later) == [probe.id]

@@ -1,0 +1,95 @@
+"""What is kept of all links: their ends, their priority, and columns for each size class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.states import States
+from sonar.windows import Window
+
+# What is said of a link in a size class.
+COLUMNS = (
+    *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
+    *("state", "last_ok", "last_failed"),
+)
+
+
+@dataclass(frozen=True)
+class ClassColumns:
+    """What the links have in one size class, a value for each; NaN where there is none.
+
+    Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
+    ``last_failed`` are when the newest success and the newest failure started, in Unix s;
+    ``state`` indexes cells.STATES; ``every`` is the shortest interval in seconds at which a mesh
+    tests the link, infinity for none; ``quantiles`` are rates in MB/s that are there for who asks,
+    by field.
+    """
+
+    mean_mb_s: Floats
+    std_mb_s: Floats
+    size_mean_bytes: Floats
+    size_std_bytes: Floats
+    ok: Integers
+    failed: Integers
+    state: States
+    last_ok: Floats
+    last_failed: Floats
+    every: Floats
+    quantiles: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def last(self) -> Floats:
+        """Return when the newest result started, in Unix s."""
+        return np.fmax(self.last_ok, self.last_failed)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that is kept but the quantiles, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)[:-1]}
+
+    def taken(self, rows: Integers | Flags | slice) -> ClassColumns:
+        columns = {name: values[rows] for name, values in self.arrays().items()}
+        quantiles = {name: values[rows] for name, values in self.quantiles.items()}
+        return ClassColumns(**columns, quantiles=quantiles)
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """A value for each link that has a result in the window or that a mesh tests.
+
+    ``source`` and ``destination`` are places in ``places``, ``priority`` is the highest of the
+    meshes that test the link, NaN for none. The links are in the order of the places;
+    ``profiles`` are the ids of those that the results of all links have. Arrays are shared, and
+    read-only: 211 bytes a link.
+    """
+
+    window: Window
+    places: tuple[EndpointInfo, ...]
+    source: Integers
+    destination: Integers
+    priority: Floats
+    classes: dict[str, ClassColumns]
+    profiles: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        for values in self._arrays():
+            values.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def _arrays(self) -> Iterator[NDArray[Any]]:
+        yield from (self.source, self.destination, self.priority)
+        for of_class in self.classes.values():
+            yield from of_class.arrays().values()
+            yield from of_class.quantiles.values()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(values.nbytes for values in self._arrays())

@@ -1,0 +1,136 @@
+"""From the results of a window to the columns of all links."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.answers.link_columns import ClassColumns, LinkColumns
+from matrix.query.catalogue import STATISTICS
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.axes import LinkIndex
+from matrix.statistics.pooling import Numbering, Pooling
+from matrix.statistics.reduce import ratio, reduce
+from matrix.statistics.run import FAILED_BIT, Run
+from matrix.statistics.states import Evidence
+from matrix.store import registry, runs
+from matrix.store.registry import NO_PRIORITY, MeshPromises
+from matrix.store.snapshot import snapshot
+from sonar.models import Downtime, SizeClass
+from sonar.units import MB
+
+
+def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] = ()) -> LinkColumns:
+    """Read and reduce the results of every size class, all as of one moment.
+
+    Filters on links are not applied. ``quantiles`` are names out of catalogue.QUANTILES. The number
+    of SQL statements depends on that of the classes alone.
+    """
+    window = query.window_at(now)
+    moment = min(now, window.end)
+    with snapshot():
+        versions = registry.read_versions()
+        links = LinkIndex(registry.read_places(versions))
+        down = Downtime.endpoints_down(moment)
+        up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
+        place = np.arange(len(links.places))
+        others = links.matching(()).reshape(links.shape)
+        pooling = Pooling(links.numbering, place, place, others, links.shape)
+        classes, profiles, priority = {}, set[int](), MeshPromises.blank(links).priority
+        for size in SizeClass.objects.values_list("name", flat=True):
+            plan = registry.read_plan(query.replace(size=size), links, versions)
+            results = runs.read(
+                size, window, query.filters, sizes=True, distinct_profiles=True, failures=True
+            )
+            classes[size] = reduce_class(results, pooling, plan, up, moment, quantiles=quantiles)
+            profiles |= runs.profiles_of(results)
+            priority = np.maximum(priority, plan.priority)
+    shown = others & np.logical_or.reduce(
+        [np.isfinite(of_class.every) | ~np.isnan(of_class.last) for of_class in classes.values()]
+    )
+    source, destination = np.nonzero(shown)
+    return LinkColumns(
+        window,
+        links.places,
+        source,
+        destination,
+        np.where(priority == NO_PRIORITY, np.nan, priority).reshape(links.shape)[shown],
+        {size: of_class.taken(shown) for size, of_class in classes.items()},
+        frozenset(profiles),
+    )
+
+
+def reduce_class(
+    results: Sequence[Run],
+    pooling: Pooling,
+    plan: MeshPromises,
+    up: Flags,
+    moment: datetime,
+    *,
+    quantiles: Collection[str] = (),
+) -> ClassColumns:
+    """Return arrays of shape (places, places), as they stand at a moment."""
+    rates = reduce(results, pooling, quantiles)
+    numbering, every = pooling.numbering, plan.every.reshape(pooling.shape)
+    size_mean, size_std = size_moments(results, numbering, rates.ok)
+    last_ok, last_failed = (
+        np.where(count > 0, numbering.newest(newest) / 1000, np.nan)
+        for count, newest in (
+            (rates.ok, [run.newest_ok() for run in results]),
+            (rates.failed, [run.newest_failed() for run in results]),
+        )
+    )
+    # Each link is judged as the cell of a matrix that it alone makes.
+    age = moment.timestamp() - np.fmax(last_ok, last_failed)
+    applicable = np.isfinite(every) | ~np.isnan(age)
+    evidence = Evidence(rates.ok, rates.failed, age, every, applicable, applicable & up)
+    return ClassColumns(
+        rates.mean / MB,
+        rates.std / MB,
+        size_mean,
+        size_std,
+        rates.ok,
+        rates.failed,
+        evidence.states(),
+        last_ok,
+        last_failed,
+        every,
+        {STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
+    )
+
+
+def size_moments(
+    results: Sequence[Run], numbering: Numbering, ok: Integers
+) -> tuple[Floats, Floats]:
+    """Return mean and sample standard deviation of the sizes of ok samples, of which ``ok`` has
+    the counts; shape (places, places).
+
+    In two passes over the runs, one at a time: squares less the square of the sum lose
+    digits, and a copy of all sizes would cost much memory.
+    """
+    stride = numbering.stride
+    count = np.pad(ok, (0, 1)).ravel()
+    total, squares = np.zeros((2, stride**2))
+    for number, sizes in sizes_by_link(results, numbering):
+        total += np.bincount(number, sizes, minlength=stride**2)
+    mean = ratio(total, count)
+    for number, sizes in sizes_by_link(results, numbering):
+        squares += np.bincount(number, (sizes - mean[number]) ** 2, minlength=stride**2)
+    std = np.sqrt(ratio(squares, np.maximum(count - 1, 0)))
+    shape = (stride, stride)
+    return mean.reshape(shape)[:-1, :-1], std.reshape(shape)[:-1, :-1]
+
+
+def sizes_by_link(
+    results: Iterable[Run], numbering: Numbering
+) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Yield for each run the links' numbers and the sizes of its ok samples."""
+    for run in results:
+        if run.sizes is None:
+            raise ValueError("the link table needs runs with sizes")
+        done = np.flatnonzero(run.keys & FAILED_BIT == 0)
+        yield numbering.numbers(run.keys[done]), run.sizes[done].astype(np.float64)

@@ -1,0 +1,178 @@
+"""The catalogue of statistics: every fact about one stands here, and all else is derived of it.
+
+Add a quantile as one line of STATISTICS: forms, sentences, colours, the card and the tables of
+pages, columns, the API and its schema follow. What is no quantile needs its formula, too, in
+matrix/statistics/.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What values are in: its name, how names of fields end, and how a number is written.
+
+    ``title`` stands above a colour bar. An age has its own units in its text.
+    """
+
+    name: str
+    suffix: str
+    written: Literal["digits", "count", "age"] = "digits"
+    title: str = ""
+
+    @property
+    def behind(self) -> str:
+        """Return what stands behind a number that is written, or nothing."""
+        return "" if self.written == "age" else self.name
+
+
+RATE = Unit("MB/s", "mb_s")
+PERCENT = Unit("%", "percent")
+TRANSFERS = Unit("transfers", "transfers", written="count")
+AGE = Unit("s", "seconds", written="age", title="age")
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic of the transfers of a cell or a link.
+
+    ``label`` is what controls call it, ``sentence`` describes it, of ``{files}``. ``quantile`` is
+    the share of rates below it, for what is one; ``needs_sizes`` says that its formula takes the
+    bytes of transfers beside their rates. A linear scale begins at 0 and ends at ``greatest``, or
+    where the values do. ``worse`` is the end of the scale where the bad values are, if any, and
+    ``worst`` what those are called when they are listed, first in the ``worst_first`` order of
+    the link table (after the name of the size class); without a word they are not listed.
+
+    ``on_card`` says that the card of a cell has it whatever is asked for, ``of_link`` that the
+    page and the series of a link have it, ``in_band`` that it is one end of the range that is
+    shaded there, and ``in_table`` that the link table has a column of it for who asks.
+    """
+
+    name: str
+    label: str
+    sentence: str
+    unit: Unit = RATE
+    quantile: float | None = None
+    needs_sizes: bool = False
+    scale: Literal["logarithmic", "linear"] = "logarithmic"
+    greatest: float | None = None
+    worse: Literal["low", "high", ""] = "low"
+    worst: str = "slowest"
+    worst_first: str = "mean_mb_s"
+    on_card: bool = False
+    of_link: bool = False
+    in_band: bool = False
+    in_table: bool = False
+
+    @property
+    def field(self) -> str:
+        """Return what the API calls it: `p95_mb_s`."""
+        return f"{self.name}_{self.unit.suffix}"
+
+    @property
+    def is_extra(self) -> bool:
+        """Say whether it costs time of its own, and is only computed where it is asked for."""
+        return self.quantile is not None or self.needs_sizes
+
+    @property
+    def words(self) -> str:
+        """Return its label without a unit."""
+        return self.label.partition(" (")[0]
+
+
+def percentile(percent: int, *, in_band: bool = False) -> Statistic:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(percent % 10 if percent // 10 != 1 else 0, "th")
+    label = f"{percent}{ending} percentile"
+    return Statistic(
+        f"p{percent:02}",
+        label,
+        f"{label} of the rate of {{files}}",
+        quantile=percent / 100,
+        of_link=True,
+        in_band=in_band,
+        in_table=True,
+    )
+
+
+STATISTICS = {
+    one.name: one
+    for one in (
+        Statistic("mean", "mean", "Mean rate of {files}", on_card=True, of_link=True),
+        Statistic(
+            "median",
+            "median",
+            "Median rate of {files}",
+            quantile=0.5,
+            on_card=True,
+            of_link=True,
+            in_table=True,
+        ),
+        percentile(5, in_band=True),
+        percentile(95, in_band=True),
+        percentile(99),
+        Statistic(
+            "std",
+            "standard deviation",
+            "Standard deviation of the rate of {files}",
+            worse="high",
+            worst="",
+            on_card=True,
+        ),
+        Statistic("min", "lowest", "Lowest rate of {files}", quantile=0.0),
+        Statistic("max", "highest", "Highest rate of {files}", quantile=1.0),
+        Statistic(
+            "throughput",
+            "throughput",
+            "Throughput (all bytes over all seconds) of {files}",
+            needs_sizes=True,
+        ),
+        Statistic(
+            "success",
+            "success (%)",
+            "Share of {files} that succeeded",
+            unit=PERCENT,
+            scale="linear",
+            greatest=100.0,
+            worst="least successful",
+            worst_first="-failed",
+        ),
+        Statistic(
+            "count",
+            "number of tests",
+            "Number of {files}",
+            unit=TRANSFERS,
+            scale="linear",
+            worse="",
+            worst="",
+            on_card=True,
+        ),
+        Statistic(
+            "last",
+            "age of the last",
+            "Age of the last of the {files}",
+            unit=AGE,
+            worse="high",
+            worst="oldest",
+            worst_first="last",
+            on_card=True,
+        ),
+    )
+}
+STATS = tuple(STATISTICS)
+UNITS = {one.unit.name: one.unit for one in STATISTICS.values()}
+QUANTILES = {one.name: one.quantile for one in STATISTICS.values() if one.quantile is not None}
+EXTRAS = frozenset(one.name for one in STATISTICS.values() if one.is_extra)
+# What the card of a cell says beside what every cell has.
+CARD_EXTRAS = tuple(name for name in STATS if name in EXTRAS and STATISTICS[name].on_card)
+OF_LINK = tuple(one for one in STATISTICS.values() if one.of_link)
+LINK_QUANTILES = {one.name: QUANTILES[one.name] for one in OF_LINK if one.name in QUANTILES}
+# What the API calls them in a series: the mean, and then from the lowest to the highest.
+SERIES_FIELDS = {one.field: one.name for one in sorted(OF_LINK, key=lambda one: one.quantile or 0)}
+# The ends of the band, and what it is called.
+LOW, HIGH = sorted((one for one in OF_LINK if one.in_band), key=lambda one: QUANTILES[one.name])
+BAND_WORDS = f"{LOW.label.removesuffix(' percentile')} to {HIGH.label}"
+# Columns of the link table for who asks for them, by name.
+TABLE_QUANTILES = {one.name: one for one in STATISTICS.values() if one.in_table}

@@ -1,0 +1,111 @@
+"""How new the data of an answer is: a value, and a text only where it leaves as an ETag."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db import connection
+from django.utils.http import quote_etag
+
+from matrix.store import read_plan
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Span
+from sonar.models.version import RAISED
+from sonar.windows import Window
+
+PLANNED = f"""
+    SELECT coalesce(({RAISED.format("registry")}), '0'),
+           coalesce(({RAISED.format("schedule")}), '0')
+"""
+# A change leaves a new mark, and sealing a segment with a new id in place of the mark.
+OVERLAPPING = """
+    size_class_id = ANY (ARRAY(
+        SELECT id FROM sonar_sizeclass WHERE name = %(size)s OR %(size)s IS NULL))
+    AND (level = 'day' AND start >= %(day)s AND start < %(end)s
+         OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
+"""
+OF_A_WINDOW = f"""
+    {PLANNED},
+        (SELECT concat_ws('.', count(*), max(seq), sum(seq))
+         FROM sonar_dirtymark WHERE {OVERLAPPING}),
+        (SELECT concat_ws('.', count(*), max(id), sum(id))
+         FROM sonar_segment WHERE {OVERLAPPING})
+"""  # noqa: S608 - constants
+# Every change leaves a mark with a higher number, and sealing it a segment with a higher one.
+OF_ALL = f"""
+    {PLANNED}, coalesce((SELECT max(seq) FROM sonar_dirtymark)::text, ''),
+        coalesce((SELECT max(id) FROM sonar_segment)::text, '')
+"""  # noqa: S608 - constants
+
+
+@dataclass(frozen=True)
+class DataVersion:
+    """What an answer was made of: where two are equal, so are the answers.
+
+    ``registry`` and ``schedule`` change with every change of theirs, ``results`` with those in
+    the window and the size classes that were asked for. ``question`` is what was asked, and
+    ``variant`` the form that it is shown in: a format, a display, a reader.
+    """
+
+    registry: str
+    schedule: str
+    results: tuple[str, ...] = ()
+    question: str = ""
+    variant: tuple[str, ...] = ()
+
+    def asked(self, question: object) -> DataVersion:
+        """Return the version of the answer to a question, told from others by its repr."""
+        return replace(self, question=hashlib.sha256(repr(question).encode()).hexdigest()[:12])
+
+    def shown(self, *variant: str) -> DataVersion:
+        """Return the version of the same answer in another form."""
+        return replace(self, variant=(*self.variant, *variant))
+
+    @property
+    def plan(self) -> DataVersion:
+        """Leave out all but registry and schedule."""
+        return DataVersion(self.registry, self.schedule)
+
+    @property
+    def text(self) -> str:
+        """Return it as API and pages name it."""
+        parts = (self.registry, self.schedule, *self.results, self.question, *self.variant)
+        return "-".join(filter(None, parts))
+
+    @property
+    def etag(self) -> str:
+        return quote_etag(self.text)
+
+
+def read(size: str | None, window: Window) -> DataVersion:
+    """Return what changes whenever an answer over this window may, for one SQL statement.
+
+    Of results of a size class, or of all of them.
+    """
+    span = Span.of(window)
+    return fetch(
+        OF_A_WINDOW,
+        {
+            "size": size,
+            "day": read_plan.moment(read_plan.floor(span.start, DAY_MS)),
+            "hour": read_plan.moment(read_plan.floor(span.start, HOUR_MS)),
+            "end": window.end,
+        },
+    )
+
+
+def read_all() -> DataVersion:
+    """Return what changes with every change of the registry, the schedule and the results."""
+    return fetch(OF_ALL)
+
+
+def fetch(
+    statement: str, parameters: Mapping[str, str | datetime | None] | None = None
+) -> DataVersion:
+    """Read registry, schedule and then the results, a column for each part."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        registry, schedule, *results = cursor.fetchone()
+        return DataVersion(registry, schedule, tuple(results))

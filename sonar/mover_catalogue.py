@@ -1,0 +1,183 @@
+"""What there is to move files with: a description of each mover, which is loaded only when used.
+
+Registry, forms, API, planner, docs and workers read a mover's facts here and nowhere else. A new
+mover is an entry of ``MOVERS`` and the module that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from shutil import which
+from typing import Protocol
+
+from sonar.addresses import scheme_of
+
+DEFAULT = "http-tpc"
+# A mesh of all may have hundreds that do not fit: the first ones say what is wrong.
+NAMED_MISFITS = 5
+
+
+class CredentialKind(StrEnum):
+    """What a mover can show to a storage server."""
+
+    BEARER_TOKEN = "bearer token"  # noqa: S105 - the name of a kind
+
+
+class Need(Protocol):
+    """Something that a worker needs to run a mover."""
+
+    @property
+    def label(self) -> str:
+        """Return what it is, as a table says it."""
+
+    def missing(self) -> str:
+        """Say in a few words what is not there; empty if it is."""
+
+
+@dataclass(frozen=True)
+class PythonPackage:
+    """A package that Python can import, not one within another."""
+
+    module: str
+
+    @property
+    def label(self) -> str:
+        return f"the Python package {self.module}"
+
+    def missing(self) -> str:
+        return "" if find_spec(self.module) else f"{self.label} is not installed"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program on the worker's search path, and what Debian calls the package that has it."""
+
+    name: str
+    debian: str
+
+    @property
+    def label(self) -> str:
+        return f"the program {self.name} (Debian's {self.debian})"
+
+    def missing(self) -> str:
+        return "" if which(self.name) else f"{self.label} is not on its PATH"
+
+
+@dataclass(frozen=True)
+class MoverDescription:
+    """A mover as everybody but itself knows it."""
+
+    name: str
+    """Up to 20 letters, digits and dashes: part of results, for ever."""
+    label: str
+    path: str
+    """The class, as ``package.module:Name``; called without arguments once it is used."""
+    schemes: frozenset[str]
+    """Of the base URLs at both ends of a link."""
+    modes: tuple[str, ...]
+    """Who may do the work: ``pull`` the destination, ``push`` the source."""
+    parameters: frozenset[str] = frozenset()
+    """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
+    credentials: frozenset[CredentialKind] = frozenset()
+    """What it is given of those that its endpoints have; no other leaves its file."""
+    needs: tuple[Need, ...] = ()
+    """What a worker needs to run it."""
+    simulated: bool = False
+    """Whether its rates say nothing of a network."""
+
+    def missing(self) -> list[str]:
+        """Say of what it needs what this process does not have."""
+        return list(filter(None, (need.missing() for need in self.needs)))
+
+
+MOVERS: tuple[MoverDescription, ...] = (
+    MoverDescription(
+        name=DEFAULT,
+        label="HTTP third-party copy: one server fetches from the other, or sends to it",
+        path="sonar.movers.http_tpc:HttpTpc",
+        schemes=frozenset({"http", "https", "dav", "davs"}),
+        modes=("pull", "push"),
+        parameters=frozenset({"streams"}),
+        credentials=frozenset({CredentialKind.BEARER_TOKEN}),
+        needs=(PythonPackage("urllib3"),),
+    ),
+    MoverDescription(
+        name="fake",
+        label="for tests and demonstrations: nothing moves, the same link has the same rate",
+        path="sonar.movers.fake:FakeMover",
+        schemes=frozenset({"fake"}),
+        modes=("pull", "push"),
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        credentials=frozenset({CredentialKind.BEARER_TOKEN}),
+        simulated=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How a transfer is asked for, where not every mover obeys."""
+
+    default: int | None
+    refusal: str
+    """Why a mover that does not obey takes no other value, and what is allowed."""
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    "streams": Parameter(1, "cannot be told how many streams to use: streams must be 1"),
+    "tcp_buffer_bytes": Parameter(
+        None, "leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty"
+    ),
+}
+
+
+def names() -> list[str]:
+    return [mover.name for mover in MOVERS]
+
+
+def describe(name: str) -> MoverDescription:
+    """Return the description of a mover; ValueError names those there are."""
+    for mover in MOVERS:
+        if mover.name == name:
+            return mover
+    raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
+
+
+def fitting(mover: str, base_urls: Mapping[str, str]) -> str:
+    """Say in a sentence which endpoints this mover cannot move files of; empty if it can all.
+
+    ``base_urls`` has the base URL of each endpoint by its name. Raises ValueError for a mover
+    that there is not.
+    """
+    schemes = describe(mover).schemes
+    misfits = [
+        f"{name} ({scheme})"
+        for name, url in sorted(base_urls.items())
+        if (scheme := scheme_of(url)) not in schemes
+    ]
+    if not misfits:
+        return ""
+    named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
+    others = f" and {more} more" if more > 0 else ""
+    moved = ", ".join(sorted(schemes))
+    return f"The mover {mover} moves files by {moved}, not those of {named}{others}."
+
+
+def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:
+    """Say by field what this mover does not obey, and what is allowed; nothing if it obeys all.
+
+    ``parameters`` are some of ``PARAMETERS``. Raises ValueError for a mover that there is not.
+    """
+    description = describe(mover)
+    sentences = {}
+    if mode not in description.modes:
+        allowed = " or ".join(description.modes)
+        sentences["mode"] = f"The mover {mover} does not work by {mode}: mode must be {allowed}."
+    for name, value in parameters.items():
+        parameter = PARAMETERS[name]
+        if name not in description.parameters and value != parameter.default:
+            sentences[name] = f"The mover {mover} {parameter.refusal}."
+    return sentences

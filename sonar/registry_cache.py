@@ -1,0 +1,45 @@
+"""What is made of the registry once for a process, and again when its version has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+from django.db import connection
+
+from sonar.models.version import RAISED
+
+Value = TypeVar("Value")
+VERSION = RAISED.format("registry")
+
+
+class RegistryCache(Generic[Value]):
+    """One value for all threads, made by one of them at a time."""
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make = make
+        self._lock = Lock()
+        self._kept: tuple[str, Value] | None = None
+
+    def read(self) -> Value:
+        """Return it as of now. One SQL query while the registry stays as it is."""
+        version = registry_version()  # read before the value: what is kept is never older
+        kept = self._kept
+        if kept is None or kept[0] != version:
+            with self._lock:
+                kept = self._kept
+                if kept is None or kept[0] != version:
+                    kept = self._kept = version, self._make()
+        return kept[1]
+
+    def last(self) -> Value | None:
+        """Return it as it was read last, None if it never was; nobody is asked."""
+        return self._kept[1] if self._kept else None
+
+
+def registry_version() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(VERSION)
+        row = cursor.fetchone()
+    return str(row[0]) if row else ""

@@ -1,0 +1,126 @@
+"""The catalogue of movers: what it says is true, and who reads it loads no protocol."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sonar import mover_catalogue, movers
+from sonar.addresses import PROTOCOLS
+from sonar.credentials import PASSIVE_AND_ACTIVE
+from sonar.models.mesh import Mode
+from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
+from sonar.mover_catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
+from sonar.movers.base import MoverError, Order
+
+PROJECT = Path(__file__).resolve().parents[2]
+# Modules of the package that are of no protocol: what all movers and their callers share.
+SHARED = {"base", "checksums", "content", "measure", "messages", "spans"}
+
+every_mover = pytest.mark.parametrize("mover", MOVERS, ids=lambda mover: mover.name)
+
+
+@every_mover
+def test_what_a_mover_obeys_is_what_there_is_to_ask_for(mover: MoverDescription):
+    assert mover.modes
+    assert set(mover.modes) <= set(Mode.values) == set(PASSIVE_AND_ACTIVE)
+    assert mover.parameters <= set(PARAMETERS)
+    assert set(PARAMETERS) <= set(Order.__dataclass_fields__)
+    assert re.fullmatch(r"[a-z0-9-]{1,20}", mover.name)
+
+
+@every_mover
+def test_the_schemes_of_a_mover_are_those_that_a_base_url_may_have(mover: MoverDescription):
+    assert mover.schemes
+    for scheme in mover.schemes:
+        assert re.match(BASE_URL, f"{scheme}://storage.example.org/data"), scheme
+        assert re.search(rf"\b{scheme}\b", BASE_URL_SENTENCE), scheme
+
+
+def test_a_base_url_may_have_the_scheme_of_every_protocol():
+    for scheme in PROTOCOLS:
+        assert re.match(BASE_URL, f"{scheme}://storage.example.org/data"), scheme
+
+
+@every_mover
+def test_a_mover_is_found_where_it_is_said_to_be(mover: MoverDescription):
+    found = movers.get(mover.name)
+    assert f"{type(found).__module__}:{type(found).__name__}" == mover.path
+    assert callable(found.move)
+    assert found.files
+
+
+def loaded_after(program: str) -> set[str]:
+    """Return the modules of `sonar.movers` that a process has loaded which did this."""
+    show = "\nimport sys\nprint(*(name for name in sys.modules if 'sonar.movers.' in name))"
+    done = subprocess.run(
+        [sys.executable, "-c", program + show],
+        check=False,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return {name.split(".")[2] for name in done.stdout.split()}
+
+
+DJANGO = """
+import os
+os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
+import django
+django.setup()
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import sonar.movers, sonar.mover_catalogue",
+        f"{DJANGO}import sonar.urls, matrix.urls, sonar.registry_file",
+    ],
+    ids=["movers", "web"],
+)
+def test_who_does_not_move_a_file_loads_no_protocol(program: str):
+    assert loaded_after(program) <= SHARED
+
+
+def test_a_mover_is_loaded_when_it_is_used_and_the_others_are_not():
+    loaded = loaded_after("from sonar import movers\nmovers.get('fake')")
+    assert "fake" in loaded
+    assert loaded <= SHARED | {"fake"}
+
+
+def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path: Path):
+    assert PythonPackage("urllib3").missing() == ""
+    assert PythonPackage("no_such_package").missing() == (
+        "the Python package no_such_package is not installed"
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = Program("xrdcp", "xrootd-client")
+    assert program.missing() == "the program xrdcp (Debian's xrootd-client) is not on its PATH"
+    (tmp_path / "xrdcp").write_text("#!/bin/sh\n")
+    (tmp_path / "xrdcp").chmod(0o755)
+    assert program.missing() == ""
+
+
+def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
+    needs = (PythonPackage("no_such_package"), PythonPackage("nor_this"))
+    crippled = MoverDescription("crippled", "", "x:Y", frozenset({"ftp"}), ("pull",), needs=needs)
+    monkeypatch.setattr(mover_catalogue, "MOVERS", (*MOVERS, crippled))
+    with pytest.raises(MoverError) as caught:
+        movers.get("crippled")
+    assert str(caught.value) == (
+        "the mover crippled cannot run on this worker: the Python package no_such_package is not "
+        "installed, the Python package nor_this is not installed"
+    )
+    assert (caught.value.where, caught.value.permanent) == ("control", True)
+
+
+def test_both_movers_obey_what_was_accepted_before_they_were_described():
+    for mover in MOVERS:
+        for mode in Mode.values:
+            assert mover_catalogue.refusals(mover.name, mode, streams=64) == {}

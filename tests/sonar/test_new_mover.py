@@ -1,0 +1,166 @@
+"""A mover is added by one description and one module: everything else reads the description."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sonar import mover_catalogue, movers, probes, registry_file, scheduler
+from sonar.models import Mesh, Probe, Schedule, Transfer
+from sonar.mover_catalogue import MoverDescription, Program
+from tests.sonar.world import NOW
+
+pytestmark = pytest.mark.django_db
+
+PROJECT = Path(__file__).resolve().parents[2]
+DISK = MoverDescription(
+    name="disk",
+    label="between directories of a worker, with cp",
+    path="tests.sonar.disk_mover:DiskMover",
+    schemes=frozenset({"ftp"}),
+    modes=("push",),
+    needs=(Program("cp", "coreutils"),),
+)
+
+
+@pytest.fixture(autouse=True)
+def _disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Describe the new mover for the time of a test; who got one by its name forgets it after."""
+    monkeypatch.setattr(mover_catalogue, "MOVERS", (*mover_catalogue.MOVERS, DISK))
+    yield
+    movers.get.cache_clear()
+
+
+def registry(directory: Path, **changes: object) -> str:
+    """A registry file with two endpoints on this disk, and a mesh that the mover obeys."""
+    mesh = {"mover": "disk", "mode": "push", "streams": 1} | changes
+    settings = "".join(f"    {name}: {value}\n" for name, value in mesh.items())
+    return f"""
+sites: [{{name: GLASGOW}}, {{name: RAL}}]
+endpoints:
+  - {{name: GLASGOW_DISK, site: GLASGOW, base_url: "ftp://here{directory}/glasgow"}}
+  - {{name: RAL_DISK, site: RAL, base_url: "ftp://here{directory}/ral"}}
+meshes:
+  - name: disks
+    sources: [GLASGOW_DISK]
+    destinations: [RAL_DISK]
+    every: {{small: 1h}}
+{settings}"""
+
+
+def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
+    registry_file.load(registry(tmp_path))
+    (due,) = scheduler.claim_due(NOW)
+    probes.run(due)
+    transfer = Transfer.objects.get()
+    assert (transfer.state, transfer.error) == ("done", "")
+    assert (transfer.profile.mover, transfer.profile.mode) == ("disk", "push")
+    assert transfer.bytes == 20_000_000
+    assert transfer.seconds > 0
+    assert transfer.verified
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == ["20000000"]  # the source file stays, the destination file does not
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "sentence"),
+    [
+        ({"mode": "pull"}, "mode", "The mover disk does not work by pull: mode must be push."),
+        (
+            {"streams": 4},
+            "streams",
+            "The mover disk cannot be told how many streams to use: streams must be 1.",
+        ),
+        (
+            {"tcp_buffer_bytes": 65536},
+            "tcp_buffer_bytes",
+            "The mover disk leaves TCP buffers to the servers: tcp_buffer_bytes must be left "
+            "empty.",
+        ),
+        ({"mover": "fake", "mode": "pull"}, "mover", "fake moves files by fake, not those of"),
+        ({"mover": "tape"}, "mover", "'tape' is not the name of a mover: use http-tpc or fake or"),
+    ],
+)
+def test_what_a_new_mover_does_not_obey_is_refused(
+    tmp_path: Path, changes: dict[str, object], place: str, sentence: str
+):
+    with pytest.raises(registry_file.RegistryError) as caught:
+        registry_file.load(registry(tmp_path, **changes))
+    assert f"meshes[0].{place} " in str(caught.value)
+    assert sentence in str(caught.value)
+    assert not Mesh.objects.exists()
+
+
+def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
+    registry_file.load(registry(tmp_path))
+    mesh = Mesh.objects.get()
+    (source,), (destination,) = mesh.sources.all(), mesh.destinations.all()
+    size_class = mesh.intervals.get().size_class
+    wish = scheduler.Wish(source, destination, size_class, "disk", "pull", 2)
+    with pytest.raises(scheduler.RefusedError) as caught:
+        scheduler.order_all([wish, wish], NOW)
+    assert caught.value.errors == {
+        "mode": ["The mover disk does not work by pull: mode must be push."],
+        "streams": ["The mover disk cannot be told how many streams to use: streams must be 1."],
+    }
+    assert not Probe.objects.exists()
+
+
+def test_a_mesh_of_every_endpoint_means_those_of_the_new_mover_too(tmp_path: Path):
+    text = registry(tmp_path).replace("[GLASGOW_DISK]", "all").replace("[RAL_DISK]", "all")
+    registry_file.load(text)
+    scheduler.follow_registry(NOW)
+    assert Schedule.objects.count() == 2
+
+
+def test_a_worker_without_the_program_says_so_in_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    registry_file.load(registry(tmp_path))
+    (due,) = scheduler.claim_due(NOW)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    probes.run(due)
+    transfer = Transfer.objects.get()
+    assert (transfer.state, transfer.error_where) == ("failed", "control")
+    assert transfer.error == (
+        "the mover disk cannot run on this worker: the program cp (Debian's coreutils) is not on "
+        "its PATH"
+    )
+
+
+def test_pages_and_api_name_a_new_mover_without_loading_it():
+    program = """
+from sonar import mover_catalogue
+from dataclasses import replace
+fake = mover_catalogue.describe("fake")
+mover_catalogue.MOVERS += (replace(fake, name="disk", path="tests.sonar.disk_mover:DiskMover"),)
+import django, os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
+django.setup()
+from matrix.answers.probe_request import ALLOWED, OrderedTests
+from matrix.api.registry.meshes import NewMesh
+assert OrderedTests.model_json_schema()["properties"]["mover"]["enum"][-1] == "disk"
+assert "disk" in NewMesh.model_json_schema()["properties"]["mover"]["pattern"]
+assert ALLOWED["mover"] == "http-tpc, fake or disk", ALLOWED["mover"]
+assert "tests.sonar.disk_mover" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, cwd=PROJECT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    registry_file.load(registry(tmp_path))
+    (due,) = scheduler.claim_due(NOW)
+    monkeypatch.setattr(mover_catalogue, "MOVERS", mover_catalogue.MOVERS[:-1])
+    probes.run(due)
+    transfer = Transfer.objects.get()
+    assert (transfer.state, transfer.error_where) == ("failed", "control")
+    assert transfer.error == "no mover is called 'disk'; allowed: http-tpc, fake"
