@@ -20,7 +20,7 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from tests.matrix import responses
-from tests.matrix.test_links import fill, names
+from tests.matrix.test_link_table import fill, names
 from tests.matrix.world import NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
