@@ -71,9 +71,11 @@ def _brief_flush() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
     """Forget answers: in another database the same version may stand for something else."""
+    from matrix.http import questions
     from matrix.store.cache import ANSWERS
 
     ANSWERS.forget()
+    questions.forget()
 
 
 @pytest.fixture(scope="session")

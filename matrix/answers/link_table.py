@@ -21,7 +21,6 @@ from matrix.store import data_version, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
-from sonar.models import SizeClass
 from sonar.windows import Window
 
 ENDS = ("source", "destination")
@@ -175,15 +174,14 @@ def place_text(place: EndpointInfo) -> str:
 
 
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
-    """Return what changes whenever the table may; as many SQL statements as classes, plus one.
+    """Return what changes whenever the table may, for one SQL statement.
 
     Whatever links are filtered, tables of the same results share it.
     """
     window = query.window_at(now)
-    sizes = SizeClass.objects.values_list("name", flat=True)
     minute = now.replace(second=0, microsecond=0)
     filters = among(query.filters, PROFILE_FILTERS)
-    return data_version.read_classes(sizes, window).asked((filters, window, minute))
+    return data_version.read(None, window).asked((filters, window, minute))
 
 
 def among(filters: Iterable[Filter], parameters: Container[str]) -> list[Filter]:

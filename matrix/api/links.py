@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
@@ -22,7 +21,9 @@ from matrix.api.cell_text import dumps
 from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
 from matrix.api.schema.links import LINKS
 from matrix.api.streaming import stream
+from matrix.http.compression import respond_once
 from matrix.http.negotiation import LIST, TYPES, asked_format
+from matrix.http.questions import read_once
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -61,11 +62,11 @@ class TableCursor:
 
 @dataclass(frozen=True)
 class LinksRequest:
-    """What a call asks for."""
+    """What a call asks for; without a cursor it begins with the first row as of now."""
 
     query: MatrixQuery
     chosen: TableQuery
-    cursor: TableCursor
+    cursor: TableCursor | None
     page_size: int
     format: str
 
@@ -79,8 +80,11 @@ class LinksRequest:
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
-        cursor = TableCursor.read(params.get("cursor", ""), now)
+        cursor = TableCursor.read(params["cursor"], now) if params.get("cursor") else None
         return cls(query, chosen, cursor, page_size(params, PAGE_SIZE, MOST_ROWS), wanted)
+
+    def begin(self, now: datetime) -> TableCursor:
+        return self.cursor or TableCursor(now)
 
 
 NOT_HERE = {
@@ -92,32 +96,45 @@ NOT_HERE = {
 class LinksView(ApiView):
     @LINKS
     def get(self, request: Request) -> HttpResponseBase:
-        asked = LinksRequest.read(request, timezone.now())
-        version = link_table.version(asked.query, asked.cursor.moment)
-        tag = version.shown(digest(asked))
-        return unless_known(request, tag, lambda: answer(request, asked, version))
+        now = timezone.now()
+        asked, version = read_once(
+            request,
+            lambda: LinksRequest.read(request, now),
+            lambda asked: link_table.version(asked.query, asked.begin(now).moment),
+        )
+        cursor = asked.begin(now)
+
+        def make() -> HttpResponseBase:
+            if asked.format == "json":
+                # The address of the next page names the host that was asked.
+                key = ("links", version, asked, request.build_absolute_uri())
+                return respond_once(
+                    request, key, TYPES["json"], lambda: as_json(request, asked, cursor, version)
+                )
+            table, rows = chosen_rows(asked, cursor, version)
+            pieces = link_rows.pieces(table, rows, asked.format)
+            return stream(request, pieces, asked.format, "sonar-links")
+
+        return unless_known(request, version.shown(digest(asked)), make)
 
 
-def answer(request: Request, asked: LinksRequest, version: DataVersion) -> HttpResponseBase:
-    moment = asked.cursor.moment
-    names = [one.name for one in asked.chosen.columns]
-    table = link_table.build(asked.query, moment, version, names)
-    rows = asked.chosen.rows(table, moment)
-    if asked.format == "json":
-        return as_json(request, asked, table, rows)
-    pieces = link_rows.pieces(table, rows, asked.format)
-    return stream(request, pieces, asked.format, "sonar-links")
+def chosen_rows(
+    asked: LinksRequest, cursor: TableCursor, version: DataVersion
+) -> tuple[LinkTable, Integers]:
+    """Return the table, with the quantiles that it takes, and the rows that are asked for."""
+    quantiles = [one.name for one in asked.chosen.columns]
+    table = link_table.build(asked.query, cursor.moment, version, quantiles)
+    return table, asked.chosen.rows(table, cursor.moment)
 
 
 def digest(asked: LinksRequest) -> str:
-    told = f"{asked.query} {asked.chosen} {asked.cursor.rows} {asked.page_size} {asked.format}"
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+    return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
 
 
 def as_json(
-    request: Request, asked: LinksRequest, table: LinkTable, rows: Integers
-) -> HttpResponse:
-    cursor = asked.cursor
+    request: Request, asked: LinksRequest, cursor: TableCursor, version: DataVersion
+) -> bytes:
+    table, rows = chosen_rows(asked, cursor, version)
     page = rows[cursor.rows : cursor.rows + asked.page_size]
     found = {
         "query": echo(asked, table),
@@ -128,7 +145,7 @@ def as_json(
     }
     if cursor.rows + len(page) < len(rows):
         found["next"] = following(request, cursor.after(len(page)))
-    return HttpResponse(dumps(found), content_type=TYPES["json"])
+    return dumps(found)
 
 
 def echo(asked: LinksRequest, table: LinkTable) -> dict[str, Any]:

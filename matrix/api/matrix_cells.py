@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from matrix.answers import grid
 from matrix.http.compression import ARRAYS
 from matrix.http.negotiation import ErrorsInJson
+from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
 
@@ -22,9 +23,12 @@ class CellsView(APIView):
     content_negotiation_class = ErrorsInJson
 
     def get(self, request: Request) -> HttpResponseBase:
-        query, drawn = display.read(request.query_params)
         now = timezone.now()
-        version = grid.version(query, now)
+        (query, drawn), version = read_once(
+            request,
+            lambda: display.read(request.query_params),
+            lambda question: grid.version(question[0], now),
+        )
         etag = version.shown(drawn.fingerprint).etag
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:

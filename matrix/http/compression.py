@@ -6,7 +6,8 @@ fourth at 0.23 GB and Brotli's a fifth at 0.6 GB. Every client knows gzip.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import cast
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -16,6 +17,7 @@ from django.utils.cache import patch_vary_headers
 from isal import igzip, isal_zlib
 
 from matrix.http.negotiation import TYPES
+from matrix.store.cache import ANSWERS
 
 # Data only: pages carry tokens, and are left to Django with its padding against BREACH.
 DATA = frozenset(TYPES.values())
@@ -32,12 +34,53 @@ class QuickGZipMiddleware(GZipMiddleware):
     ) -> HttpResponseBase:
         if kind(response) == ARRAYS:
             return response
-        if is_large_data(response) and not response.has_header("Content-Encoding"):
+        is_compressed = response.has_header("Content-Encoding")
+        if is_large_data(response) or (is_compressed and kind(response) in DATA):
             patch_vary_headers(response, ("Accept-Encoding",))
-            if re_accepts_gzip.search(request.headers.get("Accept-Encoding", "")):
+            if not is_compressed and takes_gzip(request):
                 compress(response)
+            if response.has_header("Content-Encoding"):
+                weaken(response)
         # It leaves alone what has its Content-Encoding.
         return super().process_response(request, response)
+
+
+@dataclass(frozen=True)
+class WrittenBody:
+    """The bytes of an answer as they are sent, compressed or not."""
+
+    content: bytes
+    compressed: bool
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.content)
+
+
+def respond_once(
+    request: HttpRequest, key: Hashable, content_type: str, write: Callable[[], bytes]
+) -> HttpResponse:
+    """Answer with what is written and compressed once for all who ask for the same.
+
+    So nothing but the key may change what is written: neither who asks nor when.
+    """
+    is_gzip = takes_gzip(request)
+
+    def body() -> WrittenBody:
+        content = write()
+        if not is_gzip or len(content) < LARGE:
+            return WrittenBody(content, compressed=False)
+        return WrittenBody(igzip.compress(content, LEVEL, mtime=0), compressed=True)
+
+    written: WrittenBody = ANSWERS.get(("body", key, content_type, is_gzip), body)
+    response = HttpResponse(written.content, content_type=content_type)
+    if written.compressed:
+        response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
+def takes_gzip(request: HttpRequest) -> bool:
+    return bool(re_accepts_gzip.search(request.headers.get("Accept-Encoding", "")))
 
 
 def kind(response: HttpResponseBase) -> str:
@@ -59,6 +102,9 @@ def compress(response: HttpResponseBase) -> None:
         response.content = igzip.compress(response.content, LEVEL, mtime=0)
         response.headers["Content-Length"] = str(len(response.content))
     response.headers["Content-Encoding"] = "gzip"
+
+
+def weaken(response: HttpResponseBase) -> None:
     etag = response.headers.get("ETag", "")
     if etag.startswith('"'):
         # The bytes differ from those that were tagged, what they say does not (RFC 9110, 8.8.1).

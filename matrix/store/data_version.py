@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,7 +21,8 @@ PLANNED = f"""
 """
 # A change leaves a new mark, and sealing a segment with a new id in place of the mark.
 OVERLAPPING = """
-    size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+    size_class_id = ANY (ARRAY(
+        SELECT id FROM sonar_sizeclass WHERE name = %(size)s OR %(size)s IS NULL))
     AND (level = 'day' AND start >= %(day)s AND start < %(end)s
          OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
 """
@@ -78,8 +79,11 @@ class DataVersion:
         return quote_etag(self.text)
 
 
-def read(size: str, window: Window) -> DataVersion:
-    """Return what changes whenever an answer over this window may, for one SQL statement."""
+def read(size: str | None, window: Window) -> DataVersion:
+    """Return what changes whenever an answer over this window may, for one SQL statement.
+
+    Of results of a size class, or of all of them.
+    """
     span = Span.of(window)
     return fetch(
         OF_A_WINDOW,
@@ -92,19 +96,14 @@ def read(size: str, window: Window) -> DataVersion:
     )
 
 
-def read_classes(sizes: Iterable[str], window: Window) -> DataVersion:
-    """Return what changes with an answer over several size classes; an SQL statement for each."""
-    versions = [read(size, window) for size in sizes]
-    first = versions[0] if versions else fetch(PLANNED)
-    return replace(first, results=tuple(part for one in versions for part in one.results))
-
-
 def read_all() -> DataVersion:
     """Return what changes with every change of the registry, the schedule and the results."""
     return fetch(OF_ALL)
 
 
-def fetch(statement: str, parameters: Mapping[str, str | datetime] | None = None) -> DataVersion:
+def fetch(
+    statement: str, parameters: Mapping[str, str | datetime | None] | None = None
+) -> DataVersion:
     """Read registry, schedule and then the results, a column for each part."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)

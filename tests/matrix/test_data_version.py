@@ -30,9 +30,9 @@ def test_all_but_registry_and_schedule_is_left_out_of_a_plan(small_world: World)
 
 def test_that_of_all_size_classes_changes_with_each_of_them(small_world: World):
     names = list(SizeClass.objects.values_list("name", flat=True))
-    versions = {data_version.read_classes(names, DAY)}
+    versions = {data_version.read(None, DAY)}
     for name in names:
         world.transfer(small_world.ral, small_world.glasgow, 5.0, size=name)
-        versions.add(data_version.read_classes(names, DAY))
+        versions.add(data_version.read(None, DAY))
     assert len(versions) == len(names) + 1
-    assert data_version.read_classes([], DAY) == registry.read_versions()
+    assert data_version.read(None, DAY).plan == registry.read_versions()

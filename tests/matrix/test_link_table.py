@@ -301,12 +301,12 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     sealing.seal(NOW)
     transfer(small_world.ral, small_world.glasgow, 5.0)
     many = statements()
-    # The form's classes; classes and a fingerprint of each; versions, classes; places and three
+    # The form's classes; what has changed; versions, classes; places and three
     # plans, until remembered; for each class what is dirty, its segments, and their columns until
     # they are in the cache; raw rows of one class. Who is down.
-    assert few == 1 + 4 + 2 + 4 + 2 * 3 + 1
-    assert len(many) == 1 + 4 + 2 + 2 * 3 + 2 + 1 + 1, "\n".join(one["sql"][:200] for one in many)
-    assert len(statements()) == 1 + 4
+    assert few == 1 + 1 + 2 + 4 + 2 * 3 + 1
+    assert len(many) == 1 + 1 + 2 + 2 * 3 + 2 + 1 + 1, "\n".join(one["sql"][:200] for one in many)
+    assert len(statements()) == 1 + 1
 
 
 def test_rates_are_in_millions_of_bytes_per_second(small_world: World):
