@@ -14,8 +14,8 @@ from rest_framework.request import Request
 
 from matrix.answers import probe_request
 from matrix.api.base import ApiView
-from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
-from matrix.api.parameters import check_names, one_of, text
+from matrix.api.pagination import PageRequest, following
+from matrix.api.parameters import check_names, one_of
 from matrix.api.registry.parameters import named
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.views import refuse_parameters
@@ -41,12 +41,12 @@ class ProbesView(ApiView):
         params = request.query_params
         check_names(params, PARAMETERS)
         wanted, rows, now = asked_format(request, LIST), chosen(params), timezone.now()
+        page = PageRequest.read(request, wanted, Cursor.parse)
         if wanted == "json":
-            page = probes.listing(rows, now, page_size(params), cursor(params))
-            page_records = [record(one, request) for one in page.tests]
-            next_page = following(request, str(page.next)) if page.next else None
+            listing = probes.listing(rows, now, page.size, page.after)
+            page_records = [record(one, request) for one in listing.tests]
+            next_page = following(request, str(listing.next)) if listing.next else None
             return as_json({"probes": page_records, "next": next_page})
-        check_paging(params, wanted)
         tests = probes.under_way(list(rows.order_by(*probes.ORDER)), now)
         records = [record(one, request) for one in tests]
         return (
@@ -128,14 +128,6 @@ def chosen(params: QueryDict) -> QuerySet[Probe]:
     if state := one_of(params, "state", Probe.State.values):
         wanted &= Q(state=state)
     return probes.rows().filter(wanted)
-
-
-def cursor(params: QueryDict) -> Cursor | None:
-    given = text(params, "cursor")
-    try:
-        return Cursor.parse(given) if given else None
-    except (ValueError, OverflowError):
-        raise wrong_cursor(given) from None
 
 
 def columns(request: Request) -> list[str]:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.api.cell_text import dumps
-from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
+from matrix.api.pagination import PageRequest, following
 from matrix.api.parameters import WINDOW_AND_METHOD, check_names, some_of, text, wrong
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
@@ -38,23 +38,21 @@ class TransfersRequest:
     window: Window
     wanted: Wanted
     form: str
-    after: Cursor | None
-    page_size: int
+    page: PageRequest[Cursor]
 
     @classmethod
     def read(cls, request: Request, now: datetime) -> Self:
         params = request.query_params
         check_names(params, ALLOWED)
         form = asked_format(request, LIST)
-        check_paging(params, form)
         query = MatrixQuery.from_params(params, also=OWN)
         window = query.window_at(now)
         states = some_of(params, "state", Transfer.State.values)
         size = size_class(query.size) if params.get("size") else None
         chosen = {"states": states} if states else {}
         wanted = Wanted(window, size, query.filters, error=searched(params), **chosen)
-        rows = page_size(params, PAGE_SIZE, MOST_ROWS)
-        return cls(query, window, wanted, form, cursor(params), rows)
+        page = PageRequest.read(request, form, Cursor.parse, default=PAGE_SIZE, most=MOST_ROWS)
+        return cls(query, window, wanted, form, page)
 
 
 def size_class(name: str) -> int:
@@ -69,14 +67,6 @@ def searched(params: QueryDict) -> str:
     return given
 
 
-def cursor(params: QueryDict) -> Cursor | None:
-    given = text(params, "cursor")
-    try:
-        return Cursor.parse(given) if given else None
-    except ValueError:
-        raise wrong_cursor(given) from None
-
-
 def answer(request: Request) -> HttpResponseBase:
     """Answer GET transfers/: a page in JSON, or all that matches in CSV and NDJSON."""
     asked = TransfersRequest.read(request, timezone.now())
@@ -87,7 +77,8 @@ def answer(request: Request) -> HttpResponseBase:
         pieces = lines.pieces(rows, asked.form, most=most)
         return stream(request, pieces, asked.form, "sonar-transfers")
     names = {place.id: place.name for place in places}
-    return as_json(request, asked, transfers.listing(rows, asked.page_size, asked.after), names)
+    listing = transfers.listing(rows, asked.page.size, asked.page.after)
+    return as_json(request, asked, listing, names)
 
 
 def as_json(
