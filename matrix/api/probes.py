@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
-from django.urls import reverse
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -24,6 +23,7 @@ from matrix.api.transfers.detail import shown, why_not
 from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, allow_somewhere, sees
+from matrix.query.addresses import address
 from matrix.store import probes, transfers
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Cursor
@@ -148,7 +148,7 @@ def public(one: UnderWay, request: Request) -> dict[str, Any]:
     probe = one.probe
     return {
         "id": str(probe.id),
-        "url": request.build_absolute_uri(reverse("api-probe", args=[probe.id])),
+        "url": request.build_absolute_uri(address("api-probe", probe.id)),
         "source": probe.source.name,
         "destination": probe.destination.name,
         "size": probe.size_class.name,

@@ -42,5 +42,5 @@ urlpatterns = [
     path("v1/status/", StatusView.as_view(), name="api-status"),
     path("v1/transfers/", TransfersView.as_view(), name="api-transfers"),
     path("v1/transfers/<uuid:id>/", TransferView.as_view(), name="api-transfer"),
-    re_path("", not_found),
+    re_path("", not_found, name="api"),
 ]

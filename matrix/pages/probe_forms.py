@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from matrix.answers import probe_request
+from matrix.query.addresses import address
 from matrix.query.forms import BadQueryError
 from sonar import request_probes, roles
 
@@ -57,7 +58,7 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
         f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
         "cancelled: nothing was measured.",
     )
-    return HttpResponseRedirect("/operations/")
+    return HttpResponseRedirect(address("operations"))
 
 
 def ordered(request: HttpRequest, wished: list[request_probes.Wish]) -> HttpResponse:
@@ -67,7 +68,7 @@ def ordered(request: HttpRequest, wished: list[request_probes.Wish]) -> HttpResp
         return told(request, error.errors, 409)
     except request_probes.PlannerBusyError as error:
         return told(request, {"": [str(error)]}, 503)
-    return HttpResponseRedirect(f"/transfers/{first.id}/")
+    return HttpResponseRedirect(address("transfer", first.id))
 
 
 def told(

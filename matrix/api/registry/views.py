@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from rest_framework.request import Request
 
 from matrix.api.base import ApiView
@@ -20,6 +20,7 @@ from matrix.api.schema.parameters import paging
 from matrix.api.schema.schemas import Listed
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow_somewhere, reader_of
+from matrix.query import addresses
 
 Handler = Callable[..., HttpResponse]
 
@@ -111,7 +112,7 @@ def add(resource: Resource[Any], request: Request) -> HttpResponse:
     values = values_of(resource.new, request)
     row = save.in_turn(request, lambda: save.make(resource, values, request))
     response = recorded(resource, row.pk, request, values, status=201)
-    address = reverse(route_of_row(resource), args=[getattr(row, resource.key)])
+    address = addresses.address(route_of_row(resource), getattr(row, resource.key))
     response["Location"] = request.build_absolute_uri(address)
     return response
 

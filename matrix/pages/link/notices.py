@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from matrix.answers.link.report import Between
 from matrix.pages.progress import until_words
+from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from sonar import windows
 from sonar.models import Schedule
@@ -73,7 +74,7 @@ def never() -> LinkNotice:
     return LinkNotice(
         "This link is not tested.",
         "No enabled mesh has it, and it has never had a result. Add its ends to a mesh to test it.",
-        [("Look at the meshes in the admin", "/admin/sonar/mesh/")],
+        [("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))],
     )
 
 

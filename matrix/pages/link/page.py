@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
-from urllib.parse import quote
 
 from django.http import Http404, QueryDict
 
@@ -23,7 +22,7 @@ from matrix.pages.progress import Attempt, every_words, progress_words, until_wo
 from matrix.pages.share import Share
 from matrix.pages.transfer.facts import streams_words, way_words
 from matrix.plots import inside as inside_plot
-from matrix.query.addresses import about_link, link_url, matrix_url, site_url
+from matrix.query.addresses import about_link, address, link_url, matrix_url, site_url
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -66,7 +65,7 @@ class LinkPage(QueryPage):
         return cls(about_link(query), source, destination, *own)
 
     def path(self) -> str:
-        return f"/links/{quote(self.source.name)}/{quote(self.destination.name)}/"
+        return address("link", self.source.name, self.destination.name)
 
     def own_params(self) -> Params:
         own = {
@@ -159,12 +158,12 @@ class LinkPage(QueryPage):
         query = self.query.replace(size=DEFAULT_SIZE)
         ends = {"source_endpoint": self.source.name, "destination_endpoint": self.destination.name}
         only = {"size": self.query.size} if self.only else {}
-        return query.url("/api/v1/transfers/", **only, **ends)
+        return query.url(address("api-transfers"), **only, **ends)
 
     def series_urls(self, found: Between) -> list[tuple[str, str]]:
         ends = {"source": self.source.name, "destination": self.destination.name}
         return [
-            (one.size, self.query.replace(size=one.size).url("/api/v1/series/", **ends))
+            (one.size, self.query.replace(size=one.size).url(address("api-series"), **ends))
             for one in found.classes
         ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from django.urls import reverse
 
 from matrix.answers.grid import RATE_UNIT
 from matrix.pages.controls import STAT_LABELS
@@ -13,6 +12,7 @@ from matrix.pages.matrix.cell_links import CellLinks, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
+from matrix.query.addresses import address
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
 
@@ -28,7 +28,7 @@ def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
     asked = grid.query.to_params() | arrangement.display.to_params()
     return {
         "figure": figure(arrangement),
-        "cells_url": reverse("cells") + parameters(asked),
+        "cells_url": address("cells") + parameters(asked),
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
@@ -40,7 +40,7 @@ def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
         "unit": grid.unit,
         "rate_unit": RATE_UNIT,
         "open": opening(arrangement, openings),
-        "link_url": reverse("link", args=[":source", ":destination"]),
+        "link_url": address("link", ":source", ":destination"),
         "square": grid.query.rows == grid.query.columns,
     }
 

@@ -18,6 +18,7 @@ from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.operations.problems import troubles, unsealed
 from matrix.pages.progress import Attempt, progress_words
 from matrix.plots.display import Display
+from matrix.query.addresses import address
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
@@ -78,6 +79,7 @@ class Running:
 @dataclass(frozen=True)
 class OperationsPage(Page):
     template: ClassVar[str] = "operations.html"
+    route: ClassVar[str] = "operations"
     nav: ClassVar[str] = "operations"
 
     @classmethod
@@ -86,9 +88,6 @@ class OperationsPage(Page):
             sentence = "This page has no parameters: leave out what follows the question mark."
             raise BadQueryError({"parameters": [sentence]})
         return cls()
-
-    def path(self) -> str:
-        return "/operations/"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         found = figures.read(now)
@@ -131,7 +130,9 @@ def running(now: datetime) -> list[Running]:
     """Return the tests that run, the longest first."""
     rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     tests = [UnderWay(probe, None, now) for probe in rows[:MOST_RUNNING]]
-    return [Running(one, progress_words(one.probe), f"/transfers/{one.probe.id}/") for one in tests]
+    return [
+        Running(one, progress_words(one.probe), address("transfer", one.probe.id)) for one in tests
+    ]
 
 
 def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:

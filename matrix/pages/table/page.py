@@ -23,6 +23,7 @@ from matrix.pages.share import Share
 from matrix.pages.table import notices
 from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, LinkData, LinksTable, Sort
 from matrix.plots.labels import shared_ending
+from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
@@ -68,7 +69,7 @@ class ColumnHead:
 @dataclass(frozen=True)
 class TablePage(QueryPage):
     template = "table.html"
-    nav = "table"
+    nav = route = "table"
 
     listing: TableQuery
 
@@ -76,9 +77,6 @@ class TablePage(QueryPage):
     def read(cls, params: QueryDict, **path: str) -> Self:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         return cls(*table_query.read(params, sizes))
-
-    def path(self) -> str:
-        return "/table/"
 
     def own_params(self) -> Params:
         return self.listing.params()
@@ -203,7 +201,7 @@ class TablePage(QueryPage):
         """Return the call of the API that answers with the rows of all pages."""
         asked = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
         text = urlencode(asked.to_params() | self.listing.choosing(), True, ":!")
-        return f"/api/v1/links/?{text}".removesuffix("?")
+        return f"{address('api-links')}?{text}".removesuffix("?")
 
 
 def count_words(at: PageOfRows[Any], total: int) -> str:
