@@ -100,7 +100,7 @@ def test_every_page_and_call_leads_to_what_is_below_the_path(client: Client):
         given |= send(client, SAMPLES[route, method], method, names)
     # The admin leads to the path without a slash.
     paths = {one.partition("?")[0].removeprefix(PREFIX) or "/" for one in given}
-    pages = {path for path in paths if not path.startswith("/static/") and ":" not in path}
+    pages = {path for path in paths if not re.search("^/static/|[:{]|%7B", path)}
     # One of each route that is reached is asked for in its turn.
     reached = {resolve(path).route: path for path in pages}
     assert {"", "table/", "sites/", "operations/", "cells/", "search/", "tokens/"} <= set(reached)
@@ -126,10 +126,9 @@ def test_logging_in_leads_to_what_is_below_the_path(client: Client, settings: Se
 
 
 def test_the_schema_names_the_path_for_those_who_try_its_calls(client: Client):
-    assert client.get("/api/v1/schema/").json()["servers"] == [{"url": PREFIX}]
-    assert all(
-        path.startswith("/api/v1/") for path in client.get("/api/v1/schema/").json()["paths"]
-    )
+    schema = client.get("/api/v1/schema/").json()
+    assert schema["servers"] == [{"url": PREFIX}]
+    assert all(path.startswith("/api/v1/") for path in schema["paths"])
 
 
 def literals(path: Path) -> Iterator[str]:
