@@ -100,7 +100,7 @@ def test_every_page_and_call_leads_to_what_is_below_the_path(client: Client):
         given |= send(client, SAMPLES[route, method], method, names)
     # The admin leads to the path without a slash.
     paths = {one.partition("?")[0].removeprefix(PREFIX) or "/" for one in given}
-    pages = {path for path in paths if not re.search("^/static/|[:{]|%7B", path)}
+    pages = {path for path in paths if not re.search("^/static/|[:{]|%7B|/0{8}-", path)}
     # One of each route that is reached is asked for in its turn.
     reached = {resolve(path).route: path for path in pages}
     assert {"", "table/", "sites/", "operations/", "cells/", "search/", "tokens/"} <= set(reached)
