@@ -161,10 +161,8 @@ def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
 @csrf_exempt  # else Django asks for the token of a form before it says that there is nothing
 def not_found(request: HttpRequest) -> JsonResponse:
     """Answer for every path of the API that there is none."""
-    hint = ": with a slash at its end there is" if lacks_slash(request.path_info) else ""
+    path = request.path_info
+    lacks_slash = not path.endswith("/") and resolve(f"{path}/").func is not not_found
+    hint = ": with a slash at its end there is" if lacks_slash else ""
     detail = f"There is nothing at {request.path}{hint}."
     return JsonResponse({"detail": detail, "errors": {}}, status=404)
-
-
-def lacks_slash(path: str) -> bool:
-    return not path.endswith("/") and resolve(f"{path}/").func is not not_found

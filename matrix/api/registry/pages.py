@@ -32,7 +32,7 @@ def answer(resource: Resource[Row], request: Request) -> HttpResponse:
         shown, last = keyset.page(rows, order.fields, page.size, page.after)
         records = [resource.record(row, request) for row in shown]
         next_page = following(request, order.write(last)) if last else None
-        return as_json({resource.plural.replace(" ", "_"): records, "next": next_page})
+        return as_json({resource.field: records, "next": next_page})
     records = [resource.record(row, request) for row in rows.order_by(*order.fields)]
     if form == "csv":
         return as_csv(records, tuple(resource.answer.model_fields), resource.slug)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
-from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 
@@ -46,7 +44,7 @@ class Examples:
 
 
 class Resource(Generic[Row]):
-    """What one module says of one resource. `views.views` makes its calls and `routes` their URLs.
+    """What one module says of one resource. `views.routes` makes its calls and their URLs.
 
     Names come from the model: `size class` is at size-classes/, listed as `size_classes`, its
     body to change one is SizeClassChange, and its permissions are sonar.add_sizeclass and so on.
@@ -70,40 +68,33 @@ class Resource(Generic[Row]):
     field_of: ClassVar[Mapping[str, str]] = {}
     checks_constraints = True
 
-    @cached_property
-    def word(self) -> str:
-        return str(self.model._meta.verbose_name)
+    # What follows of these. A row is found by its name, or by its id if it has none.
+    word: str
+    plural: str
+    slug: str
+    field: str
+    route: str
+    row_route: str
+    key: str
+    change: type[Body]
+    # The fields that name another row, and of which model.
+    references: Mapping[str, type[Model]]
 
-    @cached_property
-    def plural(self) -> str:
-        return str(self.model._meta.verbose_name_plural)
-
-    @cached_property
-    def slug(self) -> str:
-        """Return what its list is called in addresses."""
-        return self.plural.replace(" ", "-")
-
-    @cached_property
-    def key(self) -> str:
-        """Return how a row is found: by `name`, or by `id` if it has none."""
-        return "name" if "name" in self.new.model_fields else "id"
-
-    @cached_property
-    def change(self) -> type[Body]:
-        return change_of(self.new, f"{self.model.__name__}Change")
-
-    @cached_property
-    def references(self) -> Mapping[str, type[Model]]:
-        """Return the fields that name another row, and of which model; none is an empty name."""
-        models: dict[str, type[Model]] = {}
-        for name in self.new.model_fields:
-            try:
-                column = self.model._meta.get_field(name)
-            except FieldDoesNotExist:  # it is kept elsewhere: see columns_of
-                continue
-            if column.many_to_one and isinstance(column.related_model, type):
-                models[name] = column.related_model
-        return models
+    def __init_subclass__(cls) -> None:
+        """Derive the names, the body of a change, and which fields name another row."""
+        names = cls.model._meta
+        cls.word, cls.plural = str(names.verbose_name), str(names.verbose_name_plural)
+        cls.slug, cls.field = cls.plural.replace(" ", "-"), cls.plural.replace(" ", "_")
+        cls.route, cls.row_route = f"api-{cls.slug}", f"api-{cls.word.replace(' ', '-')}"
+        cls.key = "name" if "name" in cls.new.model_fields else "id"
+        cls.change = change_of(cls.new, f"{cls.model.__name__}Change")
+        cls.references = {
+            column.name: column.related_model
+            for column in names.get_fields()
+            if column.name in cls.new.model_fields
+            and column.many_to_one
+            and isinstance(column.related_model, type)
+        }
 
     def rows(self) -> QuerySet[Row]:
         """Return all rows, with what a record needs of other tables."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
@@ -43,13 +44,9 @@ def routes(
     place = f"v1/{resource.slug}/"
     row = f"{place}<{'str' if resource.key == 'name' else 'int'}:{resource.key}>/"
     return [
-        path(place, view(resource, lists, LIST_CALLS).as_view(), name=f"api-{resource.slug}"),
-        path(row, view(resource, rows, ROW_CALLS).as_view(), name=route_of_row(resource)),
+        path(place, view(resource, lists, LIST_CALLS).as_view(), name=resource.route),
+        path(row, view(resource, rows, ROW_CALLS).as_view(), name=resource.row_route),
     ]
-
-
-def route_of_row(resource: Resource[Any]) -> str:
-    return f"api-{resource.word.replace(' ', '-')}"
 
 
 def view(
@@ -70,40 +67,44 @@ def method(resource: Resource[Any], verb: str, name: str, handler: Handler) -> H
     def answer(view: ApiView, request: Request, **key: object) -> HttpResponse:
         return handler(resource, request, *key.values())
 
-    call, examples = resource.calls[name], resource.examples
+    call = resource.calls[name]
     answer.__name__, answer.__doc__ = verb, call.text
-    field = resource.plural.replace(" ", "_")
-    row = resource.written or resource.answer
-    facts: dict[str, dict[str, Any]] = {
-        "list": {
-            "answer": Listed(field, resource.answer),
-            "parameters": [
-                *(one for parameter in resource.parameters for one in parameter.schema),
-                *paging(),
-            ],
-            "formats": LIST,
-            "example": {field: [examples.row], "next": None},
-            "csv_example": csv_lines([examples.row], tuple(resource.answer.model_fields)),
-        },
-        "add": {
-            "answer": row,
-            "body": resource.new,
-            "status": 201,
-            "errors": (409,),
-            "example": examples.row | examples.added,
-            "body_example": examples.new,
-        },
-        "show": {"answer": resource.answer, "errors": (404,), "example": examples.row},
-        "change": {
-            "answer": row,
-            "body": resource.change,
-            "errors": (404, 409),
-            "example": examples.row | examples.change | examples.changed,
-            "body_example": examples.change,
-        },
-        "remove": {"answer": None, "status": 204, "errors": (404, 409)},
+    return described(call.summary, tag="registry", **FACTS[name](resource))(answer)
+
+
+def facts_of_list(resource: Resource[Any]) -> dict[str, Any]:
+    choosing = [one for parameter in resource.parameters for one in parameter.schema]
+    example = resource.examples.row
+    return {
+        "answer": Listed(resource.field, resource.answer),
+        "parameters": [*choosing, *paging()],
+        "formats": LIST,
+        "example": {resource.field: [example], "next": None},
+        "csv_example": csv_lines([example], tuple(resource.answer.model_fields)),
     }
-    return described(call.summary, tag="registry", **facts[name])(answer)
+
+
+def facts_of_write(resource: Resource[Any], *, new: bool) -> dict[str, Any]:
+    """Say of adding a row, or of changing one, what is sent and what comes back."""
+    examples = resource.examples
+    changed = examples.row | examples.change | examples.changed
+    return {
+        "answer": resource.written or resource.answer,
+        "body": resource.new if new else resource.change,
+        "status": 201 if new else 200,
+        "errors": (409,) if new else (404, 409),
+        "example": examples.row | examples.added if new else changed,
+        "body_example": examples.new if new else examples.change,
+    }
+
+
+FACTS: dict[str, Callable[[Resource[Any]], dict[str, Any]]] = {
+    "list": facts_of_list,
+    "add": partial(facts_of_write, new=True),
+    "show": lambda of: {"answer": of.answer, "errors": (404,), "example": of.examples.row},
+    "change": partial(facts_of_write, new=False),
+    "remove": lambda of: {"answer": None, "status": 204, "errors": (404, 409)},
+}
 
 
 def add(resource: Resource[Any], request: Request) -> HttpResponse:
@@ -112,7 +113,7 @@ def add(resource: Resource[Any], request: Request) -> HttpResponse:
     values = values_of(resource.new, request)
     row = save.in_turn(request, lambda: save.make(resource, values, request))
     response = recorded(resource, row.pk, request, values, status=201)
-    address = addresses.address(route_of_row(resource), getattr(row, resource.key))
+    address = addresses.address(resource.row_route, getattr(row, resource.key))
     response["Location"] = request.build_absolute_uri(address)
     return response
 
