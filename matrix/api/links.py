@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import TableQuery
-from matrix.api import link_rows
+from matrix.api import link_rows, pagination
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
 from matrix.api.pagination import PageRequest, TableCursor, following
@@ -30,8 +30,6 @@ from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.windows import format_time
 
-MOST_ROWS = 10_000
-PAGE_SIZE = 1_000
 OWN = ("format", "cursor", "page_size")
 
 
@@ -54,9 +52,7 @@ class LinksRequest:
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
-        page = PageRequest.read(
-            request, wanted, TableCursor.parse, default=PAGE_SIZE, most=MOST_ROWS
-        )
+        page = PageRequest.read(request, wanted, TableCursor.parse, pagination.LINKS)
         return cls(query, chosen, page.after or TableCursor(now), page.size, wanted)
 
 

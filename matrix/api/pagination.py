@@ -20,8 +20,20 @@ from matrix.api.parameters import text, wrong
 Place = TypeVar("Place")
 
 PAGING = ("page_size", "cursor")
+
+
+@dataclass(frozen=True)
+class PageSizes:
+    """How many rows a page of a list has unless asked, and how many it may have."""
+
+    default: int = 1000
+    most: int = 1000
+
+
 # Of lists of the registry, which are small: all of it for most Sonars.
-PAGE_SIZE = MOST_ROWS = 1000
+SHORT = PageSizes()
+LINKS = PageSizes(most=10_000)
+TRANSFERS = PageSizes(default=100)
 
 
 @dataclass(frozen=True)
@@ -33,23 +45,17 @@ class PageRequest(Generic[Place]):
 
     @classmethod
     def read(
-        cls,
-        request: Request,
-        form: str,
-        place: Callable[[str], Place],
-        *,
-        default: int = PAGE_SIZE,
-        most: int = MOST_ROWS,
+        cls, request: Request, form: str, place: Callable[[str], Place], sizes: PageSizes = SHORT
     ) -> Self:
         """Read both parameters; raise BadQueryError for what is no number or no cursor.
 
         ``place`` reads a cursor and raises ValueError; ``form`` is json, or has no pages.
         """
-        params = request.query_params
+        params, most = request.query_params, sizes.most
         for name in PAGING:
             if form != "json" and params.get(name):
                 raise wrong(name, f"{name} is for JSON: CSV and NDJSON have all rows at once.")
-        given = text(params, "page_size") or str(default)
+        given = text(params, "page_size") or str(sizes.default)
         # Python reads no number of thousands of digits, not even of zeros.
         if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", given) or int(given) > most:
             raise wrong("page_size", f"page_size “{given}” is not a whole number from 1 to {most}.")

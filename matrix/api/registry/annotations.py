@@ -17,7 +17,7 @@ from matrix.api.registry.ordering import NEWEST_FIRST
 from matrix.api.registry.parameters import BOUNDS, of_row
 from matrix.api.registry.rendering import Json
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import Moment, flag, name_of, needed_lines, time
+from matrix.api.registry.values import Moment, flag, name_of, needed_text, time
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import reader_of
 from matrix.store import notes
@@ -31,7 +31,7 @@ class NewAnnotation(Body):
     site: Annotated[str | None, name_of("site", "where it is on a link")] = None
     source: Annotated[str | None, name_of("endpoint", "where it is on a site")] = None
     destination: Annotated[str | None, name_of("endpoint", "where it is on a site")] = None
-    text: Annotated[str, needed_lines(500, "")]
+    text: Annotated[str, needed_text(500, lines=True)]
     starts_at: Annotated[Moment, time("now if it is left out"), Field(default_factory=timezone.now)]
     ends_at: Annotated[Moment | None, time("after starts_at", "until it is removed")] = None
     public: Annotated[bool, flag("shown to all who may read, or to who works there")] = False

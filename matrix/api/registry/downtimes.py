@@ -11,7 +11,7 @@ from matrix.api.registry.deserialise import record_of
 from matrix.api.registry.ordering import NEWEST_FIRST
 from matrix.api.registry.parameters import BOUNDS, at_present, of_row, yes_or_no
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import Moment, name_of, needed_line, time
+from matrix.api.registry.values import Moment, name_of, needed_text, time
 from matrix.api.schema.schemas import Body
 from sonar.models import Downtime, Endpoint, Site
 
@@ -23,7 +23,7 @@ class NewDowntime(Body):
     endpoint: Annotated[str | None, name_of("endpoint", "where it is of a site")] = None
     starts_at: Annotated[Moment, time("")]
     ends_at: Annotated[Moment, time("after starts_at")]
-    reason: Annotated[str, needed_line(200, "")]
+    reason: Annotated[str, needed_text(200)]
 
 
 class Downtimes(Resource[Downtime]):

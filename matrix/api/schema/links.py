@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from matrix.answers import column_filters
 from matrix.answers.table_query import LONGEST_TEXT, SHORT, TIERS, orderings
+from matrix.api import pagination
 from matrix.api.schema.describe import described
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, number, paging, text
@@ -197,7 +198,7 @@ LINKS = described(
         text("search", "Every word is in an attribute of one end.", "RAL", maxLength=LONGEST_TEXT),
         *map(short, SHORT),
         *map(condition, column_filters.names([SIZE])),
-        *paging(default=1_000, most=10_000),
+        *paging(pagination.LINKS),
     ],
     formats=("json", "csv", "ndjson"),
     example=EXAMPLE,

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.api.cell_text import dumps
-from matrix.api.pagination import PageRequest, following
+from matrix.api.pagination import TRANSFERS, PageRequest, following
 from matrix.api.parameters import WINDOW_AND_METHOD, check_names, some_of, text, wrong
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
@@ -24,7 +24,6 @@ from matrix.store.transfers import Cursor, Wanted, rate_of
 from sonar.models import SizeClass, Transfer
 from sonar.windows import Window, format_time
 
-PAGE_SIZE, MOST_ROWS = 100, 1000
 LONGEST_SEARCH = 200
 OWN = ("state", "error", "cursor", "page_size", "format")
 ALLOWED = (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN)
@@ -51,7 +50,7 @@ class TransfersRequest:
         size = size_class(query.size) if params.get("size") else None
         chosen = {"states": states} if states else {}
         wanted = Wanted(window, size, query.filters, error=searched(params), **chosen)
-        page = PageRequest.read(request, form, Cursor.parse, default=PAGE_SIZE, most=MOST_ROWS)
+        page = PageRequest.read(request, form, Cursor.parse, TRANSFERS)
         return cls(query, window, wanted, form, page)
 
 
