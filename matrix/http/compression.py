@@ -32,7 +32,10 @@ class QuickGZipMiddleware(GZipMiddleware):
     ) -> HttpResponseBase:
         if kind(response) == ARRAYS:
             return response
-        if is_large_data(response) and not response.has_header("Content-Encoding"):
+        # Of a stream nobody knows how much will come.
+        is_large = not isinstance(response, HttpResponse) or len(response.content) >= LARGE
+        is_large_data = is_large and kind(response) in DATA
+        if is_large_data and not response.has_header("Content-Encoding"):
             patch_vary_headers(response, ("Accept-Encoding",))
             if re_accepts_gzip.search(request.headers.get("Accept-Encoding", "")):
                 compress(response)
@@ -42,13 +45,6 @@ class QuickGZipMiddleware(GZipMiddleware):
 
 def kind(response: HttpResponseBase) -> str:
     return response.headers.get("Content-Type", "").partition(";")[0]
-
-
-def is_large_data(response: HttpResponseBase) -> bool:
-    """Say whether it is data, and much of it; of a stream nobody knows how much will come."""
-    if isinstance(response, HttpResponse):
-        return kind(response) in DATA and len(response.content) >= LARGE
-    return kind(response) in DATA
 
 
 def compress(response: HttpResponseBase) -> None:

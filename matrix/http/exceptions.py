@@ -76,7 +76,7 @@ class FaultyBody(ValidationError):
 
 def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an error as {"detail": ..., "errors": {parameter: [sentence, ...]}}."""
-    error = known(counted(error, context["request"]))
+    error = framework_error(count_refusal(error, context["request"]))
     response = exception_handler(error, context)
     if response is None:
         return None
@@ -87,7 +87,7 @@ def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-def counted(error: Exception, request: Request | None) -> Exception:
+def count_refusal(error: Exception, request: Request | None) -> Exception:
     """Count what is refused before it is counted; return a TooOften if it was too often.
 
     So wrong tokens count for the address that they came from, and right ones go on working.
@@ -102,7 +102,7 @@ def counted(error: Exception, request: Request | None) -> Exception:
     return error
 
 
-def known(error: Exception) -> Exception:
+def framework_error(error: Exception) -> Exception:
     """Turn what others raise for bad input into errors of the framework."""
     if isinstance(error, BadQueryError):
         return ValidationError(error.errors)

@@ -42,7 +42,9 @@ def in_turn(request: Request, write: Callable[[], Result]) -> Result:
                 Version.objects.select_for_update().filter(name="registry").first()
                 return write()
         except (IntegrityError, ProtectedError) as error:
-            log.warning("%s stood against %s.", rule(error), call(request))
+            # By its route: a path may name what somebody sent.
+            route = f" /{request.resolver_match.route}" if request.resolver_match else ""
+            log.warning("%s stood against %s%s.", rule(error), request.method, route)
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
@@ -56,12 +58,6 @@ def rule(error: IntegrityError | ProtectedError) -> str:
     diagnosis = getattr(error.__cause__, "diag", None)
     name = diagnosis and (diagnosis.constraint_name or diagnosis.table_name)
     return f"The database's rule {name or type(error.__cause__).__name__}"
-
-
-def call(request: Request) -> str:
-    """Return which call it is, by its route: a path may name what somebody sent."""
-    match = request.resolver_match
-    return f"{request.method} /{match.route}" if match else str(request.method)
 
 
 def allow(resource: Resource[Any], verb: str, key: object, request: Request) -> None:
@@ -148,12 +144,17 @@ def check(resource: Resource[Row], row: Row) -> None:
 
 
 def refusal(resource: Resource[Row], error: ValidationError) -> Exception:
+    # The fields that rules about several are said to be broken by.
+    fields = {
+        constraint.get_violation_error_message(): resource.field_of.get(constraint.name)
+        for constraint in resource.model._meta.constraints
+    }
     broken: dict[str, list[str]] = {}
     taken: dict[str, list[str]] = {}
     for name, some in error.error_dict.items():
         for one in some:
             sentence = one.messages[0]
-            field = field_of(resource, sentence) if name == "__all__" else name
+            field = name if name != "__all__" else fields.get(sentence) or resource.word
             if one.code == "unique":
                 taken[field] = [f"{field} is taken: another {resource.word} has it."]
             elif one.code == TAKEN:
@@ -161,11 +162,3 @@ def refusal(resource: Resource[Row], error: ValidationError) -> Exception:
             else:
                 broken.setdefault(field, []).append(sentence)
     return BadQueryError(broken) if broken else Conflict(taken)
-
-
-def field_of(resource: Resource[Row], sentence: str) -> str:
-    """Return the field that a rule about several is said to be broken by."""
-    for constraint in resource.model._meta.constraints:
-        if constraint.get_violation_error_message() == sentence:
-            return resource.field_of.get(constraint.name, resource.word)
-    return resource.word

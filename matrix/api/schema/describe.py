@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiParameter
@@ -19,38 +19,7 @@ WITH_BODY = (411, 413, 415)
 
 @dataclass(frozen=True)
 class Described:
-    """What `@described` was told of a call."""
-
-    summary: str
-    answer: Shape | None
-    status: int
-    errors: tuple[int, ...]
-    formats: tuple[str, ...]
-    parameters: tuple[OpenApiParameter, ...] = ()
-    body: Shape | None = None
-    example: Any = None
-    body_example: Any = None
-    csv_example: str = ""
-    tag: str = "results"
-    scope: str = "read"
-
-
-def described(
-    summary: str,
-    *,
-    answer: Shape | None,
-    parameters: Sequence[OpenApiParameter] = (),
-    body: Shape | None = None,
-    status: int = 200,
-    errors: Iterable[int] = (),
-    formats: Sequence[str] = ("json",),
-    example: object = None,
-    body_example: object = None,
-    csv_example: str = "",
-    tag: str,
-    scope: str = "",
-) -> Callable[[Method], Method]:
-    """Describe a method (`get`, `post`, `patch`, `delete`, ...) of a view for the schema.
+    """Describes a method (`get`, `post`, `patch`, `delete`, ...) of a view for the schema.
 
         @described("One mesh", answer=MeshAnswer, errors=(404,), example={...}, tag="registry")
         def get(self, request: Request, name: str) -> Response:
@@ -60,34 +29,35 @@ def described(
     a page of a list of one, a JSON schema as a dict, or None for no content.
     ``parameters``: query parameters, see matrix.api.schema.parameters; `format` comes by itself
     with ``formats`` (of a method that reads), and what is in the path too.
-    ``body``: likewise a model (of shapes.Body) or a dict, with ``body_example``.
+    ``body``: likewise a model (of schemas.Body) or a dict, with ``body_example``.
     ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and
     411, 413 and 415 of a body, are there by themselves. ``scope``: read for `get`, else operate,
     unless given.
     ``csv_example``: the first lines of the answer in CSV.
     """
 
-    def decorated(method: Method) -> Method:
-        found = Described(
-            summary=summary,
-            answer=answer,
-            status=status,
-            errors=tuple(sorted({*ALWAYS, *(WITH_BODY if body else ()), *errors})),
-            formats=tuple(formats),
-            parameters=tuple(parameters),
-            body=body,
-            example=example,
-            body_example=body_example,
-            csv_example=csv_example,
-            tag=tag,
-            scope=scope or ("read" if method.__name__ == "get" else "operate"),
-        )
-        setattr(method, DESCRIBED, found)
+    summary: str
+    _: KW_ONLY
+    answer: Shape | None
+    tag: str
+    parameters: Sequence[OpenApiParameter] = ()
+    body: Shape | None = None
+    status: int = 200
+    errors: Iterable[int] = ()
+    formats: Sequence[str] = ("json",)
+    example: Any = None
+    body_example: Any = None
+    csv_example: str = ""
+    scope: str = ""
+
+    def __call__(self, method: Method) -> Method:
+        errors = sorted({*ALWAYS, *(WITH_BODY if self.body else ()), *self.errors})
+        scope = self.scope or ("read" if method.__name__ == "get" else "operate")
+        setattr(method, DESCRIBED, replace(self, errors=tuple(errors), scope=scope))
         return method
 
-    return decorated
 
-
+described = Described
 DESCRIBED = "described"
 
 
