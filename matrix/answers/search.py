@@ -9,7 +9,7 @@ from itertools import product
 
 from cachetools import LRUCache
 
-from matrix.query.addresses import link_url, site_url
+from matrix.query.addresses import endpoint_url, link_url, site_url
 from matrix.query.attributes import ENDPOINT_ATTRIBUTES, EndpointAttribute, Value, texts_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
@@ -82,7 +82,7 @@ def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> l
         if (order := rank(values, text)) < NOT_FOUND:
             retired = "retired " if place.retired else ""
             about = f"{retired}endpoint of {place.site}{several(values)}"
-            endpoint = Found("endpoint", place.name, about, f"/?endpoint={place.name}")
+            endpoint = Found("endpoint", place.name, about, endpoint_url(place.name))
             matches.append((order, 1, place.name.casefold(), endpoint))
     return [found for *_, found in sorted(matches, key=lambda match: match[:3])]
 

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.http import QueryDict
+from drf_spectacular.settings import spectacular_settings
+from rest_framework.settings import api_settings
 
 from matrix.query import attributes
 from matrix.query.attributes import OF_ENDPOINTS, OF_PROFILES
@@ -110,6 +113,11 @@ def with_software(tmp_path: Path) -> Iterator[None]:
     spec = importlib.util.spec_from_file_location(REGISTRY, path)
     assert spec
     assert spec.loader
+    # What is looked up once by its name, as who handles exceptions, is to be that of the project.
+    importlib.import_module(settings.ROOT_URLCONF)
+    for lazy in (api_settings, spectacular_settings):
+        for name in lazy.defaults:
+            getattr(lazy, name)
     real = {name: sys.modules.pop(name) for name in list(sys.modules) if within(name, "matrix")}
     try:
         sys.modules[REGISTRY] = importlib.util.module_from_spec(spec)

@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from matrix.api.schema.schemas import Body
+from matrix.api.schema.schemas import Answer, Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.records.record import cut
@@ -35,6 +35,27 @@ def change_of(new: type[Body], name: str) -> type[Body]:
         fields[field_name] = (optional.annotation, optional)
     told = f"What is to change: any of the fields of {new.__name__}."
     return create_model(name, __base__=Body, __module__=__name__, __doc__=told, **fields)
+
+
+def record_of(new: type[Body], told: str, name: str = "", **more: Any) -> type[Answer]:  # noqa: ANN401
+    """Return the answer that has the fields of a body: NewSite -> SiteRecord.
+
+    ``more`` are types of further fields, or of such that are answered otherwise than sent; a field
+    with a default too may be left out, and stands last. What has no name has an id.
+    """
+    fields: dict[str, Any] = {} if "name" in new.model_fields else {"id": int}
+    fields |= {field_name: field.annotation for field_name, field in new.model_fields.items()}
+    fields |= more
+    needed: dict[str, Any] = {
+        field: (kind, ...) for field, kind in fields.items() if not isinstance(kind, tuple)
+    }
+    optional: dict[str, Any] = {
+        field: kind for field, kind in fields.items() if isinstance(kind, tuple)
+    }
+    called = name or f"{new.__name__.removeprefix('New')}Record"
+    return create_model(
+        called, __base__=Answer, __module__=__name__, __doc__=told, **needed, **optional
+    )
 
 
 def values_of(body: type[Body], request: Request) -> Values:

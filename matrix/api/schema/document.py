@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_script_prefix
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
 
@@ -45,4 +46,6 @@ def sizes() -> tuple[str, ...]:
 @lru_cache(maxsize=4)
 def document(sizes: tuple[str, ...]) -> bytes:
     made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    if path := get_script_prefix().rstrip("/"):
+        made["servers"] = [{"url": path}]
     return orjson.dumps(made)

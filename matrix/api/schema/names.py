@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from sonar.models import SizeClass
@@ -15,16 +15,11 @@ Json = dict[str, Any]
 def named(result: Json, **_: object) -> Json:
     """Put the names of size classes in place of `{size}` in parameters. One SQL query."""
     sizes = list(SizeClass.objects.values_list("name", flat=True))
-    for call in calls(result):
+    for call in (call for methods in result["paths"].values() for call in methods.values()):
         call["parameters"] = [
             one for parameter in call.get("parameters", []) for one in multiplied(parameter, sizes)
         ]
     return result
-
-
-def calls(result: Json) -> Iterator[Json]:
-    for methods in result["paths"].values():
-        yield from methods.values()
 
 
 def multiplied(parameter: Json, sizes: Iterable[str]) -> list[Json]:

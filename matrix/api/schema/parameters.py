@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from drf_spectacular.utils import OpenApiParameter
 
+from matrix.api.pagination import SHORT, PageSizes
+
 QUERY: Literal["query"] = "query"
 
 
@@ -46,10 +48,15 @@ def number(
     return parameter(name, told | ({} if default is None else {"default": default}), description)
 
 
-def paging(default: int = 1000, most: int = 1000) -> tuple[OpenApiParameter, ...]:
+def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
     """`page_size` and `cursor` of a list."""
     size = number(
-        "page_size", "Rows of a page of JSON.", "integer", default=default, minimum=1, maximum=most
+        "page_size",
+        "Rows of a page of JSON.",
+        "integer",
+        default=sizes.default,
+        minimum=1,
+        maximum=sizes.most,
     )
     after = text("cursor", "Where the answer goes on: part of the address in `next`.", "")
     return size, after

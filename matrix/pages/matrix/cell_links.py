@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from matrix.answers.grid import Grid
 from matrix.plots.display import Display
-from matrix.query.addresses import about_link, link_url, table_url
+from matrix.query.addresses import about_link, address, link_url, table_url
 from matrix.query.attributes import NAME, OF_ENDPOINTS
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
@@ -32,7 +32,7 @@ class CellLinks:
         if self.of_links:
             return link_url(ends[0].name, ends[1].name, self.grid.query)
         added = self.narrowing("source", ends[0]), self.narrowing("destination", ends[1])
-        return "/?" + "&".join(filter(None, [self.query()[1:], *added]))
+        return address("matrix") + "?" + "&".join(filter(None, [self.query()[1:], *added]))
 
     def query(self) -> str:
         """Return what stands behind the path for every cell: from `?` on, or nothing."""
