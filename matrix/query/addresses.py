@@ -20,8 +20,10 @@ def link_url(source: str, destination: str, query: MatrixQuery) -> str:
 
 def about_link(query: MatrixQuery) -> MatrixQuery:
     """Leave out what says nothing about a single link."""
-    made = tuple(one for one in query.filters if one.parameter in PROFILE_FILTERS)
-    return bare(query).replace(filters=made)
+    profile = tuple(
+        criterion for criterion in query.filters if criterion.parameter in PROFILE_FILTERS
+    )
+    return bare(query).replace(filters=profile)
 
 
 def site_url(name: str, query: MatrixQuery) -> str:
