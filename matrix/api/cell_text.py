@@ -52,7 +52,11 @@ def writer(name: str, array: NDArray[Any]) -> Write:
         return lambda states: dumps(WORDS[states].tolist())[1:-1]
     if name in ("ok", "failed"):
         return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
-    return lambda values: dumps(rounded(values))[1:-1]
+    return numbers
+
+
+def numbers(values: Floats) -> bytes:
+    return dumps(rounded(values))[1:-1]
 
 
 def times(unix: Floats) -> Write:

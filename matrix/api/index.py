@@ -66,5 +66,5 @@ def methods_of(route: URLPattern) -> dict[str, str]:
     """Return what each method of a route does; nothing for what is no call."""
     view = getattr(route.callback, "cls", None)
     names = getattr(view, "http_method_names", [])
-    found = {name.upper(): of(getattr(view, name, None)) for name in names}
-    return {name: call.summary for name, call in found.items() if call}
+    calls = {name.upper(): of(getattr(view, name, None)) for name in names}
+    return {name: call.summary for name, call in calls.items() if call}

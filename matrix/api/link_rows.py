@@ -89,19 +89,19 @@ def csv_lines(table: LinkTable, *, header: bool) -> bytes:
 
 
 def csv_columns(table: LinkTable) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for end, at in zip(ENDS, (table.source, table.destination), strict=True):
         names = [column_name(end, key) for key in BY_KEY]
-        found |= {name: texts(table.column(name)) for name in names}
+        columns |= {name: texts(table.column(name)) for name in names}
         for name in FLAGS:
             words = [str(getattr(place, name)).lower() for place in table.places]
-            found[f"{end}.{name}"] = np.array(words, dtype=object)[at]
-    found["priority"] = pd.array(whole(table.priority), dtype="Int64")
+            columns[f"{end}.{name}"] = np.array(words, dtype=object)[at]
+    columns["priority"] = pd.array(whole(table.priority), dtype="Int64")
     for size in table.sizes:
         for name in table.fields:
             column = f"{size}.{name}"
-            found[column] = csv_column(name, table.column(column))
-    return found
+            columns[column] = csv_column(name, table.column(column))
+    return columns
 
 
 def texts(values: NDArray[Any]) -> NDArray[Any]:

@@ -119,8 +119,8 @@ def csv_column(cells: CellArrays, name: str, shown: Flags) -> NDArray[Any]:
 def unix_time(seconds: Floats) -> NDArray[np.datetime64]:
     """Turn Unix times into dates to the second; NaN into none."""
     dates = np.full(seconds.shape, np.datetime64("NaT"), dtype="datetime64[s]")
-    known = ~np.isnan(seconds)
-    dates[known] = np.floor(seconds[known]).astype(np.int64).astype("datetime64[s]")
+    present = ~np.isnan(seconds)
+    dates[present] = np.floor(seconds[present]).astype(np.int64).astype("datetime64[s]")
     return dates
 
 

@@ -55,13 +55,13 @@ class PageRequest(Generic[Place]):
         for name in PAGING:
             if form != "json" and params.get(name):
                 raise wrong(name, f"{name} is for JSON: CSV and NDJSON have all rows at once.")
-        given = text(params, "page_size") or str(sizes.default)
+        size = text(params, "page_size") or str(sizes.default)
         # Python reads no number of thousands of digits, not even of zeros.
-        if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", given) or int(given) > most:
-            raise wrong("page_size", f"page_size “{given}” is not a whole number from 1 to {most}.")
+        if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", size) or int(size) > most:
+            raise wrong("page_size", f"page_size “{size}” is not a whole number from 1 to {most}.")
         cursor = text(params, "cursor")
         try:
-            return cls(int(given), place(cursor) if cursor else None)
+            return cls(int(size), place(cursor) if cursor else None)
         except (ValueError, OverflowError):
             sentence = f"cursor “{cursor}” is not one that an answer had in its `next`."
             raise wrong("cursor", sentence) from None

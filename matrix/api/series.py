@@ -71,66 +71,66 @@ class SeriesRequest:
 
 def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     """Return the endpoints that a call names; both must be given, and differ."""
-    known = {place.name: place for place in registry.read_places(registry.read_versions())}
+    endpoints = {place.name: place for place in registry.read_places(registry.read_versions())}
     names = {end: text(params, end) for end in ("source", "destination")}
     for end, name in names.items():
         if not name:
             raise wrong(end, f"{end} is missing: name an endpoint.")
-        if name not in known:
+        if name not in endpoints:
             raise wrong(end, f"{end} “{name}” is not known: use the name of a registered endpoint.")
     if names["source"] == names["destination"]:
         raise wrong("destination", "destination is the source too: a link has two different ends.")
-    return known[names["source"]], known[names["destination"]]
+    return endpoints[names["source"]], endpoints[names["destination"]]
 
 
 class SeriesView(ApiView):
     @SERIES
     def get(self, request: Request) -> HttpResponseBase:
-        wanted = asked_format(request)
-        asked = SeriesRequest.read(request.query_params, timezone.now())
-        write = as_csv if wanted == "csv" else as_json
-        tag = asked.version.shown(wanted)
-        return unless_known(request, tag, lambda: write(asked, asked.series()))
+        form = asked_format(request)
+        question = SeriesRequest.read(request.query_params, timezone.now())
+        write = as_csv if form == "csv" else as_json
+        tag = question.version.shown(form)
+        return unless_known(request, tag, lambda: write(question, question.series()))
 
 
-def as_json(asked: SeriesRequest, found: TimeSeries) -> HttpResponse:
-    answer = {
-        "query": echo(asked),
+def as_json(question: SeriesRequest, answer: TimeSeries) -> HttpResponse:
+    content = {
+        "query": echo(question),
         "unit": "MB/s",
-        "simulated": asked.source.simulated or asked.destination.simulated,
-        "bucket": found.bucket,
-        "bucket_seconds": BUCKETS[found.bucket] // 1000,
-        "buckets": {"start": times(found.starts), **buckets(found)},
+        "simulated": question.source.simulated or question.destination.simulated,
+        "bucket": answer.bucket,
+        "bucket_seconds": BUCKETS[answer.bucket] // 1000,
+        "buckets": {"start": times(answer.starts), **buckets(answer)},
     }
-    if asked.points:
-        answer["points"] = points(found, times(found.points.started))
-    return HttpResponse(dumps(answer), content_type=CONTENT_TYPES["json"])
+    if question.points:
+        content["points"] = points(answer, times(answer.points.started))
+    return HttpResponse(dumps(content), content_type=CONTENT_TYPES["json"])
 
 
-def echo(asked: SeriesRequest) -> dict[str, Any]:
+def echo(question: SeriesRequest) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     return {
-        "source": asked.source.name,
-        "destination": asked.destination.name,
-        "size": asked.query.size,
-        "window": asked.query.window or None,
-        "start": format_time(asked.window.start),
-        "end": format_time(asked.window.end),
-        **by_parameter(asked.query.filters),
+        "source": question.source.name,
+        "destination": question.destination.name,
+        "size": question.query.size,
+        "window": question.query.window or None,
+        "start": format_time(question.window.start),
+        "end": format_time(question.window.end),
+        **by_parameter(question.query.filters),
     }
 
 
-def buckets(found: TimeSeries) -> dict[str, NDArray[Any]]:
-    rates = {field: rounded(found.rates[name]) for field, name in SERIES_FIELDS.items()}
-    return {"ok": found.ok, "failed": found.failed, **rates}
+def buckets(answer: TimeSeries) -> dict[str, NDArray[Any]]:
+    rates = {field: rounded(answer.rates[name]) for field, name in SERIES_FIELDS.items()}
+    return {"ok": answer.ok, "failed": answer.failed, **rates}
 
 
-def points(found: TimeSeries, started: object) -> dict[str, Any]:
-    state = np.where(found.points.ok, "done", "failed")
+def points(answer: TimeSeries, started: object) -> dict[str, Any]:
+    state = np.where(answer.points.ok, "done", "failed")
     return {
         "started_at": started,
         "state": state.tolist(),
-        "rate_mb_s": rounded(found.points.rate),
+        "rate_mb_s": rounded(answer.points.rate),
     }
 
 
@@ -138,12 +138,12 @@ def times(unix: Floats) -> list[str]:
     return [f"{one}Z" for one in np.datetime_as_string(unix_time(unix)).tolist()]
 
 
-def as_csv(asked: SeriesRequest, found: TimeSeries) -> HttpResponse:
+def as_csv(question: SeriesRequest, answer: TimeSeries) -> HttpResponse:
     """Write a line for each bucket or, where single results are asked for, for each of those."""
     table = (
-        points(found, unix_time(found.points.started))
-        if asked.points
-        else {"start": unix_time(found.starts), **buckets(found)}
+        points(answer, unix_time(answer.points.started))
+        if question.points
+        else {"start": unix_time(answer.starts), **buckets(answer)}
     )
     lines = pd.DataFrame(table).to_csv(
         index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"

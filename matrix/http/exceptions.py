@@ -150,7 +150,7 @@ def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
     if isinstance(error, FaultyBody):
         return error.summary
     if errors:
-        return " ".join(one for some in errors.values() for one in some)
+        return " ".join(text for texts in errors.values() for text in texts)
     if isinstance(error, NotAuthenticated):
         return NEEDS_ACCOUNT
     if isinstance(error, UnsupportedMediaType):

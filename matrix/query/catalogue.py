@@ -98,8 +98,8 @@ def percentile(percent: int, *, in_band: bool = False) -> Statistic:
 
 
 STATISTICS = {
-    one.name: one
-    for one in (
+    statistic.name: statistic
+    for statistic in (
         Statistic("mean", "mean", "Mean rate of {files}", on_card=True, of_link=True),
         Statistic(
             "median",
@@ -162,17 +162,33 @@ STATISTICS = {
     )
 }
 STATS = tuple(STATISTICS)
-UNITS = {one.unit.name: one.unit for one in STATISTICS.values()}
-QUANTILES = {one.name: one.quantile for one in STATISTICS.values() if one.quantile is not None}
-EXTRAS = frozenset(one.name for one in STATISTICS.values() if one.is_extra)
+UNITS = {statistic.unit.name: statistic.unit for statistic in STATISTICS.values()}
+QUANTILES = {
+    statistic.name: statistic.quantile
+    for statistic in STATISTICS.values()
+    if statistic.quantile is not None
+}
+EXTRAS = frozenset(statistic.name for statistic in STATISTICS.values() if statistic.is_extra)
 # What the card of a cell says beside what every cell has.
 CARD_EXTRAS = tuple(name for name in STATS if name in EXTRAS and STATISTICS[name].on_card)
-OF_LINK = tuple(one for one in STATISTICS.values() if one.of_link)
-LINK_QUANTILES = {one.name: QUANTILES[one.name] for one in OF_LINK if one.name in QUANTILES}
+OF_LINK = tuple(statistic for statistic in STATISTICS.values() if statistic.of_link)
+LINK_QUANTILES = {
+    statistic.name: QUANTILES[statistic.name]
+    for statistic in OF_LINK
+    if statistic.name in QUANTILES
+}
 # What the API calls them in a series: the mean, and then from the lowest to the highest.
-SERIES_FIELDS = {one.field: one.name for one in sorted(OF_LINK, key=lambda one: one.quantile or 0)}
+SERIES_FIELDS = {
+    statistic.field: statistic.name
+    for statistic in sorted(OF_LINK, key=lambda statistic: statistic.quantile or 0)
+}
 # The ends of the band, and what it is called.
-LOW, HIGH = sorted((one for one in OF_LINK if one.in_band), key=lambda one: QUANTILES[one.name])
+LOW, HIGH = sorted(
+    (statistic for statistic in OF_LINK if statistic.in_band),
+    key=lambda statistic: QUANTILES[statistic.name],
+)
 BAND_WORDS = f"{LOW.label.removesuffix(' percentile')} to {HIGH.label}"
 # Columns of the link table for who asks for them, by name.
-TABLE_QUANTILES = {one.name: one for one in STATISTICS.values() if one.in_table}
+TABLE_QUANTILES = {
+    statistic.name: statistic for statistic in STATISTICS.values() if statistic.in_table
+}

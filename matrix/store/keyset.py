@@ -24,11 +24,11 @@ def page(
     """
     if after is not None:
         rows = rows.filter(behind(order, after))
-    found = list(rows.order_by(*order)[: count + 1])
-    if len(found) <= count:
-        return found, None
-    last = found[count - 1]
-    return found[:count], tuple(getattr(last, name.lstrip("-")) for name in order)
+    page_rows = list(rows.order_by(*order)[: count + 1])
+    if len(page_rows) <= count:
+        return page_rows, None
+    last = page_rows[count - 1]
+    return page_rows[:count], tuple(getattr(last, name.lstrip("-")) for name in order)
 
 
 def behind(order: Sequence[str], place: Place) -> Q:

@@ -114,7 +114,7 @@ class Annotations(Resource[Annotation]):
     def sites(self, row: Annotation) -> Collection[int]:
         if row.site_id:
             return [row.site_id]
-        return [one.site_id for one in (row.source, row.destination) if one]
+        return [endpoint.site_id for endpoint in (row.source, row.destination) if endpoint]
 
     def begin(self, request: Request) -> Annotation:
         return Annotation(author=cast(User, request.user), starts_at=timezone.now())

@@ -143,18 +143,18 @@ class Meshes(Resource[Mesh]):
         return Mesh.objects.prefetch_related(*members, "intervals__size_class")
 
     def others(self, row: Mesh) -> Json:
-        ends = {end: [one.name for one in getattr(row, end).all()] or ALL for end in ENDS}
+        ends = {end: [member.name for member in getattr(row, end).all()] or ALL for end in ENDS}
         quiet = row.quiet_from and row.quiet_until
         return ends | {
-            "every": {one.size_class.name: one.every_seconds for one in row.intervals.all()},
+            "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
             "quiet_hours": f"{row.quiet_from:%H:%M}-{row.quiet_until:%H:%M}" if quiet else None,
         }
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
         if "quiet_hours" in values:
-            given = values["quiet_hours"]
-            start, end = quiet_times(given) if given else (None, None)
+            text = values["quiet_hours"]
+            start, end = quiet_times(text) if text else (None, None)
             columns |= {"quiet_from": start, "quiet_until": end}
         return columns
 
@@ -173,12 +173,12 @@ def members(end: str, names: str | list[str]) -> list[Endpoint]:
     """Return the endpoints that stand at an end of a mesh: none for all of them."""
     if isinstance(names, str):
         return []
-    known = list(Endpoint.objects.filter(name__in=names))
-    unknown = set(names) - {one.name for one in known}
+    endpoints = list(Endpoint.objects.filter(name__in=names))
+    unknown = set(names) - {endpoint.name for endpoint in endpoints}
     if unknown:
         sentence = "use names of registered endpoints"
         raise wrong(end, f"{end} “{min(unknown)}” is not known: {sentence}, or “all”.")
-    return known
+    return endpoints
 
 
 def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
@@ -186,11 +186,11 @@ def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
     classes = {row.name: row for row in SizeClass.objects.all()}
     for name in every:
         if name not in classes:
-            known = ", ".join(classes)
-            raise wrong("every", f"every: there is no size class “{cut(name)}”, only {known}.")
+            names = ", ".join(classes)
+            raise wrong("every", f"every: there is no size class “{cut(name)}”, only {names}.")
     return {
-        classes[name]: given if isinstance(given, int) else interval(given)
-        for name, given in every.items()
+        classes[name]: seconds if isinstance(seconds, int) else interval(seconds)
+        for name, seconds in every.items()
     }
 
 

@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=Model)
 
 def answer(resource: Resource[Row], request: Request) -> HttpResponse:
     params, order = request.query_params, resource.order
-    names = [one.name for parameter in resource.parameters for one in parameter.schema]
+    names = [schema.name for parameter in resource.parameters for schema in parameter.schema]
     check_names(params, (*names, *PAGING, "format"))
     form = asked_format(request, LIST)
     page = PageRequest.read(request, form, order.read)
@@ -29,8 +29,8 @@ def answer(resource: Resource[Row], request: Request) -> HttpResponse:
     for parameter in resource.parameters:
         rows = rows.filter(parameter.read(params))
     if form == "json":
-        shown, last = keyset.page(rows, order.fields, page.size, page.after)
-        records = [resource.record(row, request) for row in shown]
+        page_rows, last = keyset.page(rows, order.fields, page.size, page.after)
+        records = [resource.record(row, request) for row in page_rows]
         next_page = following(request, order.write(last)) if last else None
         return as_json({resource.field: records, "next": next_page})
     records = [resource.record(row, request) for row in rows.order_by(*order.fields)]

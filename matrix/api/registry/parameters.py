@@ -26,14 +26,14 @@ LONGEST = 80  # characters
 
 def named(params: QueryDict, name: str, model: type[Row]) -> Row | None:
     """Return the registered row that a parameter names; None if it is not given."""
-    given = text(params, name)
-    if not given:
+    value = text(params, name)
+    if not value:
         return None
     # PostgreSQL does not even take every text.
-    row = model._default_manager.filter(name=given).first() if re.fullmatch(NAME, given) else None
+    row = model._default_manager.filter(name=value).first() if re.fullmatch(NAME, value) else None
     if row is None:
         kind = model._meta.verbose_name
-        raise wrong(name, f"{name} “{given}” is not known: use the name of a registered {kind}.")
+        raise wrong(name, f"{name} “{value}” is not known: use the name of a registered {kind}.")
     return row
 
 
@@ -49,7 +49,11 @@ class Parameter:
 
 
 def of_row(
-    name: str, told: str, example: str, model: type[Row], where: Callable[[Row], Q] | None = None
+    name: str,
+    description: str,
+    example: str,
+    model: type[Row],
+    where: Callable[[Row], Q] | None = None,
 ) -> Parameter:
     """The name of a registered row, which ``where`` makes a condition of; else a field has it."""
 
@@ -59,12 +63,12 @@ def of_row(
             return Q()
         return where(row) if where else Q((name, row))
 
-    return Parameter((schema.text(name, told, example),), read)
+    return Parameter((schema.text(name, description, example),), read)
 
 
 def of_words(
     name: str,
-    told: str,
+    description: str,
     example: str,
     column: str = "",
     where: Callable[[str], Q] | None = None,
@@ -72,24 +76,24 @@ def of_words(
     """A text, which may be any, and which ``where`` makes a condition of; else a column has it."""
 
     def read(params: QueryDict) -> Q:
-        given = text(params, name)
-        if len(given) > LONGEST or not given.isprintable():
+        value = text(params, name)
+        if len(value) > LONGEST or not value.isprintable():
             raise wrong(name, f"{name} must be at most {LONGEST} printable characters.")
-        if not given:
+        if not value:
             return Q()
-        return where(given) if where else Q((column, given))
+        return where(value) if where else Q((column, value))
 
-    return Parameter((schema.text(name, told, example),), read)
+    return Parameter((schema.text(name, description, example),), read)
 
 
-def yes_or_no(name: str, told: str, where: Callable[[], Q]) -> Parameter:
+def yes_or_no(name: str, description: str, where: Callable[[], Q]) -> Parameter:
     """Those for which ``where`` holds, or only others."""
 
     def read(params: QueryDict) -> Q:
-        given = one_of(params, name, YES_OR_NO)
-        return Q() if not given else where() if given == "true" else ~where()
+        value = one_of(params, name, YES_OR_NO)
+        return Q() if not value else where() if value == "true" else ~where()
 
-    return Parameter((schema.choice(name, YES_OR_NO, told),), read)
+    return Parameter((schema.choice(name, YES_OR_NO, description),), read)
 
 
 def at_present() -> Q:
@@ -103,16 +107,16 @@ def holding(params: QueryDict) -> Q:
     start, end = moment(params, "from"), moment(params, "to")
     if start and end and start >= end:
         raise wrong("from", "from must be before to.")
-    begun = Q(starts_at__lt=end) if end else Q()
-    return begun & (Q(ends_at__isnull=True) | Q(ends_at__gt=start)) if start else begun
+    before_end = Q(starts_at__lt=end) if end else Q()
+    return before_end & (Q(ends_at__isnull=True) | Q(ends_at__gt=start)) if start else before_end
 
 
 def moment(params: QueryDict, name: str) -> datetime | None:
     try:
-        found: datetime | None = Moment(name).clean(text(params, name))
+        value: datetime | None = Moment(name).clean(text(params, name))
     except ValidationError as error:
         raise wrong(name, error.messages[0]) from error
-    return found
+    return value
 
 
 BOUNDS = Parameter(

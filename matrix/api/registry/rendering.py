@@ -44,7 +44,7 @@ def csv_lines(rows: Iterable[Json], columns: Sequence[str]) -> str:
 def flat(value: object) -> object:
     """Put lists into one field, and what stands by name too: `small=600 large=86400`."""
     if isinstance(value, dict):
-        value = " ".join(f"{name}={one}" for name, one in value.items())
+        value = " ".join(f"{name}={part}" for name, part in value.items())
     elif isinstance(value, list):
         value = " ".join(value)
     return csv_text.quoted(value) if isinstance(value, str) else value

@@ -159,5 +159,5 @@ class Resource(Generic[Row]):
 def plain(value: Any) -> object:  # noqa: ANN401 - of whichever column
     """Write a value as JSON has it: another row by its name, a time in UTC."""
     if isinstance(value, Model):
-        return str(getattr(value, "name"))  # noqa: B009 - of all that have one
+        return str(value)
     return moment(value) if isinstance(value, datetime) else value

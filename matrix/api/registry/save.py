@@ -122,16 +122,16 @@ def fill(resource: Resource[Row], row: Row, values: Values) -> list[str]:
 
 def referred(resource: Resource[Row], values: Values) -> Values:
     """Return the rows that values name; raise BadQueryError for names that are not registered."""
-    found: Values = {}
+    rows: Values = {}
     for field, model in resource.references.items():
         if (name := values.get(field)) is None:
             continue
-        found[field] = model._default_manager.filter(name=name).first() if name else None
-        if name and found[field] is None:
+        rows[field] = model._default_manager.filter(name=name).first() if name else None
+        if name and rows[field] is None:
             other = model._meta.verbose_name
             sentence = f"{field} “{name}” is not known: use the name of a registered {other}."
             raise BadQueryError({field: [sentence]})
-    return found
+    return rows
 
 
 def check(resource: Resource[Row], row: Row) -> None:
@@ -150,15 +150,15 @@ def refusal(resource: Resource[Row], error: ValidationError) -> Exception:
         for constraint in resource.model._meta.constraints
     }
     broken: dict[str, list[str]] = {}
-    taken: dict[str, list[str]] = {}
-    for name, some in error.error_dict.items():
-        for one in some:
-            sentence = one.messages[0]
+    conflicts: dict[str, list[str]] = {}
+    for name, faults in error.error_dict.items():
+        for fault in faults:
+            sentence = fault.messages[0]
             field = name if name != "__all__" else fields.get(sentence) or resource.word
-            if one.code == "unique":
-                taken[field] = [f"{field} is taken: another {resource.word} has it."]
-            elif one.code == TAKEN:
-                taken[field] = [sentence]
+            if fault.code == "unique":
+                conflicts[field] = [f"{field} is taken: another {resource.word} has it."]
+            elif fault.code == TAKEN:
+                conflicts[field] = [sentence]
             else:
                 broken.setdefault(field, []).append(sentence)
-    return BadQueryError(broken) if broken else Conflict(taken)
+    return BadQueryError(broken) if broken else Conflict(conflicts)

@@ -72,8 +72,8 @@ class Sites(Resource[Site]):
     def others(self, row: Site) -> Json:
         endpoints = row.endpoints.all()
         return {
-            "endpoints": [one.name for one in endpoints if one.retired_at is None],
-            "retired_endpoints": [one.name for one in endpoints if one.retired_at],
+            "endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired_at is None],
+            "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired_at],
         }
 
     def refuse_removal(self, row: Site) -> None:

@@ -83,19 +83,19 @@ class SizeClasses(Resource[SizeClass]):
     def check(self, row: SizeClass) -> None:
         others = SizeClass.objects.exclude(pk=row.pk)
         if problems := sizes.problems([*others, row]):
-            sentences = [f"{one[0].upper()}{one[1:]}." for one in problems]
+            sentences = [f"{problem[0].upper()}{problem[1:]}." for problem in problems]
             raise BadQueryError({"from_bytes": sentences})
 
     def remarks(self, row: SizeClass, values: Values) -> Json:
         if "from_bytes" not in values:
             return {}
-        found = reclassing.outside()
-        if not (notice := reclassing.notice(found)):
+        outside = reclassing.outside()
+        if not (notice := reclassing.notice(outside)):
             return {}
-        none_seen = found.since is None
+        none_seen = outside.since is None
         return {
-            "results_outside": None if none_seen else found.results,
-            "results_outside_since": None if found.is_complete else moment(found.since),
+            "results_outside": None if none_seen else outside.results,
+            "results_outside_since": None if outside.is_complete else moment(outside.since),
             "notice": notice,
         }
 

@@ -36,8 +36,8 @@ def field(
     """
     meaning = f" ({meaning})" if meaning else ""
     or_null = f", or null {or_null}" if or_null else ""
-    made: FieldInfo = Field(strict=strict, description=what + meaning + or_null, **bounds)
-    return made
+    info: FieldInfo = Field(strict=strict, description=what + meaning + or_null, **bounds)
+    return info
 
 
 def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:

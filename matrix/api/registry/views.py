@@ -57,8 +57,8 @@ def view(
         for verb, (name, handler) in calls.items()
         if name in resource.calls
     }
-    made: type[ApiView] = type(base.__name__, (base,), {"resource": resource, **methods})
-    return made
+    view_class: type[ApiView] = type(base.__name__, (base,), {"resource": resource, **methods})
+    return view_class
 
 
 def method(resource: Resource[Any], verb: str, name: str, handler: Handler) -> Handler:
@@ -73,7 +73,7 @@ def method(resource: Resource[Any], verb: str, name: str, handler: Handler) -> H
 
 
 def facts_of_list(resource: Resource[Any]) -> dict[str, Any]:
-    choosing = [one for parameter in resource.parameters for one in parameter.schema]
+    choosing = [schema for parameter in resource.parameters for schema in parameter.schema]
     example = resource.examples.row
     return {
         "answer": Listed(resource.field, resource.answer),

@@ -63,5 +63,5 @@ DESCRIBED = "described"
 
 def of(method: Callable[..., Any] | None) -> Described | None:
     """Return what is said of a method of a view; None if nothing is."""
-    found: Described | None = getattr(method, DESCRIBED, None)
-    return found
+    description: Described | None = getattr(method, DESCRIBED, None)
+    return description

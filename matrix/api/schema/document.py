@@ -45,7 +45,7 @@ def sizes() -> tuple[str, ...]:
 # Making it takes 0.1 s, the first time 1 s. Only its size classes can change while Sonar runs.
 @lru_cache(maxsize=4)
 def document(sizes: tuple[str, ...]) -> bytes:
-    made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     if path := get_script_prefix().rstrip("/"):
-        made["servers"] = [{"url": path}]
-    return orjson.dumps(made)
+        schema["servers"] = [{"url": path}]
+    return orjson.dumps(schema)

@@ -17,7 +17,9 @@ def named(result: Json, **_: object) -> Json:
     sizes = list(SizeClass.objects.values_list("name", flat=True))
     for call in (call for methods in result["paths"].values() for call in methods.values()):
         call["parameters"] = [
-            one for parameter in call.get("parameters", []) for one in multiplied(parameter, sizes)
+            variant
+            for parameter in call.get("parameters", [])
+            for variant in multiplied(parameter, sizes)
         ]
     return result
 
@@ -40,9 +42,9 @@ def spelt_out(schema: Json, sizes: Iterable[str]) -> Json:
     examples = schema.get("examples", [])
     if not any(SIZE in example for example in examples):
         return schema
-    known = [example.replace(SIZE, size) for example in examples for size in sizes]
+    texts = [example.replace(SIZE, size) for example in examples for size in sizes]
     is_a_name = examples == [SIZE]
-    kept = {
-        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in known
+    rest = {
+        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in texts
     }
-    return kept | {"examples": known or [""]}
+    return rest | {"examples": texts or [""]}

@@ -36,10 +36,10 @@ class Operation(AutoSchema):
 
     @property
     def call(self) -> Described:
-        found = describe.of(self.handler)
-        if found is None:
+        description = describe.of(self.handler)
+        if description is None:
             raise TypeError(f"{self.method} {self.path} is not @described.")
-        return found
+        return description
 
     @property
     def handler(self) -> Any:  # noqa: ANN401 - the method of a view
@@ -66,22 +66,24 @@ class Operation(AutoSchema):
     def get_auth(self) -> list[Json]:
         """Let the framework note the schemes; say the scope that a token needs."""
         super().get_auth()
-        known: list[Json] = [{"token": [self.call.scope]}, {"session": []}]
-        return [*known, {}] if self.call.scope == "read" else known
+        schemes: list[Json] = [{"token": [self.call.scope]}, {"session": []}]
+        return [*schemes, {}] if self.call.scope == "read" else schemes
 
     def get_override_parameters(self) -> list[Any]:
-        found = [*self.call.parameters, RETRY_AFTER]
+        shared = [*self.call.parameters, RETRY_AFTER]
         if not self.reads:
-            return found
-        return [*found, parameters.format_of(self.call.formats), IF_NONE_MATCH, ETAG]
+            return shared
+        return [*shared, parameters.format_of(self.call.formats), IF_NONE_MATCH, ETAG]
 
     @property
     def reads(self) -> bool:
         return bool(self.method == "GET")
 
     def _resolve_path_parameters(self, variables: list[str]) -> list[Json]:
-        found = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
-        return [one | {"description": IN_PATHS[one["name"]]} for one in found]
+        path_variables = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
+        return [
+            variable | {"description": IN_PATHS[variable["name"]]} for variable in path_variables
+        ]
 
     def get_request_serializer(self) -> Any:  # noqa: ANN401 - by media type
         body = self.call.body

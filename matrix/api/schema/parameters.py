@@ -30,8 +30,8 @@ def text(
     name: str, description: str, example: str, *, required: bool = False, **schema: object
 ) -> OpenApiParameter:
     """A text; ``schema`` may say more of it, as `pattern` or `maxLength`."""
-    told = {"type": "string", **schema, "examples": [example]}
-    return parameter(name, told, description, required=required)
+    facts = {"type": "string", **schema, "examples": [example]}
+    return parameter(name, facts, description, required=required)
 
 
 def several(name: str, description: str, **items: object) -> OpenApiParameter:
@@ -44,8 +44,8 @@ def number(
     name: str, description: str, kind: str = "number", default: float | None = None, **schema: float
 ) -> OpenApiParameter:
     """A number; ``kind`` may be `integer`, ``schema`` gives `minimum` and `maximum`."""
-    told: dict[str, Any] = {"type": kind, **schema}
-    return parameter(name, told | ({} if default is None else {"default": default}), description)
+    facts: dict[str, Any] = {"type": kind, **schema}
+    return parameter(name, facts | ({} if default is None else {"default": default}), description)
 
 
 def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:

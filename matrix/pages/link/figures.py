@@ -94,21 +94,27 @@ class Bin:
     count: int
 
 
-def drawn(found: Between, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
+def drawn(answer: Between, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
     """Draw the classes that have a result, with the reverse direction if it is asked for.
 
     Notes, those that the reader may see, are spans of the picture as downtimes are.
     """
-    cut = cut_of(found, reverse=reverse)
-    shown = {one.size: ways_of(one, found, cut)[: 1 + reverse] for one in found.classes}
-    measured = {size: some for size, some in shown.items() if any(len(one.results) for one in some)}
-    ways = [one for some in measured.values() for one in some]
-    since = since_when([one.results for one in ways])
+    # One bucket for all that is drawn, so that most have enough for a median.
+    results = [part.results for part in answer.classes]
+    results += [part.reverse for part in answer.classes if reverse]
+    cut = cut_to_fill(answer.window, [part.started for part in results])
+    shown = {part.size: lines_of(part, answer, cut)[: 1 + reverse] for part in answer.classes}
+    measured = {
+        size: lines for size, lines in shown.items() if any(len(line.results) for line in lines)
+    }
+    every_line = [line for lines in measured.values() for line in lines]
+    since = since_when([line.results for line in every_line])
+    spans = spans_of(answer, notes)
     return Drawn(
-        rates=rates_of(found, measured, since, spans_of(found, notes)) if measured else None,
+        rates=rates_of(answer, measured, since, spans) if measured else None,
         distribution=distribution_of(measured),
-        points=sum(int((one.results.started >= since).sum()) for one in ways),
-        results=sum(len(one.results) for one in ways),
+        points=sum(int((line.results.started >= since).sum()) for line in every_line),
+        results=sum(len(line.results) for line in every_line),
         buckets=list(buckets_of(measured)),
         bins=list(bins_of(measured)),
         shown=list(measured),
@@ -116,90 +122,89 @@ def drawn(found: Between, notes: Sequence[Annotation], *, reverse: bool) -> Draw
     )
 
 
-def cut_of(found: Between, *, reverse: bool) -> Cut:
-    """Choose one bucket for all that is drawn, so that most have enough for a median."""
-    drawn = [one.results for one in found.classes]
-    drawn += [one.reverse for one in found.classes if reverse]
-    return cut_to_fill(found.window, [one.started for one in drawn])
-
-
-def ways_of(one: ClassReport, found: Between, cut: Cut) -> list[DirectionLine]:
+def lines_of(part: ClassReport, answer: Between, cut: Cut) -> list[DirectionLine]:
     """Return the direction of the page, and then its reverse."""
-    there, back = one.buckets(cut)
-    source, destination = found.question.source.name, found.question.destination.name
+    there, back = part.buckets(cut)
+    source, destination = answer.question.source.name, answer.question.destination.name
     return [
-        DirectionLine(source, destination, one.results, there),
-        DirectionLine(destination, source, one.reverse, back),
+        DirectionLine(source, destination, part.results, there),
+        DirectionLine(destination, source, part.reverse, back),
     ]
 
 
-def since_when(several: Sequence[Results]) -> int:
+def since_when(results: Sequence[Results]) -> int:
     """Return from when on (Unix ms) results are drawn as points, so that there are not too many."""
-    if sum(map(len, several)) <= MOST_POINTS:
+    if sum(map(len, results)) <= MOST_POINTS:
         return 0
-    started = np.sort(np.concatenate([one.started for one in several]))
+    started = np.sort(np.concatenate([part.started for part in results]))
     return int(started[-MOST_POINTS])
 
 
 def rates_of(
-    found: Between, measured: dict[str, list[DirectionLine]], since: int, spans: list[TimeSpan]
+    answer: Between, measured: dict[str, list[DirectionLine]], since: int, spans: list[TimeSpan]
 ) -> Json:
-    panels = [
-        Panel(size, [Line(one.name, one.series, newest(one.results, since)) for one in some])
-        for size, some in measured.items()
-    ]
-    return figure(panels, found.window, spans)
+    panels = []
+    for size, lines in measured.items():
+        newest = [
+            line.results.taken(slice(int(np.searchsorted(line.results.started, since)), None))
+            for line in lines
+        ]
+        drawn_lines = zip(lines, newest, strict=True)
+        panels.append(
+            Panel(size, [Line(line.name, line.series, points) for line, points in drawn_lines])
+        )
+    return figure(panels, answer.window, spans)
 
 
-def newest(results: Results, since: int) -> Results:
-    return results.taken(slice(int(np.searchsorted(results.started, since)), None))
-
-
-def spans_of(found: Between, notes: Sequence[Annotation]) -> list[TimeSpan]:
+def spans_of(answer: Between, notes: Sequence[Annotation]) -> list[TimeSpan]:
+    end = answer.window.end
     downtimes = [
         TimeSpan(
-            "downtime", one.starts_at, one.ends_at, f"{one.site or one.endpoint}: {one.reason}"
+            "downtime",
+            downtime.starts_at,
+            downtime.ends_at,
+            f"{downtime.site or downtime.endpoint}: {downtime.reason}",
         )
-        for one in found.downtimes
-        if one.starts_at < found.window.end
+        for downtime in answer.downtimes
+        if downtime.starts_at < end
     ]
     return downtimes + [
-        TimeSpan("note", one.starts_at, one.ends_at or found.window.end, one.text) for one in notes
+        TimeSpan("note", note.starts_at, note.ends_at or end, note.text) for note in notes
     ]
 
 
 def distribution_of(measured: dict[str, list[DirectionLine]]) -> Json | None:
     panels = [
-        (size, [Shape(one.name, one.rates) for one in some])
-        for size, some in measured.items()
-        if any(one.rates.size for one in some)
+        (size, [Shape(line.name, line.rates) for line in lines])
+        for size, lines in measured.items()
+        if any(line.rates.size for line in lines)
     ]
     return distribution.figure(panels) if panels else None
 
 
 def buckets_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bucket]:
     """Yield the buckets that have a test, newest first within each class."""
-    for size, some in measured.items():
-        for one in some:
-            series = one.series
+    for size, lines in measured.items():
+        for line in lines:
+            series = line.series
             for at in np.flatnonzero(series.ok + series.failed)[::-1].tolist():
                 yield Bucket(
                     start=datetime.fromtimestamp(series.starts[at], UTC),
                     size=size,
-                    direction=f"{one.source} → {one.destination}",
+                    direction=f"{line.source} → {line.destination}",
                     ok=int(series.ok[at]),
                     failed=int(series.failed[at]),
-                    rates=[float(series.rates[stat.name][at]) for stat in OF_LINK],
+                    rates=[float(series.rates[statistic.name][at]) for statistic in OF_LINK],
                 )
 
 
 def bins_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bin]:
     """Yield the bins that have a transfer, lowest rates first within each direction."""
-    for size, some in measured.items():
-        for one in some:
-            if one.rates.size:
-                bins = distribution.bins_of(one.rates)
+    for size, lines in measured.items():
+        for line in lines:
+            if line.rates.size:
+                bins = distribution.bins_of(line.rates)
                 for at in np.flatnonzero(bins.counts).tolist():
                     low, high = bins.edges[at : at + 2].tolist()
-                    direction = f"{one.source} → {one.destination}"
+                    direction = f"{line.source} → {line.destination}"
                     yield Bin(size, direction, low, high, int(bins.counts[at]))

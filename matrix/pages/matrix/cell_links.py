@@ -48,7 +48,7 @@ class CellLinks:
         if value := value_of(group, grouping):
             return urlencode({f"{end}_{grouping}": value})
         # Those without a cloud are those that are of no other.
-        others = [f"!{known}" for one in groups if (known := value_of(one, grouping))]
+        others = [f"!{value}" for group in groups if (value := value_of(group, grouping))]
         return urlencode({f"{end}_{grouping}": others}, True, "!") or None
 
 
@@ -61,8 +61,12 @@ def value_of(group: AxisGroup, grouping: str) -> str:
 def narrowed(query: MatrixQuery) -> MatrixQuery:
     """Ask for endpoints; what a cell narrows is not widened by alternatives given before."""
     replaced = {f"source_{query.rows}", f"destination_{query.columns}"}
-    kept = tuple(one for one in query.filters if one.exclude or one.parameter not in replaced)
-    return query.replace(rows="endpoint", columns="endpoint", filters=kept)
+    others = tuple(
+        criterion
+        for criterion in query.filters
+        if criterion.exclude or criterion.parameter not in replaced
+    )
+    return query.replace(rows="endpoint", columns="endpoint", filters=others)
 
 
 def parameters(params: dict[str, list[str]]) -> str:

@@ -53,27 +53,23 @@ class View:
 def notices_for(view: View, ways: ProfileChoices, now: datetime) -> list[Notice]:
     """Return the notices, most serious first.
 
-    Two SQL queries, and one more where there are no results.
+    Two SQL queries, and one more where there are no results; up to two without rows.
     """
     if not view.grid.sources:
-        return [why_nothing(view, now)]
+        count = Endpoint.objects.filter(retired_at=None).count()
+        if not count:
+            return [no_endpoints()]
+        filters = view.grid.query.filters
+        return [nothing_matches(view) if filters else no_mesh(view.grid, count, now)]
     work = WorkAtHand.read(view.grid.query.size)
-    found = [
+    notices = [
         no_workers(work, now),
         no_planner(work, overdue_since(now), now),
         *about_results(view, work, now),
         about_focus(view),
         pooled(view.grid.query, view.asking, ways) if view.grid.cells.ok.any() else None,
     ]
-    return [one for one in found if one]
-
-
-def why_nothing(view: View, now: datetime) -> Notice:
-    """Say why there are no rows and columns. Up to two SQL queries."""
-    count = Endpoint.objects.filter(retired_at=None).count()
-    if not count:
-        return no_endpoints()
-    return nothing_matches(view) if view.grid.query.filters else no_mesh(view.grid, count, now)
+    return [notice for notice in notices if notice]
 
 
 def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:

@@ -56,8 +56,10 @@ def side(one: Side, labels: list[str]) -> Json:
 
 def numbers(values: Floats | float) -> list[float | None]:
     """Return numbers for JSON, which has no NaN."""
-    found = rounded(np.atleast_1d(np.asarray(values))).tolist()
-    return [None if np.isnan(value) else value for value in found]
+    return [
+        None if np.isnan(value) else value
+        for value in rounded(np.atleast_1d(np.asarray(values))).tolist()
+    ]
 
 
 def opening(arrangement: Arrangement, openings: CellLinks) -> Json:

@@ -292,10 +292,10 @@ class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
 
     def groups(self) -> list[tuple[str, int]]:
         """Return what stands above the columns, and above how many."""
-        found: list[tuple[str, int]] = []
+        groups: list[tuple[str, int]] = []
         for name in (column.column.group for column in self.columns):
-            if found and found[-1][0] == name:
-                found[-1] = name, found[-1][1] + 1
+            if groups and groups[-1][0] == name:
+                groups[-1] = name, groups[-1][1] + 1
             else:
-                found.append((name, 1))
-        return found
+                groups.append((name, 1))
+        return groups

@@ -47,8 +47,8 @@ def no_mesh(endpoints: int) -> Notice:
 def about_work(size: str, now: datetime) -> Iterator[Notice]:
     """Say so if nothing is planned, or nobody takes what is. Two SQL queries."""
     work = WorkAtHand.read(size)
-    found = no_workers(work, now), no_planner(work, overdue_since(now), now)
-    yield from (one for one in found if one)
+    notices = no_workers(work, now), no_planner(work, overdue_since(now), now)
+    yield from (notice for notice in notices if notice)
 
 
 def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None:

@@ -152,14 +152,14 @@ class TablePage(QueryPage):
             title = f"A column with the {one.label} of the rates of each size class"
             yield Choice(one.label, self.listed(changed), one in shown, title)
 
-    def notices(self, table: LinkTable, found: int, now: datetime) -> Iterator[Notice]:
+    def notices(self, table: LinkTable, shown: int, now: datetime) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
             yield notices.about_empty(everything)
             return
         yield from notices.about_work(self.query.size, now)
-        if found:
+        if shown:
             yield from self.about_results(table, now)
         else:
             every_link = self.listing.replace(search="", conditions=())
@@ -218,10 +218,10 @@ class TablePage(QueryPage):
 
 def count_words(at: PageOfRows[Any], total: int) -> str:
     """Say which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`."""
-    found = at.paginator.count
-    filtered = f" (filtered from {format_count(total)})" if found != total else ""
-    if not found:
+    count = at.paginator.count
+    filtered = f" (filtered from {format_count(total)})" if count != total else ""
+    if not count:
         return f"Showing no link{filtered}"
     first, last = format_count(at.start_index()), format_count(at.end_index())
-    noun = "link" if found == 1 else "links"
-    return f"Showing {first} to {last} of {format_count(found)} {noun}{filtered}"
+    noun = "link" if count == 1 else "links"
+    return f"Showing {first} to {last} of {format_count(count)} {noun}{filtered}"
