@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from django.urls import reverse
+from functools import lru_cache
+from urllib.parse import quote
+
+from django.urls import get_script_prefix, reverse
 
 from matrix.query.filters import PROFILE_FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
+
+# Stand for the ends of a link; no name has a colon.
+SOURCE, DESTINATION = ":source", ":destination"
 
 
 def address(route: str, *args: object) -> str:
@@ -15,7 +21,19 @@ def address(route: str, *args: object) -> str:
 
 def link_url(source: str, destination: str, query: MatrixQuery) -> str:
     """Return the page of a link, for the window and the ways of measuring of a query."""
-    return about_link(query).url(address("link", source, destination))
+    return about_link(query).url(link_path(source, destination))
+
+
+def link_path(source: str, destination: str) -> str:
+    """Return the page of a link without parameters; pages have hundreds of these."""
+    path = _path_of_links(get_script_prefix())
+    return path.replace(SOURCE, quote(source)).replace(DESTINATION, quote(destination))
+
+
+@lru_cache(maxsize=4)
+def _path_of_links(prefix: str) -> str:
+    """Return the path with names for its ends; reverse() looks for the prefix itself."""
+    return address("link", SOURCE, DESTINATION)
 
 
 def about_link(query: MatrixQuery) -> MatrixQuery:

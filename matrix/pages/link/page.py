@@ -22,7 +22,7 @@ from matrix.pages.progress import TransferLine, every_words, progress_words, unt
 from matrix.pages.share import Share
 from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
-from matrix.query.addresses import about_link, address, link_url, matrix_url, site_url
+from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
@@ -66,7 +66,7 @@ class LinkPage(QueryPage):
         return cls(about_link(query), source, destination, *own)
 
     def path(self) -> str:
-        return address("link", self.source.name, self.destination.name)
+        return link_path(self.source.name, self.destination.name)
 
     def own_params(self) -> Params:
         own = {
