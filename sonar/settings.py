@@ -80,6 +80,14 @@ def envhosts(name: str) -> list[str]:
     return hosts
 
 
+def envpath(name: str) -> str | None:
+    """Read the path below which Sonar is served, like /sonar; None at the root of its host."""
+    text = os.environ.get(name, "").strip().rstrip("/")
+    if text and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text):
+        raise ImproperlyConfigured(f"{name}={text!r} is not a path like /sonar.")
+    return text or None
+
+
 def envsecret(name: str, default_file: Path) -> str:
     """Read a secret from the variable, from the file that NAME_FILE names, or from a default.
 
@@ -279,12 +287,15 @@ CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "Link"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_REDIRECT_URL = "matrix"
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+
+# A proxy takes this path off, and Sonar puts it before each address that it gives.
+FORCE_SCRIPT_NAME = envpath("SONAR_PATH")
 
 STATIC_URL = "static/"
 STATIC_ROOT = SONAR_HOME / "static"

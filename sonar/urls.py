@@ -17,6 +17,6 @@ LOGIN = LoginView.as_view(
 urlpatterns = [
     path("", include("matrix.urls")),
     path("login/", LOGIN, name="login"),
-    path("logout/", LogoutView.as_view(next_page="/"), name="logout"),
+    path("logout/", LogoutView.as_view(next_page="matrix"), name="logout"),
     path("admin/", admin.site.urls),
 ]

@@ -9,7 +9,7 @@ from itertools import product
 
 from cachetools import LRUCache
 
-from matrix.query.addresses import link_url, site_url
+from matrix.query.addresses import endpoint_url, link_url, site_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
@@ -95,9 +95,8 @@ def of_site(site: Site) -> Callable[[], Found]:
 
 
 def of_endpoint(place: EndpointInfo) -> Callable[[], Found]:
-    retired = "retired " if place.retired else ""
-    url = f"/?endpoint={place.name}"
-    return lambda: Found("endpoint", place.name, f"{retired}endpoint of {place.site}", url)
+    about = f"{'retired ' if place.retired else ''}endpoint of {place.site}"
+    return lambda: Found("endpoint", place.name, about, endpoint_url(place.name))
 
 
 def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:

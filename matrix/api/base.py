@@ -62,7 +62,7 @@ def unless_known(
     request: Request, version: DataVersion, make: Callable[[], HttpResponseBase]
 ) -> HttpResponseBase:
     """Answer with what ``make`` returns or, to who has this version already, with a 304."""
-    known: HttpResponseBase | None = get_conditional_response(request, etag=version.etag)
-    response = make() if known is None else known
+    unchanged: HttpResponseBase | None = get_conditional_response(request, etag=version.etag)
+    response = make() if unchanged is None else unchanged
     response["ETag"] = version.etag
     return response

@@ -46,11 +46,12 @@ class IndexView(ApiView):
     def get(self, request: Request) -> Response:
         check_names(request.query_params, ["format"])
         asked_format(request, ("json",))
-        here = request.build_absolute_uri(request.path)
-        calls = [
-            Call(name=name_of(route), address=here + path_of(route), methods=methods_of(route))
-            for route in routes()
-        ]
+        here, calls = request.build_absolute_uri(request.path), []
+        for route in routes():
+            # The path behind the version: `transfers/{id}/`.
+            path = re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern)).removeprefix(VERSION)
+            name = (route.name or "").removeprefix("api-")
+            calls.append(Call(name=name, address=here + path, methods=methods_of(route)))
         return Response(Index(calls=calls).model_dump())
 
 
@@ -61,18 +62,9 @@ def routes() -> Iterator[URLPattern]:
             yield route
 
 
-def name_of(route: URLPattern) -> str:
-    return (route.name or "").removeprefix("api-")
-
-
-def path_of(route: URLPattern) -> str:
-    """Return the path behind the version: `transfers/{id}/`."""
-    return re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern)).removeprefix(VERSION)
-
-
 def methods_of(route: URLPattern) -> dict[str, str]:
     """Return what each method of a route does; nothing for what is no call."""
     view = getattr(route.callback, "cls", None)
     names = getattr(view, "http_method_names", [])
-    found = {name.upper(): of(getattr(view, name, None)) for name in names}
-    return {name: call.summary for name, call in found.items() if call}
+    calls = {name.upper(): of(getattr(view, name, None)) for name in names}
+    return {name: call.summary for name, call in calls.items() if call}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Self
 
 from django.http.response import HttpResponseBase
@@ -15,10 +14,10 @@ from rest_framework.request import Request
 from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import TableQuery
-from matrix.api import link_rows
+from matrix.api import link_rows, pagination
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
-from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
+from matrix.api.pagination import PageRequest, TableCursor, following
 from matrix.api.schema.links import LINKS
 from matrix.api.streaming import stream
 from matrix.http.compression import respond_once
@@ -32,32 +31,7 @@ from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.windows import format_time
 
-MOST_ROWS = 10_000
-PAGE_SIZE = 1_000
 OWN = ("format", "cursor", "page_size")
-
-
-@dataclass(frozen=True)
-class TableCursor:
-    """Where an answer goes on: behind a number of rows of the table as of a moment.
-
-    All pages are of the window that the first was of, which a preset would move with the clock.
-    """
-
-    moment: datetime
-    rows: int = 0
-
-    @classmethod
-    def read(cls, text: str, now: datetime) -> Self:
-        if not text:
-            return cls(now)
-        match = re.fullmatch(r"([0-9]{1,10})-([0-9]{1,9})", text)
-        if match is None or int(match[1]) > now.timestamp():
-            raise wrong_cursor(text)
-        return cls(datetime.fromtimestamp(int(match[1]), UTC), int(match[2]))
-
-    def after(self, rows: int) -> str:
-        return f"{int(self.moment.timestamp())}-{self.rows + rows}"
 
 
 @dataclass(frozen=True)
@@ -76,12 +50,11 @@ class LinksRequest:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = table_query.read(params, sizes, also=OWN)
         wanted = asked_format(request, LIST)
-        check_paging(params, wanted)
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
-        cursor = TableCursor.read(params["cursor"], now) if params.get("cursor") else None
-        return cls(query, chosen, cursor, page_size(params, PAGE_SIZE, MOST_ROWS), wanted)
+        page = PageRequest.read(request, wanted, TableCursor.parse, pagination.LINKS)
+        return cls(query, chosen, page.after, page.size, wanted)
 
     def begin(self, now: datetime) -> TableCursor:
         return self.cursor or TableCursor(now)

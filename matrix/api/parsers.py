@@ -32,11 +32,11 @@ class JsonBody(BaseParser):
         except orjson.JSONDecodeError as error:
             raise ParseError(f"The body is not JSON: {error}.") from error
 
-    def checked(self, sent: object) -> Any:  # noqa: ANN401 - what it is, the subclass says
+    def checked(self, value: object) -> Any:  # noqa: ANN401 - what it is, the subclass says
         """Return what was sent; raise ParseError if it is of another kind than expected."""
-        if not isinstance(sent, dict):
+        if not isinstance(value, dict):
             raise ParseError("The body is not a JSON object: send {...} with the fields by name.")
-        return sent
+        return value
 
 
 class JsonList(JsonBody):
@@ -44,7 +44,7 @@ class JsonList(JsonBody):
 
     most_bytes = 8_000_000
 
-    def checked(self, sent: object) -> list[Any]:
-        if not isinstance(sent, list):
+    def checked(self, value: object) -> list[Any]:
+        if not isinstance(value, list):
             raise ParseError("The body is not a list: send a JSON list of results.")
-        return sent
+        return value

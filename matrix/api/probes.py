@@ -7,15 +7,14 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
-from django.urls import reverse
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix.answers import probe_request
 from matrix.api.base import ApiView
-from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
-from matrix.api.parameters import check_names, one_of, text
+from matrix.api.pagination import PageRequest, following
+from matrix.api.parameters import check_names, one_of
 from matrix.api.registry.parameters import named
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.views import refuse_parameters
@@ -24,6 +23,7 @@ from matrix.api.transfers.detail import shown, why_not
 from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, allow_somewhere, sees
+from matrix.query.addresses import address
 from matrix.store import probes, transfers
 from matrix.store.probes import UnderWay
 from matrix.store.transfers import Cursor
@@ -41,12 +41,12 @@ class ProbesView(ApiView):
         params = request.query_params
         check_names(params, PARAMETERS)
         format_name, rows, now = asked_format(request, LIST), filtered(params), timezone.now()
+        page = PageRequest.read(request, format_name, Cursor.parse)
         if format_name == "json":
-            page = probes.listing(rows, now, page_size(params), cursor(params))
-            page_records = [record(test, request) for test in page.tests]
-            next_page = following(request, str(page.next)) if page.next else None
+            listing = probes.listing(rows, now, page.size, page.after)
+            page_records = [record(test, request) for test in listing.tests]
+            next_page = following(request, str(listing.next)) if listing.next else None
             return as_json({"probes": page_records, "next": next_page})
-        check_paging(params, format_name)
         tests = probes.under_way(list(rows.order_by(*probes.ORDER)), now)
         records = [record(test, request) for test in tests]
         if format_name == "ndjson":
@@ -126,14 +126,6 @@ def filtered(params: QueryDict) -> QuerySet[Probe]:
     return probes.rows().filter(filters)
 
 
-def cursor(params: QueryDict) -> Cursor | None:
-    value = text(params, "cursor")
-    try:
-        return Cursor.parse(value) if value else None
-    except (ValueError, OverflowError):
-        raise wrong_cursor(value) from None
-
-
 def sees_workers(request: Request) -> bool:
     return sees(request, "sonar.view_probe")
 
@@ -144,7 +136,7 @@ def record(test: UnderWay, request: Request) -> dict[str, Any]:
     internal = {"worker": probe.worker or None} if sees_workers(request) else {}
     return {
         "id": str(probe.id),
-        "url": request.build_absolute_uri(reverse("api-probe", args=[probe.id])),
+        "url": request.build_absolute_uri(address("api-probe", probe.id)),
         "source": probe.source.name,
         "destination": probe.destination.name,
         "size": probe.size_class.name,

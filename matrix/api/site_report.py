@@ -15,7 +15,7 @@ from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS, Standing
 from matrix.answers.site.reports import Report, ReportCell
-from matrix.api.registry.sites import PLAIN
+from matrix.api.registry.sites import NewSite
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.rounding import rounded
 from sonar.models import Site
@@ -114,7 +114,7 @@ def echo(query: MatrixQuery, window: Window) -> Json:
 
 
 def of_site(site: Site) -> Json:
-    return {name: getattr(site, name) for name in PLAIN}
+    return {name: getattr(site, name) for name in NewSite.model_fields}
 
 
 def of_cell(cell: ReportCell) -> Json:

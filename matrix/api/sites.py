@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
@@ -13,41 +12,34 @@ from matrix.answers.site import overview, question, reports, sites_query
 from matrix.answers.site.overview import SiteOverview
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
-from matrix.api.links import TableCursor
-from matrix.api.pagination import check_paging, following, page_size
-from matrix.api.parameters import text
+from matrix.api.base import ApiView
+from matrix.api.pagination import PAGING, PageRequest, TableCursor, following
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
-from matrix.api.registry.sites import PLAIN, SITES
-from matrix.api.registry.views import ListView, RowView
-from matrix.api.schema.sites import ALL_SITES, CHANGE_SITE, NEW_SITE, REMOVE_SITE, REPORT_ON_SITE
+from matrix.api.registry.sites import SITES
+from matrix.api.schema.sites import ALL_SITES, REPORT_ON_SITE
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.http.negotiation import LIST, asked_format
 
-OWN = ("format", "page_size", "cursor")
+OWN = ("format", *PAGING)
 
 
-class SitesView(ListView):
-    kind = SITES
-    one = "api-site"
-
+class SitesView(ApiView):
     @ALL_SITES
     def get(self, request: Request) -> HttpResponseBase:
         """With what was measured from them and to them, in one size class and window."""
         form = asked_format(request, LIST)
-        check_paging(request.query_params, form)
+        page = PageRequest.read(request, form, TableCursor.parse)
+        # The next page is of the same window.
+        cursor = page.after or TableCursor(timezone.now())
+        rows, query = listed(request, cursor.moment)
         if form == "json":
-            return page(request, timezone.now())
-        rows, _ = listed(request, timezone.now())
+            end = cursor.rows + page.size
+            next_page = following(request, cursor.after(page.size)) if end < len(rows) else None
+            return as_json({"query": query, "sites": rows[cursor.rows : end], "next": next_page})
         return as_csv(rows, LISTED, "sites") if form == "csv" else as_ndjson(rows)
 
-    @NEW_SITE
-    def post(self, request: Request) -> HttpResponse:
-        return self.made(request)
 
-
-class SiteView(RowView):
-    kind = SITES
-
+class SiteView(ApiView):
     @REPORT_ON_SITE
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """As source and as destination, among its peers; CSV has its cells of all classes."""
@@ -59,16 +51,6 @@ class SiteView(RowView):
             return as_csv(row_and_column(report), CELLS, site.name)
         return as_json(of_report(report, site))
 
-    @CHANGE_SITE
-    def patch(self, request: Request, name: str) -> HttpResponse:
-        """Fields that are left out stay as they are."""
-        return self.changed(request, name)
-
-    @REMOVE_SITE
-    def delete(self, request: Request, name: str) -> HttpResponse:
-        """Only one that never had an endpoint; its downtimes and notes go with it."""
-        return self.removed(request, name)
-
 
 def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
     """Return all sites that are asked for as rows, and what was asked."""
@@ -76,16 +58,6 @@ def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
     grid, sites = overview.build(query, moment)
     shown = overview.ordered(overview.searched(sites, search), ordering)
     return [of_overview(site) for site in shown], echo(query, grid.window)
-
-
-def page(request: Request, now: datetime) -> HttpResponse:
-    """Answer with a page; the next one is of the same window."""
-    size = page_size(request.query_params)
-    cursor = TableCursor.read(text(request.query_params, "cursor"), now)
-    rows, query = listed(request, cursor.moment)
-    end = cursor.rows + size
-    next_page = following(request, cursor.after(size)) if end < len(rows) else None
-    return as_json({"query": query, "sites": rows[cursor.rows : end], "next": next_page})
 
 
 def of_overview(site: SiteOverview) -> Json:
@@ -103,7 +75,7 @@ def of_overview(site: SiteOverview) -> Json:
 
 
 LISTED = (
-    *(*PLAIN, "endpoints", "retired_endpoints", "simulated", "source_mean_mb_s"),
+    *(*SITES.answer.model_fields, "simulated", "source_mean_mb_s"),
     *("destination_mean_mb_s", "ok", "failed", "success", "last"),
 )
 CELLS = ("source", "destination", "size", "mean_mb_s", "std_mb_s", "ok", "failed", "last", "state")

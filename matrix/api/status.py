@@ -31,30 +31,30 @@ class StatusView(ApiView):
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
-        found = figures.read(timezone.now())
-        return as_json(of_status(found, with_names=sees(request, "sonar.view_probe")))
+        status = figures.read(timezone.now())
+        return as_json(of_status(status, with_names=sees(request, "sonar.view_probe")))
 
 
-def of_status(found: Status, *, with_names: bool) -> dict[str, Any]:
-    life = found.life
+def of_status(status: Status, *, with_names: bool) -> dict[str, Any]:
+    life = status.life
     others = [name for name in TASKS if name != PLAN]
     return {
         "sonar_version": sonar.__version__,
-        "data_version": found.data_version.text,
-        "time": moment(found.moment),
+        "data_version": status.data_version.text,
+        "time": moment(status.moment),
         "planner": of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
         "beat": of_sign(life, life.beat, life.is_late(life.beat)),
         "tasks": {name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
         "workers": {queue: of_workers(life, queue, with_names) for queue in QUEUES},
         "probes": {
-            "waiting": found.probes.waiting,
-            "queued": found.probes.queued,
-            "running": found.probes.running,
-            "oldest_queued": moment(found.probes.oldest_queued),
+            "waiting": status.probes.waiting,
+            "queued": status.probes.queued,
+            "running": status.probes.running,
+            "oldest_queued": moment(status.probes.oldest_queued),
             "in_flight_limit": settings.SONAR_IN_FLIGHT,
         },
-        **of_work(found.work, found),
-        "coverage": [of_coverage(one) for one in found.coverage],
+        **of_work(status.work, status),
+        "coverage": [of_coverage(row) for row in status.coverage],
     }
 
 
@@ -72,33 +72,33 @@ def of_workers(life: Life, queue: str, with_names: bool) -> dict[str, Any]:
     return {"count": len(names)} | ({"names": names} if with_names else {})
 
 
-def of_work(work: Work, found: Status) -> dict[str, Any]:
+def of_work(work: Work, status: Status) -> dict[str, Any]:
     return {
         "waiting": [
-            {"reason": one.reason, "tests": one.tests, "since": moment(one.since)}
-            for one in work.waiting
+            {"reason": row.reason, "tests": row.tests, "since": moment(row.since)}
+            for row in work.waiting
         ],
         "results_last_hour": work.results,
         "sealing": {
             "unsealed": work.unsealed,
             "dirty_since": moment(work.dirty_since),
-            "dirty_seconds": found.dirty_seconds,
+            "dirty_seconds": status.dirty_seconds,
         },
-        "circuits": [of_circuit(one) for one in work.circuits],
+        "circuits": [of_circuit(row) for row in work.circuits],
     }
 
 
-def of_circuit(one: Circuit) -> dict[str, Any]:
+def of_circuit(row: Circuit) -> dict[str, Any]:
     return {
-        "endpoint": one.endpoint.name,
-        "site": one.endpoint.site.name,
-        "failures": one.failures,
-        "since": moment(one.since),
-        "last_at": moment(one.last_at),
-        "next_test_at": moment(one.next_test_at),
-        "error": one.error,
+        "endpoint": row.endpoint.name,
+        "site": row.endpoint.site.name,
+        "failures": row.failures,
+        "since": moment(row.since),
+        "last_at": moment(row.last_at),
+        "next_test_at": moment(row.next_test_at),
+        "error": row.error,
     }
 
 
-def of_coverage(one: Coverage) -> dict[str, Any]:
-    return {"size": one.size, "links": one.links, **one.states, "as_of": moment(one.as_of)}
+def of_coverage(row: Coverage) -> dict[str, Any]:
+    return {"size": row.size, "links": row.links, **row.states, "as_of": moment(row.as_of)}

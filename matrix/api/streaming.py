@@ -39,20 +39,17 @@ def stream(request: Request, pieces: Pieces, form: str, name: str) -> StreamingH
     The first piece is made here: an error until then still has a status. A later one cuts the
     connection, so that nobody takes a part for the whole.
     """
+    sending: Iterator[bytes] = iter(())
     # Whoever asks for the head alone gets it at once: nothing is made.
-    sent = begun(pieces) if request.method != "HEAD" else iter(())
-    response = StreamingHttpResponse(sent, content_type=CONTENT_TYPES[form])
+    if request.method != "HEAD":
+        sending = in_place(pieces)
+        # Only what has begun notices that it is closed.
+        next(sending)
+    response = StreamingHttpResponse(sending, content_type=CONTENT_TYPES[form])
     response["Content-Disposition"] = f'inline; filename="{name}.{form}"'
     if connection := request.META.get("gunicorn.socket"):
         connection.settimeout(PATIENCE_SECONDS)
     return response
-
-
-def begun(pieces: Pieces) -> Pieces:
-    """Return the pieces with the first one made: only what has begun notices that it is closed."""
-    sending = in_place(pieces)
-    next(sending)
-    return sending
 
 
 def in_place(pieces: Pieces) -> Pieces:

@@ -25,8 +25,8 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
         well_formed = word == "token" and len(rest) == 1
         if not well_formed and (word in ("token", "bearer") or holds_a_token(header)):
             raise AuthenticationFailed("Send a token as “Authorization: Token ...”.")
-        found: tuple[User, Token] | None = super().authenticate(request)
-        return found
+        account: tuple[User, Token] | None = super().authenticate(request)
+        return account
 
     def authenticate_credentials(self, token: bytes) -> tuple[User, Token]:
         length = knox_settings.AUTH_TOKEN_CHARACTER_LENGTH
@@ -34,12 +34,12 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
         if not re.fullmatch(form, token):
             raise AuthenticationFailed("This is not a token: it may be cut off or mistyped.")
         try:
-            user, found = super().authenticate_credentials(token)
+            user, record = super().authenticate_credentials(token)
         except AuthenticationFailed as error:
             raise AuthenticationFailed(
                 "This token is not valid: it expired or was revoked, or its user is not active."
             ) from error
-        return user, found
+        return user, record
 
 
 def holds_a_token(header: str) -> bool:

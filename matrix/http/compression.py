@@ -35,7 +35,9 @@ class QuickGZipMiddleware(GZipMiddleware):
         if kind(response) == ARRAYS:
             return response
         is_compressed = response.has_header("Content-Encoding")
-        if is_large_data(response) or (is_compressed and kind(response) in DATA):
+        # Of a stream nobody knows how much will come.
+        is_large = not isinstance(response, HttpResponse) or len(response.content) >= LARGE
+        if kind(response) in DATA and (is_compressed or is_large):
             patch_vary_headers(response, ("Accept-Encoding",))
             if not is_compressed and takes_gzip(request):
                 compress(response)
@@ -85,13 +87,6 @@ def takes_gzip(request: HttpRequest) -> bool:
 
 def kind(response: HttpResponseBase) -> str:
     return response.headers.get("Content-Type", "").partition(";")[0]
-
-
-def is_large_data(response: HttpResponseBase) -> bool:
-    """Say whether it is data, and much of it; of a stream nobody knows how much will come."""
-    if isinstance(response, HttpResponse):
-        return kind(response) in DATA and len(response.content) >= LARGE
-    return kind(response) in DATA
 
 
 def compress(response: HttpResponseBase) -> None:

@@ -76,7 +76,7 @@ class FaultyBody(ValidationError):
 
 def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an error as {"detail": ..., "errors": {parameter: [sentence, ...]}}."""
-    error = known(counted(error, context["request"]))
+    error = framework_error(count_refusal(error, context["request"]))
     response = exception_handler(error, context)
     if response is None:
         return None
@@ -87,7 +87,7 @@ def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-def counted(error: Exception, request: Request | None) -> Exception:
+def count_refusal(error: Exception, request: Request | None) -> Exception:
     """Count what is refused before it is counted; return a TooOften if it was too often.
 
     So wrong tokens count for the address that they came from, and right ones go on working.
@@ -102,7 +102,7 @@ def counted(error: Exception, request: Request | None) -> Exception:
     return error
 
 
-def known(error: Exception) -> Exception:
+def framework_error(error: Exception) -> Exception:
     """Turn what others raise for bad input into errors of the framework."""
     if isinstance(error, BadQueryError):
         return ValidationError(error.errors)
@@ -150,7 +150,7 @@ def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
     if isinstance(error, FaultyBody):
         return error.summary
     if errors:
-        return " ".join(one for some in errors.values() for one in some)
+        return " ".join(text for texts in errors.values() for text in texts)
     if isinstance(error, NotAuthenticated):
         return NEEDS_ACCOUNT
     if isinstance(error, UnsupportedMediaType):
@@ -161,10 +161,8 @@ def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
 @csrf_exempt  # else Django asks for the token of a form before it says that there is nothing
 def not_found(request: HttpRequest) -> JsonResponse:
     """Answer for every path of the API that there is none."""
-    hint = ": with a slash at its end there is" if lacks_slash(request.path_info) else ""
+    path = request.path_info
+    lacks_slash = not path.endswith("/") and resolve(f"{path}/").func is not not_found
+    hint = ": with a slash at its end there is" if lacks_slash else ""
     detail = f"There is nothing at {request.path}{hint}."
     return JsonResponse({"detail": detail, "errors": {}}, status=404)
-
-
-def lacks_slash(path: str) -> bool:
-    return not path.endswith("/") and resolve(f"{path}/").func is not not_found

@@ -33,13 +33,13 @@ def asked_format(request: Request, allowed: Sequence[str] = TABLE) -> str:
 
     An Accept header that fits none of them gets the first, as one that fits all does.
     """
-    given = [one for one in request.query_params.getlist("format") if one]
-    if len(given) > 1:
-        raise BadQueryError({"format": [f"format is given {len(given)} times: give it once."]})
-    if given and given[0] not in allowed:
-        sentence = f"format “{given[0]}” is not known: use {either(allowed)}."
+    values = [value for value in request.query_params.getlist("format") if value]
+    if len(values) > 1:
+        raise BadQueryError({"format": [f"format is given {len(values)} times: give it once."]})
+    if values and values[0] not in allowed:
+        sentence = f"format “{values[0]}” is not known: use {either(allowed)}."
         raise BadQueryError({"format": [sentence]})
-    return given[0] if given else accepted(request, allowed)
+    return values[0] if values else accepted(request, allowed)
 
 
 def accepted(request: Request, allowed: Sequence[str]) -> str:

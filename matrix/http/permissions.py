@@ -43,7 +43,8 @@ def sees(request: Request | HttpRequest, permission: str, sites: Iterable[int] =
 def allow(request: Request, permission: str, sites: Iterable[int] = ()) -> None:
     """Let a call write, by its role everywhere or for one of these sites; else raise a 403."""
     if not roles.may(request.user, permission, sites):
-        raise refused(request, f"Your role does not allow this{for_these(sites)}.")
+        of_site = " for that site" if list(sites) else ""
+        raise refused(request, f"Your role does not allow this{of_site}.")
 
 
 def allow_somewhere(request: Request, permission: str) -> None:
@@ -55,10 +56,6 @@ def allow_somewhere(request: Request, permission: str) -> None:
     # First what costs no query.
     if not (user.has_perm(permission) or roles.may(user, permission, roles.sites_of(user))):
         raise refused(request, "Your role does not allow this.")
-
-
-def for_these(sites: Iterable[int]) -> str:
-    return " for that site" if list(sites) else ""
 
 
 def refused(request: Request, sentence: str) -> PermissionDenied | NotAuthenticated:

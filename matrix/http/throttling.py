@@ -93,8 +93,8 @@ class OwnCounts:
         """Return how many there were in this period."""
         period = int(time.time() // seconds)
         with self._lock:
-            known = self._periods.get(seconds, (None,))[0] == period
-            return self._least(name, seconds) if known else 0
+            is_present = self._periods.get(seconds, (None,))[0] == period
+            return self._least(name, seconds) if is_present else 0
 
     def _least(self, name: str, seconds: int) -> int:
         return min(row[place] for row, place in self._places(name, seconds))
@@ -173,14 +173,14 @@ def left(seconds: int) -> int:
 
 def address(request: Request | HttpRequest) -> str:
     """Return where a request came from; of an IPv6 address its network, as hosts have many."""
-    given = BaseThrottle().get_ident(request)  # type: ignore[arg-type]  # a plain one will do
+    ident = BaseThrottle().get_ident(request)  # type: ignore[arg-type]  # a plain one will do
     try:
-        found = ip_address(given)
+        host = ip_address(ident)
     except ValueError:
-        return given
-    if isinstance(found, IPv6Address) and not found.ipv4_mapped:
-        return str(ip_network((found, 64), strict=False))
-    return str(getattr(found, "ipv4_mapped", None) or found)
+        return ident
+    if isinstance(host, IPv6Address) and not host.ipv4_mapped:
+        return str(ip_network((host, 64), strict=False))
+    return str(getattr(host, "ipv4_mapped", None) or host)
 
 
 class RateLimit(BaseThrottle):
@@ -196,14 +196,14 @@ def count(request: Request) -> None:
     if getattr(request, "is_counted", False):
         return
     request.is_counted = True  # type: ignore[attr-defined]
-    given = (
+    limit = (
         settings.SONAR_RATE_ACCOUNT
         if request.user.is_authenticated
         else settings.SONAR_RATE_ANONYMOUS
     )
-    if not given:
+    if not limit:
         return
-    rate = Rate(*given)
+    rate = Rate(*limit)
     whom, name = sender(request)
     if counts.add(f"api:{name}", rate.seconds) > rate.most:
         wait = left(rate.seconds)

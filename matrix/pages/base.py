@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
@@ -19,9 +20,13 @@ Params = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Page:
-    """A page as its URL asks for it. ``nav`` names its place in the line of navigation."""
+    """A page as its URL asks for it. ``nav`` names its place in the line of navigation.
+
+    ``route`` is the name of its route, where that needs nothing but the name.
+    """
 
     template: ClassVar[str]
+    route: ClassVar[str]
     nav: ClassVar[str] = ""
 
     @classmethod
@@ -30,7 +35,7 @@ class Page:
         raise NotImplementedError
 
     def path(self) -> str:
-        raise NotImplementedError
+        return address(self.route)
 
     def params(self) -> Params:
         """Return the URL parameters, defaults left out: one view has one URL."""

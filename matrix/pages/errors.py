@@ -20,6 +20,7 @@ from django.views.defaults import server_error
 
 from matrix.http.exceptions import NotNow, database_trouble, not_found, unreadable
 from matrix.http.throttling import TooOften
+from matrix.query.addresses import address
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +49,12 @@ class ErrorAnswers(MiddlewareMixin):
 
 def is_answerable(request: HttpRequest) -> bool:
     """Say whether the lists of the admin can look for this; other pages check what they read."""
-    return not request.path_info.startswith("/admin/") or "%00" not in request.META["QUERY_STRING"]
+    in_admin = request.path.startswith(address("admin:index"))
+    return not in_admin or "%00" not in request.META["QUERY_STRING"]
 
 
 def is_api(request: HttpRequest) -> bool:
-    return request.path_info.startswith("/api/")
+    return request.path.startswith(address("api"))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from matrix.http.my_site import MY_SITE
 from matrix.http.permissions import may_read
+from matrix.query.addresses import address
 from matrix.store.notes import WRITE, NoteForm
 from sonar import roles
 from sonar.models import Site
@@ -26,7 +27,7 @@ def back(request: HttpRequest) -> HttpResponseRedirect:
     """Lead back to the page that a form was on; never to another host."""
     path = request.POST.get("next", "")
     is_own = url_has_allowed_host_and_scheme(path, allowed_hosts=None)
-    return HttpResponseRedirect(path if is_own and path.startswith("/") else "/")
+    return HttpResponseRedirect(path if is_own and path.startswith("/") else address("matrix"))
 
 
 @require_POST
@@ -49,7 +50,7 @@ def add_note(request: HttpRequest) -> HttpResponse:
 def choose_my_site(request: HttpRequest) -> HttpResponse:
     """Keep in a cookie which site is the reader's, or forget it for an empty name."""
     if not may_read(request):
-        return redirect_to_login("/")
+        return redirect_to_login(address("matrix"))
     name = request.POST.get("site", "")
     if name and ("\0" in name or not Site.objects.filter(name=name).exists()):
         sentence = f"site “{name}” is not known: use the name of a registered site."

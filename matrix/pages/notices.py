@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
+from matrix.query.addresses import address
 from matrix.query.filters import FILTERS, Filter, either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.profiles import APART, ProfileChoices
@@ -70,7 +71,7 @@ def no_endpoints() -> Notice:
         "No endpoints are registered yet.",
         "Sonar measures the rates between registered storage endpoints: it needs sites and their "
         "endpoints, then a mesh that says which links are tested and how often.",
-        (("An administrator can add a site in the admin", "/admin/sonar/site/add/"),),
+        (("An administrator can add a site in the admin", address("admin:sonar_site_add")),),
     )
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from matrix.answers import probe_request
+from matrix.query.addresses import address
 from matrix.query.forms import BadQueryError
 from sonar import request_probes, roles
 
@@ -41,7 +42,7 @@ def order_probe(request: HttpRequest) -> HttpResponse:
         return not_ordered(request, error.errors, 409)
     except request_probes.PlannerBusyError as error:
         return not_ordered(request, {"": [str(error)]}, 503)
-    return HttpResponseRedirect(f"/transfers/{first.id}/")
+    return HttpResponseRedirect(address("transfer", first.id))
 
 
 @require_POST
@@ -63,7 +64,7 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
         f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
         "cancelled: nothing was measured.",
     )
-    return HttpResponseRedirect("/operations/")
+    return HttpResponseRedirect(address("operations"))
 
 
 def not_ordered(

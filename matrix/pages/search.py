@@ -20,7 +20,7 @@ class SearchPage(Page):
     text: str
 
     template = "search.html"
-    nav = "search"
+    nav = route = "search"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
@@ -30,9 +30,6 @@ class SearchPage(Page):
         if len(text) > LONGEST or "\0" in text:
             raise BadQueryError({"q": [f"q must be at most {LONGEST} printable characters."]})
         return cls(text)
-
-    def path(self) -> str:
-        return "/search/"
 
     def params(self) -> Params:
         return {"q": [self.text]} if self.text else {}

@@ -15,7 +15,7 @@ from matrix.answers.site.sites_query import DEFAULT_ORDERING, read
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
 from matrix.pages.share import Share
-from matrix.query.addresses import matrix_url, site_url
+from matrix.query.addresses import address, matrix_url, site_url
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
@@ -53,14 +53,11 @@ class SitesPage(QueryPage):
     ordering: str = DEFAULT_ORDERING
 
     template = "sites.html"
-    nav = "sites"
+    nav = route = "sites"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         return cls(*read(params))
-
-    def path(self) -> str:
-        return "/sites/"
 
     def own_params(self) -> Params:
         own = {
@@ -93,7 +90,7 @@ class SitesPage(QueryPage):
                 self, search="", query=self.query.replace(filters=())
             ).url(),
             "matrix_url": matrix_url(self.query.replace(rows="site", columns="site")),
-            "share": Share.of(self.query.url("/api/v1/sites/", **own_texts)),
+            "share": Share.of(self.query.url(address("api-sites"), **own_texts)),
         }
 
 

@@ -16,6 +16,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
 from matrix.http.my_site import my_site
+from matrix.query.addresses import address
 from sonar import roles, tokens
 from sonar.models import Token
 from sonar.roles import Role
@@ -108,9 +109,9 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
 
 def curl(request: HttpRequest, token: Token, text: str) -> str:
     """Return a command that uses a token for something that its scopes allow."""
-    base = request.build_absolute_uri("/api/v1")
     line = f"curl -H 'Authorization: Token {text}'"
     if "read" in token.scopes or settings.SONAR_PUBLIC_READ:
-        return f"{line} '{base}/sites/?format=csv'"
+        return f"{line} '{request.build_absolute_uri(address('api-sites'))}?format=csv'"
     call = "transfers" if "ingest" in token.scopes else "probes"
-    return f"{line} --json '@{call}.json' '{base}/{call}/'"
+    url = request.build_absolute_uri(address(f"api-{call}"))
+    return f"{line} --json '@{call}.json' '{url}'"

@@ -34,13 +34,13 @@ def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
         if not may_read(request):
             return redirect_to_login(request.get_full_path())
         try:
-            asked = page.read(request.GET, **path)
+            current = page.read(request.GET, **path)
         except BadQueryError as error:
             return render(request, "400.html", {"errors": error.errors}, status=400)
-        shortest = QueryDict(urlsplit(asked.url()).query)
+        shortest = QueryDict(urlsplit(current.url()).query)
         if list(request.GET.lists()) != list(shortest.lists()):
-            return HttpResponseRedirect(asked.url())
-        return answer(request, asked)
+            return HttpResponseRedirect(current.url())
+        return answer(request, current)
 
     return view
 

@@ -90,7 +90,7 @@ class MatrixQuery:
             }
         return params | by_parameter(self.filters)
 
-    def url(self, path: str = "/", **also: str) -> str:
+    def url(self, path: str, **also: str) -> str:
         """Return a path with these parameters and the caller's own behind it."""
         text = urlencode(self.to_params() | {name: [one] for name, one in also.items()}, True, ":!")
         return f"{path}?{text}" if text else path

@@ -19,7 +19,9 @@ PLANNED = f"""
     SELECT coalesce(({RAISED.format("registry")}), '0'),
            coalesce(({RAISED.format("schedule")}), '0')
 """
-# A change leaves a new mark, and sealing a segment with a new id in place of the mark.
+# A change leaves a new mark, and sealing a segment with a new id in place of the mark. Sealing a
+# day that is over makes its day anew, and one that is not leaves a mark on it: so the segments of
+# hours, which are many, count in the days that carry a mark alone.
 OVERLAPPING = """
     size_class_id = ANY (ARRAY(
         SELECT id FROM sonar_sizeclass WHERE name = %(size)s OR %(size)s IS NULL))
@@ -27,11 +29,19 @@ OVERLAPPING = """
          OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
 """
 OF_A_WINDOW = f"""
+    WITH marks AS MATERIALIZED (
+        SELECT size_class_id, seq, date_trunc('day', start, 'UTC') AS day
+        FROM sonar_dirtymark WHERE {OVERLAPPING}),
+    segments AS (
+        SELECT id FROM sonar_segment WHERE {OVERLAPPING} AND level = 'day'
+        UNION ALL
+        SELECT id FROM sonar_segment
+        JOIN (SELECT DISTINCT size_class_id, day FROM marks) AS days USING (size_class_id)
+        WHERE level = 'hour' AND start >= greatest(day, %(hour)s)
+          AND start < least(day + interval '1 day', %(end)s))
     {PLANNED},
-        (SELECT concat_ws('.', count(*), max(seq), sum(seq))
-         FROM sonar_dirtymark WHERE {OVERLAPPING}),
-        (SELECT concat_ws('.', count(*), max(id), sum(id))
-         FROM sonar_segment WHERE {OVERLAPPING})
+        (SELECT concat_ws('.', count(*), max(seq), sum(seq)) FROM marks),
+        (SELECT concat_ws('.', count(*), max(id), sum(id)) FROM segments)
 """  # noqa: S608 - constants
 # Every change leaves a mark with a higher number, and sealing it a segment with a higher one.
 OF_ALL = f"""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
+from matrix.store import keyset
 from matrix.store.transfers import Cursor
 from sonar import queueing
 from sonar.models import Probe
@@ -60,13 +61,10 @@ def rows() -> QuerySet[Probe]:
 
 def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | None) -> ProbeList:
     """Return a page of tests. Two SQL queries over a table that has few rows."""
-    if after:
-        same = Q(requested_at=after.started_at, id__gt=after.id)
-        chosen = chosen.filter(Q(requested_at__gt=after.started_at) | same)
-    found = list(chosen.order_by(*ORDER)[: count + 1])
-    last = found[count - 1] if len(found) > count else None
-    following = Cursor(last.requested_at, last.id) if last else None
-    return ProbeList(under_way(found[:count], now), following)
+    place = (after.started_at, after.id) if after else None
+    found, last = keyset.page(chosen, ORDER, count, place)
+    following = Cursor(found[-1].requested_at, found[-1].id) if last else None
+    return ProbeList(under_way(found, now), following)
 
 
 def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:

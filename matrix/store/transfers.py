@@ -14,6 +14,7 @@ from django.db.models.functions import Left
 
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.axes import EndpointInfo
+from matrix.store import keyset
 from matrix.store.profile_filters import made_so
 from sonar.models import Transfer
 from sonar.units import MB
@@ -102,16 +103,10 @@ class TransferList:
 
 def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -> TransferList:
     """Return a page of ``rows`` with one SQL query, of which an index gives the order."""
-    if after:
-        # The first condition lets the index begin where the page does.
-        same = Q(started_at=after.started_at, id__lt=after.id)
-        rows = rows.filter(
-            Q(started_at__lte=after.started_at), Q(started_at__lt=after.started_at) | same
-        )
-    ordered = rows.order_by("-started_at", "-id").select_related("profile__mesh", "size_class")
-    page = list(ordered[: count + 1])
-    last = page[count - 1] if len(page) > count else None
-    return TransferList(page[:count], Cursor(last.started_at, last.id) if last else None)
+    rows = rows.select_related("profile__mesh", "size_class")
+    place = (after.started_at, after.id) if after else None
+    page, last = keyset.page(rows, ("-started_at", "-id"), count, place)
+    return TransferList(page, Cursor(page[-1].started_at, page[-1].id) if last else None)
 
 
 def rate_of(transfer: Transfer) -> float:

@@ -41,9 +41,9 @@ def exact(size: str, window: Window) -> tuple[Reduced, NDArray[np.int64]]:
 
 
 def grid(size: str, window: Window, stat: str) -> Grid:
-    """Build all that a page or an answer needs."""
+    """Build all that an answer needs, and take nothing that is kept."""
     query = MatrixQuery(size=size, window="", start=window.start, end=window.end, stat=stat)
-    return grids.build(query, END)
+    return grids.compute(query, END, grids.version(query, END))
 
 
 def as_bytes(one: Grid) -> bytes:

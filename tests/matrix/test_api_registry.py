@@ -12,15 +12,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import resolve
 
-from matrix.api.registry.annotations import AnnotationsView
-from matrix.api.registry.downtimes import DowntimesView
-from matrix.api.registry.endpoints import EndpointsView
-from matrix.api.registry.meshes import MeshesView
-from matrix.api.registry.size_classes import SizeClassesView
-from matrix.api.registry.views import ListView
 from matrix.api.schema import describe
-from matrix.api.sites import SitesView
 from sonar import reclassing
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass, Version
 from sonar.roles import Role
@@ -28,14 +22,11 @@ from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, p
 from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
-VIEWS: dict[str, type[ListView]] = {
-    "sites": SitesView,
-    "endpoints": EndpointsView,
-    "size-classes": SizeClassesView,
-    "meshes": MeshesView,
-    "downtimes": DowntimesView,
-    "annotations": AnnotationsView,
-}
+
+
+def view(plural: str) -> Any:
+    """Return the view of a list."""
+    return resolve(f"/api/v1/{plural}/").func.cls
 
 
 def rows(client: Client, path: str) -> list[dict[str, Any]]:
@@ -80,7 +71,7 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
     assert (told["results_outside"], told["results_outside_since"]) == (3, None)
     assert "3 results lie outside the bounds of their size class" in told["notice"]
     assert "manage.py reclass_results" in told["notice"]
-    describe.of(SizeClassesView.post).answer.model_validate(told)
+    describe.of(view("size-classes").post).answer.model_validate(told)
     # Nothing is said where the bound is not written, nor of the list, nor when all is well.
     assert "notice" not in patch(root, "size-classes/vast/", {"timeout_seconds": 9}).json()
     assert "notice" not in get(root, "size-classes/vast/")
@@ -98,16 +89,16 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
 
 @pytest.mark.parametrize("plural", PLURALS)
 def test_answers_are_as_they_are_described(root: Client, plural: str) -> None:
-    view = VIEWS[plural]
+    calls = view(plural)
     record = made(root, plural)
-    shape = describe.of(view.post).answer
+    shape = describe.of(calls.post).answer
     shape.model_validate(record)
-    row = describe.of(view.get).answer.row
+    row = describe.of(calls.get).answer.row
     for one in rows(root, f"{plural}/"):
         row.model_validate(one)
-    body = describe.of(view.post).body
-    body.model_validate(describe.of(view.post).body_example)
-    shape.model_validate(describe.of(view.post).example)
+    body = describe.of(calls.post).body
+    body.model_validate(describe.of(calls.post).body_example)
+    shape.model_validate(describe.of(calls.post).example)
 
 
 @pytest.mark.parametrize("plural", PLURALS)

@@ -22,9 +22,9 @@ from tests.matrix.world import World
 from tests.properties import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
-KINDS = {
-    kind.plural.replace("_", "-"): kind
-    for kind in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS)
+RESOURCES = {
+    resource.slug: resource
+    for resource in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS)
 }
 MODELS = ("Site", "Endpoint", "SizeClass", "Mesh", "MeshInterval", "Downtime", "Annotation")
 
@@ -178,7 +178,7 @@ def test_it_is_refused_likewise_when_a_row_is_changed(
 def test_what_is_missing_is_said_of_each_field(root: Client, plural: str) -> None:
     response = post(root, f"{plural}/", {})
     assert response.status_code == 400
-    fields = KINDS[plural].new.model_fields
+    fields = RESOURCES[plural].new.model_fields
     needed = {
         name: [f"{name} is missing: it is {one.description}."] for name, one in fields.items()
     }
@@ -221,7 +221,7 @@ def test_a_name_that_is_taken_is_a_conflict(root: Client, plural: str, name: str
     if plural == "size-classes":
         body |= {"from_bytes": 10**10}
     before = kept()
-    said = f"name is taken: another {KINDS[plural].word} has it."
+    said = f"name is taken: another {RESOURCES[plural].word} has it."
     refused(post(root, f"{plural}/", body), "name", said, status=409)
     assert kept() == before
     record = made(root, plural)
@@ -357,7 +357,7 @@ def test_a_call_that_writes_has_no_parameters(root: Client, plural: str) -> None
 
 
 def test_the_bounds_of_bodies_are_those_of_the_columns() -> None:
-    for kind in KINDS.values():
+    for kind in RESOURCES.values():
         schema = kind.new.model_json_schema()["properties"]
         for field in kind.model._meta.concrete_fields:
             most = getattr(field, "max_length", None)
@@ -382,7 +382,7 @@ JSON_VALUES = st.recursive(
 def bodies(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A kind, and a valid body of which some fields are replaced, or any object."""
     plural = draw(st.sampled_from(PLURALS))
-    fields = st.sampled_from(list(KINDS[plural].new.model_fields)) | st.text()
+    fields = st.sampled_from(list(RESOURCES[plural].new.model_fields)) | st.text()
     changed = draw(st.dictionaries(fields, JSON_VALUES, max_size=4))
     return plural, (BODIES[plural][0] if draw(st.booleans()) else {}) | changed
 
@@ -403,7 +403,7 @@ def test_no_body_whatever_is_an_error_of_the_server(
         record = response.json()
         where = address(plural, record)
         assert root.patch(f"/api/v1/{where}", text, content_type=JSON).status_code == 200
-        KINDS[plural].change.model_validate_json(text)
+        RESOURCES[plural].change.model_validate_json(text)
     else:
         assert set(response.json()) == {"detail", "errors"}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
 
-from matrix.store import data_version, registry
+import pytest
+
+from matrix.store import data_version, registry, runs
 from matrix.store.data_version import DataVersion
-from sonar.models import SizeClass
+from sonar import sealing
+from sonar.models import SizeClass, Transfer
 from sonar.windows import Window
 from tests.matrix import world
 from tests.matrix.world import NOW, World
@@ -36,3 +40,29 @@ def test_that_of_all_size_classes_changes_with_each_of_them(small_world: World):
         versions.add(data_version.read(None, DAY))
     assert len(versions) == len(names) + 1
     assert data_version.read(None, DAY).plan == registry.read_versions()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_results_of_one_version_are_the_same_whatever_is_stored_sealed_and_deleted(
+    small_world: World, seed: int
+):
+    dice = random.Random(seed)
+    asked = Window(NOW - timedelta(hours=50), NOW - timedelta(hours=2))
+    clock = NOW - timedelta(hours=30)
+    seen: dict[DataVersion, list[int]] = {}
+    for _ in range(40):
+        step = dice.choice(["store", "store", "delete", "seal", "seal", "wait"])
+        if step == "store":
+            ago = timedelta(hours=dice.randrange(60), minutes=5)
+            world.transfer(small_world.ral, small_world.glasgow, dice.uniform(1, 9), ago=ago)
+        elif step == "delete" and Transfer.objects.exists():
+            dice.choice(list(Transfer.objects.order_by("id"))).delete()
+        elif step == "seal":
+            sealing.seal(clock)
+        else:
+            clock += timedelta(hours=dice.randrange(8))
+        version = data_version.read("large", asked)
+        # However hours and days cut them.
+        keys = sorted(key for run in runs.read("large", asked, ()) for key in run.keys.tolist())
+        assert seen.setdefault(version, keys) == keys
+    assert len(seen) > 10

@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from matrix.api.schema.schemas import Body
+from matrix.api.schema.schemas import Answer, Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.records.record import cut
@@ -33,39 +33,60 @@ def change_of(new: type[Body], name: str) -> type[Body]:
         # A factory, as the schema would show a default.
         optional.default, optional.default_factory = PydanticUndefined, NoneType
         fields[field_name] = (optional.annotation, optional)
-    told = f"What is to change: any of the fields of {new.__name__}."
-    return create_model(name, __base__=Body, __module__=__name__, __doc__=told, **fields)
+    doc = f"What is to change: any of the fields of {new.__name__}."
+    return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **fields)
+
+
+def record_of(new: type[Body], doc: str, name: str = "", **more: Any) -> type[Answer]:  # noqa: ANN401
+    """Return the answer that has the fields of a body: NewSite -> SiteRecord.
+
+    ``more`` are types of further fields, or of such that are answered otherwise than sent; a field
+    with a default too may be left out, and stands last. What has no name has an id.
+    """
+    fields: dict[str, Any] = {} if "name" in new.model_fields else {"id": int}
+    fields |= {field_name: field.annotation for field_name, field in new.model_fields.items()}
+    fields |= more
+    needed: dict[str, Any] = {
+        field: (kind, ...) for field, kind in fields.items() if not isinstance(kind, tuple)
+    }
+    optional: dict[str, Any] = {
+        field: kind for field, kind in fields.items() if isinstance(kind, tuple)
+    }
+    called = name or f"{new.__name__.removeprefix('New')}Record"
+    return create_model(
+        called, __base__=Answer, __module__=__name__, __doc__=doc, **needed, **optional
+    )
 
 
 def values_of(body: type[Body], request: Request) -> Values:
     """Return the fields that were sent, checked; raise BadQueryError with sentences by field."""
     if request.stream is None:
         raise ParseError("There is no body: send a JSON object {...} with the fields by name.")
-    sent = cast("dict[str, Any]", request.data)  # JsonBody takes nothing else
+    content = cast("dict[str, Any]", request.data)  # JsonBody takes nothing else
     try:
-        read = body.model_validate(sent)
+        read = body.model_validate(content)
     except ValidationError as error:
-        raise BadQueryError(sentences(body, error, sent)) from None
-    return {name: getattr(read, name) for name in body.model_fields if name in sent}
+        raise BadQueryError(sentences(body, error, content)) from None
+    return {name: getattr(read, name) for name in body.model_fields if name in content}
 
 
 def sentences(
-    body: type[Body], error: ValidationError, sent: Mapping[str, Any]
+    body: type[Body], error: ValidationError, content: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """Say of each wrong field once what it is and what it may be."""
-    kinds = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False)}
-    some = list(kinds)[:MOST_NAMED]
-    return {cut(name): [sentence(body, name, kinds[name], sent)] for name in some}
+    kinds = {str(fault["loc"][0]): fault["type"] for fault in error.errors(include_url=False)}
+    names = list(kinds)[:MOST_NAMED]
+    return {cut(name): [sentence(body, name, kinds[name], content)] for name in names}
 
 
-def sentence(body: type[Body], name: str, kind: str, sent: Mapping[str, Any]) -> str:
+def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any]) -> str:
     if name not in body.model_fields:
         return f"There is no field “{cut(name)}” to write: use {either(list(body.model_fields))}."
     allowed = body.model_fields[name].description
     if kind == "missing":
         return f"{name} is missing: it is {allowed}."
-    given = "" if name in NOT_REPEATED else f" {shown(sent[name])}"
-    return f"{name}{given} is not {allowed}."
+    value = "" if name in NOT_REPEATED else f" {shown(content[name])}"
+    return f"{name}{value} is not {allowed}."
 
 
 def shown(value: object) -> str:

@@ -7,31 +7,20 @@ from datetime import datetime
 from typing import Annotated
 
 from django.db.models import Q
-from django.http import HttpResponse, QueryDict
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values, change_of
-from matrix.api.registry.parameters import YES_OR_NO, named, words, yes_or_no
-from matrix.api.registry.rendering import Json, moment
-from matrix.api.registry.resource import Kind
-from matrix.api.registry.values import (
-    MOST_BYTES,
-    flag,
-    line,
-    name_of,
-    own_name,
-    whole,
-)
-from matrix.api.registry.views import ListView, RowView
-from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import choice, paging, text
-from matrix.api.schema.schemas import Answer, Body, Listed
+from matrix.api.registry.deserialise import Values, record_of
+from matrix.api.registry.parameters import of_row, of_words, yes_or_no
+from matrix.api.registry.rendering import Json
+from matrix.api.registry.resource import CallText, Examples, Resource
+from matrix.api.registry.values import MOST_BYTES, flag, line, name_of, own_name, whole
+from matrix.api.schema.schemas import Body
 from matrix.http.permissions import refused, sees
 from matrix.query.forms import BadQueryError
 from sonar import credentials, roles
 from sonar.compatibility import endpoint_problem, is_moved
-from sonar.models import Credential, Endpoint, Site
+from sonar.models import Endpoint, Site
 from sonar.models.registry import BASE_URL
 
 # Of all that the model takes, what has a host that is a name or an address.
@@ -46,10 +35,15 @@ CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 # What an admin of its site may change.
 OF_SITE_ADMINS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
 CREDENTIALS = ("credential", "credential_lent")
-PLAIN = (
-    *("name", "label", "software", "inbound_cap", "outbound_cap", "budget_bytes_per_day"),
-    "simulated",
-)
+# What is for those who may see it, as that may be where Sonar writes and with what.
+INTERNAL = ("base_url", *CREDENTIALS, "lend_credential")
+STORAGE = "davs://storage.example.org:1094/atlas"
+INTERNAL_EXAMPLE = {
+    "base_url": STORAGE,
+    "credential": "glasgow",
+    "credential_lent": "glasgow-read",
+    "lend_credential": False,
+}
 
 
 class NewEndpoint(Body):
@@ -78,59 +72,68 @@ class NewEndpoint(Body):
     retired: Annotated[bool, flag("a retired one is tested no more and keeps its history")] = False
 
 
-class EndpointRecord(Answer):
-    """An endpoint. Its base_url and what there is of credentials are for who may see them."""
-
-    name: str
-    site: str
-    label: str
-    software: str
-    inbound_cap: int
-    outbound_cap: int
-    budget_bytes_per_day: int | None
-    simulated: bool
-    retired: bool
-    retired_at: datetime | None
-    base_url: str = ""
-    credential: str = ""
-    credential_lent: str = ""
-    lend_credential: bool = False
-
-
-class Endpoints(Kind[Endpoint]):
+class Endpoints(Resource[Endpoint]):
     model = Endpoint
-    plural = "endpoints"
     new = NewEndpoint
-    change = change_of(NewEndpoint, "EndpointChange")
-    columns = tuple(EndpointRecord.model_fields)
-    references = {"site": Site} | dict.fromkeys(CREDENTIALS, Credential)
+    answer = record_of(
+        NewEndpoint,
+        "An endpoint. Its base_url and what there is of credentials are for who may see them.",
+        retired_at=datetime | None,
+        base_url=(str, ""),
+        credential=(str, ""),
+        credential_lent=(str, ""),
+        lend_credential=(bool, False),
+    )
     parameters = (
-        text("site", "Those of this site.", "GLASGOW"),
-        text("cloud", "Those whose site is in this cloud.", "UK"),
-        text("label", "Those with this label.", "DATADISK"),
-        choice("retired", YES_OR_NO, "Only retired ones, or only those in use."),
+        of_row("site", "Those of this site.", "GLASGOW", Site),
+        of_words("cloud", "Those whose site is in this cloud.", "UK", "site__cloud"),
+        of_words("label", "Those with this label.", "DATADISK", "label"),
+        yes_or_no(
+            "retired",
+            "Only retired ones, or only those in use.",
+            lambda: Q(retired_at__isnull=False),
+        ),
+    )
+    calls = {
+        "list": CallText("All endpoints", "By name, retired ones too."),
+        "add": CallText(
+            "Register an endpoint",
+            "Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for"
+            "\nthe host of base_url (administrators say for which hosts one is), and https or "
+            "davs.",
+        ),
+        "show": CallText("One endpoint"),
+        "change": CallText(
+            "Change or retire an endpoint",
+            "Fields that are left out stay as they are. An admin of its site may change\n"
+            "inbound_cap, outbound_cap, budget_bytes_per_day, label and software.",
+        ),
+    }
+    examples = Examples(
+        row={
+            "name": "GLASGOW_DATADISK",
+            "site": "GLASGOW",
+            "label": "DATADISK",
+            "software": "XRootD 5.5.3",
+            "inbound_cap": 2,
+            "outbound_cap": 2,
+            "budget_bytes_per_day": 500_000_000_000,
+            "simulated": False,
+            "retired": False,
+            "retired_at": None,
+        },
+        new={"name": "GLASGOW_DATADISK", "site": "GLASGOW", "base_url": STORAGE},
+        change={"inbound_cap": 4},
+        added=INTERNAL_EXAMPLE,
+        changed=INTERNAL_EXAMPLE,
     )
 
-    def chosen(self, params: QueryDict) -> Q:
-        found = Q()
-        if site := named(params, "site", Site):
-            found &= Q(site=site)
-        if cloud := words(params, "cloud"):
-            found &= Q(site__cloud=cloud)
-        if label := words(params, "label"):
-            found &= Q(label=label)
-        retired = yes_or_no(params, "retired")
-        return found if retired is None else found & Q(retired_at__isnull=not retired)
+    def others(self, row: Endpoint) -> Json:
+        credentials = {name: str(getattr(row, name) or "") for name in CREDENTIALS}
+        return credentials | {"retired": row.retired_at is not None}
 
-    def record(self, row: Endpoint, request: Request) -> Json:
-        found: Json = {"name": row.name, "site": row.site.name}
-        found |= {name: getattr(row, name) for name in PLAIN}
-        found |= {"retired": row.retired_at is not None, "retired_at": moment(row.retired_at)}
-        if sees(request, "sonar.view_endpoint", [row.site_id]):
-            found |= {"base_url": row.base_url}
-            found |= {name: str(getattr(row, name) or "") for name in CREDENTIALS}
-            found |= {"lend_credential": row.lend_credential}
-        return found
+    def hidden(self, row: Endpoint, request: Request) -> Collection[str]:
+        return () if sees(request, "sonar.view_endpoint", [row.site_id]) else INTERNAL
 
     def sites(self, row: Endpoint) -> Collection[int]:
         return [row.site_id] if row.site_id else []
@@ -155,88 +158,3 @@ class Endpoints(Kind[Endpoint]):
 
 
 ENDPOINTS = Endpoints()
-EXAMPLE = {
-    "name": "GLASGOW_DATADISK",
-    "site": "GLASGOW",
-    "label": "DATADISK",
-    "software": "XRootD 5.5.3",
-    "inbound_cap": 2,
-    "outbound_cap": 2,
-    "budget_bytes_per_day": 500_000_000_000,
-    "simulated": False,
-    "retired": False,
-    "retired_at": None,
-}
-SEEN = EXAMPLE | {
-    "base_url": "davs://storage.example.org:1094/atlas",
-    "credential": "glasgow",
-    "credential_lent": "glasgow-read",
-    "lend_credential": False,
-}
-NEW = {"name": "GLASGOW_DATADISK", "site": "GLASGOW", "base_url": SEEN["base_url"]}
-CSV = (
-    "name,site,label,software,inbound_cap,outbound_cap,budget_bytes_per_day,simulated,retired,"
-    "retired_at,base_url,credential,credential_lent,lend_credential\n"
-    "GLASGOW_DATADISK,GLASGOW,DATADISK,XRootD 5.5.3,2,2,500000000000,False,False,,,,,\n"
-)
-
-
-class EndpointsView(ListView):
-    kind = ENDPOINTS
-    one = "api-endpoint"
-
-    @described(
-        "All endpoints",
-        answer=Listed("endpoints", EndpointRecord),
-        parameters=[*ENDPOINTS.parameters, *paging()],
-        formats=("json", "csv", "ndjson"),
-        example={"endpoints": [EXAMPLE], "next": None},
-        csv_example=CSV,
-        tag="registry",
-    )
-    def get(self, request: Request) -> HttpResponse:
-        """By name, retired ones too."""
-        return self.listed(request)
-
-    @described(
-        "Register an endpoint",
-        answer=EndpointRecord,
-        body=NewEndpoint,
-        status=201,
-        errors=(409,),
-        example=SEEN,
-        body_example=NEW,
-        tag="registry",
-    )
-    def post(self, request: Request) -> HttpResponse:
-        """Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for
-        the host of base_url (administrators say for which hosts one is), and https or davs."""
-        return self.made(request)
-
-
-class EndpointView(RowView):
-    kind = ENDPOINTS
-
-    @described(
-        "One endpoint",
-        answer=EndpointRecord,
-        errors=(404,),
-        example=EXAMPLE,
-        tag="registry",
-    )
-    def get(self, request: Request, name: str) -> HttpResponse:
-        return self.shown(request, name)
-
-    @described(
-        "Change or retire an endpoint",
-        answer=EndpointRecord,
-        body=ENDPOINTS.change,
-        errors=(404, 409),
-        example=SEEN | {"inbound_cap": 4},
-        body_example={"inbound_cap": 4},
-        tag="registry",
-    )
-    def patch(self, request: Request, name: str) -> HttpResponse:
-        """Fields that are left out stay as they are. An admin of its site may change
-        inbound_cap, outbound_cap, budget_bytes_per_day, label and software."""
-        return self.changed(request, name)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import time
 from typing import Annotated, Literal
 
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpResponse
 from pydantic import Field
 from pydantic.fields import FieldInfo
-from rest_framework.request import Request
 
 from matrix.api.parameters import wrong
-from matrix.api.registry.deserialise import Values, change_of
+from matrix.api.registry.deserialise import Values, record_of
 from matrix.api.registry.rendering import Json
-from matrix.api.registry.resource import Kind
+from matrix.api.registry.resource import CallText, Examples, Resource
 from matrix.api.registry.values import field, flag, line, name_of, own_name, whole
-from matrix.api.registry.views import ListView, RowView
-from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import paging
-from matrix.api.schema.schemas import Answer, Body, Listed
+from matrix.api.schema.schemas import Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.compatibility import ENDS, kept_mesh_problem
@@ -43,7 +37,6 @@ MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 ELSEWHERE = (*ENDS, "every", "quiet_hours")
-PLAIN = ("name", "enabled", "mover", "mode", "streams", "tcp_buffer_bytes", "priority")
 
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
 Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
@@ -100,47 +93,68 @@ class NewMesh(Body):
     ] = None
 
 
-class MeshRecord(Answer):
-    """A mesh. Intervals are in seconds by size class; those not named are not tested."""
-
-    name: str
-    enabled: bool
-    mover: str
-    mode: Literal["pull", "push"]
-    streams: int
-    tcp_buffer_bytes: int | None
-    priority: int
-    sources: Ends
-    destinations: Ends
-    every: dict[str, int]
-    quiet_hours: str | None
-
-
-class Meshes(Kind[Mesh]):
+class Meshes(Resource[Mesh]):
     model = Mesh
-    plural = "meshes"
     new = NewMesh
-    change = change_of(NewMesh, "MeshChange")
-    columns = tuple(MeshRecord.model_fields)
+    answer = record_of(
+        NewMesh,
+        "A mesh. Intervals are in seconds by size class; those not named are not tested.",
+        sources=Ends,
+        destinations=Ends,
+        every=dict[str, int],
+    )
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
+    calls = {
+        "list": CallText("All meshes", "By name."),
+        "add": CallText("Add a mesh", "Its tests begin with the next planning tick."),
+        "show": CallText("One mesh"),
+        "change": CallText(
+            "Change a mesh",
+            "Fields that are left out stay as they are; lists and `every` are replaced whole.",
+        ),
+    }
+    examples = Examples(
+        row={
+            "name": "uk",
+            "enabled": True,
+            "mover": "http-tpc",
+            "mode": "pull",
+            "streams": 1,
+            "tcp_buffer_bytes": None,
+            "priority": 5,
+            "sources": "all",
+            "destinations": ["GLASGOW_DATADISK"],
+            "every": {"small": 3600, "large": 86400},
+            "quiet_hours": "01:00-05:30",
+        },
+        new={
+            "name": "uk",
+            "destinations": ["GLASGOW_DATADISK"],
+            "every": {"small": "1h", "large": 86400},
+            "quiet_hours": "01:00-05:30",
+        },
+        change={"every": {"large": "6h"}},
+        changed={"every": {"large": 21600}},
+    )
 
     def rows(self) -> QuerySet[Mesh]:
         # A mesh of all endpoints by name has thousands, of which nothing else is told.
         members = [Prefetch(end, Endpoint.objects.only("name")) for end in ENDS]
         return Mesh.objects.prefetch_related(*members, "intervals__size_class")
 
-    def record(self, row: Mesh, request: Request) -> Json:
-        found = {name: getattr(row, name) for name in PLAIN}
-        found |= {end: [one.name for one in getattr(row, end).all()] or ALL for end in ENDS}
-        found["every"] = {one.size_class.name: one.every_seconds for one in row.intervals.all()}
-        found["quiet_hours"] = hours(row.quiet_from, row.quiet_until)
-        return found
+    def others(self, row: Mesh) -> Json:
+        ends = {end: [member.name for member in getattr(row, end).all()] or ALL for end in ENDS}
+        quiet = row.quiet_from and row.quiet_until
+        return ends | {
+            "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
+            "quiet_hours": f"{row.quiet_from:%H:%M}-{row.quiet_until:%H:%M}" if quiet else None,
+        }
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
         if "quiet_hours" in values:
-            given = values["quiet_hours"]
-            start, end = quiet_times(given) if given else (None, None)
+            text = values["quiet_hours"]
+            start, end = quiet_times(text) if text else (None, None)
             columns |= {"quiet_from": start, "quiet_until": end}
         return columns
 
@@ -155,20 +169,16 @@ class Meshes(Kind[Mesh]):
             raise BadQueryError({judged[0]: [sentence]})
 
 
-def hours(start: time | None, end: time | None) -> str | None:
-    return f"{start:%H:%M}-{end:%H:%M}" if start and end else None
-
-
 def members(end: str, names: str | list[str]) -> list[Endpoint]:
     """Return the endpoints that stand at an end of a mesh: none for all of them."""
     if isinstance(names, str):
         return []
-    known = list(Endpoint.objects.filter(name__in=names))
-    unknown = set(names) - {one.name for one in known}
+    endpoints = list(Endpoint.objects.filter(name__in=names))
+    unknown = set(names) - {endpoint.name for endpoint in endpoints}
     if unknown:
         sentence = "use names of registered endpoints"
         raise wrong(end, f"{end} “{min(unknown)}” is not known: {sentence}, or “all”.")
-    return known
+    return endpoints
 
 
 def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
@@ -176,95 +186,12 @@ def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
     classes = {row.name: row for row in SizeClass.objects.all()}
     for name in every:
         if name not in classes:
-            known = ", ".join(classes)
-            raise wrong("every", f"every: there is no size class “{cut(name)}”, only {known}.")
+            names = ", ".join(classes)
+            raise wrong("every", f"every: there is no size class “{cut(name)}”, only {names}.")
     return {
-        classes[name]: given if isinstance(given, int) else interval(given)
-        for name, given in every.items()
+        classes[name]: seconds if isinstance(seconds, int) else interval(seconds)
+        for name, seconds in every.items()
     }
 
 
 MESHES = Meshes()
-EXAMPLE = {
-    "name": "uk",
-    "enabled": True,
-    "mover": "http-tpc",
-    "mode": "pull",
-    "streams": 1,
-    "tcp_buffer_bytes": None,
-    "priority": 5,
-    "sources": "all",
-    "destinations": ["GLASGOW_DATADISK"],
-    "every": {"small": 3600, "large": 86400},
-    "quiet_hours": "01:00-05:30",
-}
-NEW = {
-    "name": "uk",
-    "destinations": ["GLASGOW_DATADISK"],
-    "every": {"small": "1h", "large": 86400},
-    "quiet_hours": "01:00-05:30",
-}
-CSV = (
-    "name,enabled,mover,mode,streams,tcp_buffer_bytes,priority,sources,destinations,every,"
-    "quiet_hours\n"
-    "uk,True,http-tpc,pull,1,,5,all,GLASGOW_DATADISK,small=3600 large=86400,01:00-05:30\n"
-)
-
-
-class MeshesView(ListView):
-    kind = MESHES
-    one = "api-mesh"
-
-    @described(
-        "All meshes",
-        answer=Listed("meshes", MeshRecord),
-        parameters=paging(),
-        formats=("json", "csv", "ndjson"),
-        example={"meshes": [EXAMPLE], "next": None},
-        csv_example=CSV,
-        tag="registry",
-    )
-    def get(self, request: Request) -> HttpResponse:
-        """By name."""
-        return self.listed(request)
-
-    @described(
-        "Add a mesh",
-        answer=MeshRecord,
-        body=NewMesh,
-        status=201,
-        errors=(409,),
-        example=EXAMPLE,
-        body_example=NEW,
-        tag="registry",
-    )
-    def post(self, request: Request) -> HttpResponse:
-        """Its tests begin with the next planning tick."""
-        return self.made(request)
-
-
-class MeshView(RowView):
-    kind = MESHES
-
-    @described(
-        "One mesh",
-        answer=MeshRecord,
-        errors=(404,),
-        example=EXAMPLE,
-        tag="registry",
-    )
-    def get(self, request: Request, name: str) -> HttpResponse:
-        return self.shown(request, name)
-
-    @described(
-        "Change a mesh",
-        answer=MeshRecord,
-        body=MESHES.change,
-        errors=(404, 409),
-        example=EXAMPLE | {"every": {"large": 21600}},
-        body_example={"every": {"large": "6h"}},
-        tag="registry",
-    )
-    def patch(self, request: Request, name: str) -> HttpResponse:
-        """Fields that are left out stay as they are; lists and `every` are replaced whole."""
-        return self.changed(request, name)

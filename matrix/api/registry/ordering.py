@@ -1,71 +1,53 @@
-"""The order of a list, and where in it a page goes on: behind a row, whatever became of it."""
+"""The orders of lists, and the text that a cursor names a place in one by."""
 
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from django.db.models import Q
-
-from matrix.api.pagination import wrong_cursor
+from matrix.store.keyset import Place
 from sonar.models.registry import NAME
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
-class Order(ABC):
-    fields: tuple[str, ...]
-
-    @abstractmethod
-    def cursor(self, row: Any) -> str:  # noqa: ANN401 - of whichever kind
-        """Return what names the place of a row."""
-
-    @abstractmethod
-    def after(self, cursor: str) -> Q:
-        """Return what holds for the rows behind a place; raise BadQueryError if it is none."""
-
-
 @dataclass(frozen=True)
-class By(Order):
-    """By a field that no two rows share; ``pattern`` is what its values look like as text."""
+class Order:
+    """By columns that no two rows share; ``read`` raises ValueError for what is no cursor."""
 
-    field: str
-    pattern: str
-
-    @property
-    def fields(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (self.field,)
-
-    def cursor(self, row: Any) -> str:  # noqa: ANN401
-        return str(getattr(row, self.field))
-
-    def after(self, cursor: str) -> Q:
-        if not re.fullmatch(self.pattern, cursor):
-            raise wrong_cursor(cursor)
-        return Q((f"{self.field}__gt", cursor))
+    fields: tuple[str, ...]
+    read: Callable[[str], Place]
+    write: Callable[[Place], str]
 
 
-class NewestFirst(Order):
-    fields = ("-starts_at", "-id")
+def by(column: str, pattern: str) -> Order:
+    """By one column; ``pattern`` is what its values look like as text."""
 
-    def cursor(self, row: Any) -> str:  # noqa: ANN401
-        return f"{(row.starts_at - EPOCH) // MICROSECOND}.{row.id}"
+    def read(cursor: str) -> Place:
+        if not re.fullmatch(pattern, cursor):
+            raise ValueError(cursor)
+        return (cursor,)
 
-    def after(self, cursor: str) -> Q:
-        match = re.fullmatch(r"(-?[0-9]{1,18})\.([0-9]{1,19})", cursor)
-        if match is None:
-            raise wrong_cursor(cursor)
-        try:
-            start = EPOCH + int(match[1]) * MICROSECOND
-        except OverflowError:
-            raise wrong_cursor(cursor) from None
-        return Q(starts_at__lt=start) | Q(starts_at=start, id__lt=int(match[2]))
+    return Order((column,), read, lambda place: str(place[0]))
 
 
-BY_NAME = By("name", NAME)
-BY_SIZE = By("from_bytes", "[0-9]{1,19}")
-NEWEST_FIRST = NewestFirst()
+def read_start(cursor: str) -> Place:
+    match = re.fullmatch(r"(-?[0-9]{1,18})\.([0-9]{1,19})", cursor)
+    if match is None:
+        raise ValueError(cursor)
+    return EPOCH + int(match[1]) * MICROSECOND, int(match[2])
+
+
+def write_start(place: Place) -> str:
+    start, key = place
+    if not isinstance(start, datetime):
+        raise TypeError(f"{start} is no time")
+    return f"{(start - EPOCH) // MICROSECOND}.{key}"
+
+
+BY_NAME = by("name", NAME)
+BY_SIZE = by("from_bytes", "[0-9]{1,19}")
+NEWEST_FIRST = Order(("-starts_at", "-id"), read_start, write_start)

@@ -1,8 +1,10 @@
-"""Parameters that lists of the registry share."""
+"""Parameters that choose among the rows of a list: what each is, and what it chooses by."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -10,42 +12,86 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, Q
 from django.http import QueryDict
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 
 from matrix.api.parameters import one_of, text, wrong
+from matrix.api.schema import parameters as schema
 from matrix.query.forms import Moment
 from sonar.models.registry import NAME
 
 Row = TypeVar("Row", bound=Model)
 YES_OR_NO = ("true", "false")
+LONGEST = 80  # characters
 
 
 def named(params: QueryDict, name: str, model: type[Row]) -> Row | None:
     """Return the registered row that a parameter names; None if it is not given."""
-    given = text(params, name)
-    if not given:
+    value = text(params, name)
+    if not value:
         return None
-    row = model._default_manager.filter(name=given).first() if is_name(given) else None
+    # PostgreSQL does not even take every text.
+    row = model._default_manager.filter(name=value).first() if re.fullmatch(NAME, value) else None
     if row is None:
         kind = model._meta.verbose_name
-        raise wrong(name, f"{name} “{given}” is not known: use the name of a registered {kind}.")
+        raise wrong(name, f"{name} “{value}” is not known: use the name of a registered {kind}.")
     return row
 
 
-def is_name(given: str) -> bool:
-    """Say whether a text can be a name; PostgreSQL does not even take every text."""
-    return bool(re.fullmatch(NAME, given))
+@dataclass(frozen=True)
+class Parameter:
+    """What chooses among rows: parameters as the schema has them, and how they are read.
+
+    ``read`` raises BadQueryError.
+    """
+
+    schema: tuple[OpenApiParameter, ...]
+    read: Callable[[QueryDict], Q]
 
 
-def words(params: QueryDict, name: str) -> str:
-    given = text(params, name)
-    if len(given) > 80 or not given.isprintable():
-        raise wrong(name, f"{name} must be at most 80 printable characters.")
-    return given
+def of_row(
+    name: str,
+    description: str,
+    example: str,
+    model: type[Row],
+    where: Callable[[Row], Q] | None = None,
+) -> Parameter:
+    """The name of a registered row, which ``where`` makes a condition of; else a field has it."""
+
+    def read(params: QueryDict) -> Q:
+        row = named(params, name, model)
+        if row is None:
+            return Q()
+        return where(row) if where else Q((name, row))
+
+    return Parameter((schema.text(name, description, example),), read)
 
 
-def yes_or_no(params: QueryDict, name: str) -> bool | None:
-    given = one_of(params, name, YES_OR_NO)
-    return given == "true" if given else None
+def of_words(name: str, description: str, example: str, column: str) -> Parameter:
+    """The text of a column, which may be any."""
+
+    def read(params: QueryDict) -> Q:
+        value = text(params, name)
+        if len(value) > LONGEST or not value.isprintable():
+            raise wrong(name, f"{name} must be at most {LONGEST} printable characters.")
+        return Q((column, value)) if value else Q()
+
+    return Parameter((schema.text(name, description, example),), read)
+
+
+def yes_or_no(name: str, description: str, where: Callable[[], Q]) -> Parameter:
+    """Those for which ``where`` holds, or only others."""
+
+    def read(params: QueryDict) -> Q:
+        value = one_of(params, name, YES_OR_NO)
+        return Q() if not value else where() if value == "true" else ~where()
+
+    return Parameter((schema.choice(name, YES_OR_NO, description),), read)
+
+
+def at_present() -> Q:
+    """Return what holds for rows whose time is now."""
+    now = timezone.now()
+    return Q(starts_at__lte=now) & (Q(ends_at__isnull=True) | Q(ends_at__gt=now))
 
 
 def holding(params: QueryDict) -> Q:
@@ -53,21 +99,26 @@ def holding(params: QueryDict) -> Q:
     start, end = moment(params, "from"), moment(params, "to")
     if start and end and start >= end:
         raise wrong("from", "from must be before to.")
-    begun = Q(starts_at__lt=end) if end else Q()
-    return begun & (Q(ends_at__isnull=True) | Q(ends_at__gt=start)) if start else begun
-
-
-def at_present(params: QueryDict) -> Q:
-    """Return what `current=true` (it holds now) or `current=false` stands for."""
-    wanted = yes_or_no(params, "current")
-    now = timezone.now()
-    current = Q(starts_at__lte=now) & (Q(ends_at__isnull=True) | Q(ends_at__gt=now))
-    return Q() if wanted is None else current if wanted else ~current
+    before_end = Q(starts_at__lt=end) if end else Q()
+    return before_end & (Q(ends_at__isnull=True) | Q(ends_at__gt=start)) if start else before_end
 
 
 def moment(params: QueryDict, name: str) -> datetime | None:
     try:
-        found: datetime | None = Moment(name).clean(text(params, name))
+        value: datetime | None = Moment(name).clean(text(params, name))
     except ValidationError as error:
         raise wrong(name, error.messages[0]) from error
-    return found
+    return value
+
+
+BOUNDS = Parameter(
+    (
+        schema.text(
+            "from", "Those that end after this time.", "2026-11-20T00:00:00Z", format="date-time"
+        ),
+        schema.text(
+            "to", "Those that begin before this time.", "2026-11-21T00:00:00Z", format="date-time"
+        ),
+    ),
+    holding,
+)

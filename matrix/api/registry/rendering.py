@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -28,19 +28,23 @@ def as_ndjson(rows: Sequence[Json]) -> HttpResponse:
 
 def as_csv(rows: Sequence[Json], columns: Sequence[str], name: str) -> HttpResponse:
     """Write rows with these columns, even if there are none; what a row lacks is empty."""
+    response = HttpResponse(csv_lines(rows, columns), content_type=CONTENT_TYPES["csv"])
+    response["Content-Disposition"] = f'inline; filename="sonar-{name}.csv"'
+    return response
+
+
+def csv_lines(rows: Iterable[Json], columns: Sequence[str]) -> str:
     text = StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows({field: flat(value) for field, value in row.items()} for row in rows)
-    response = HttpResponse(text.getvalue(), content_type=CONTENT_TYPES["csv"])
-    response["Content-Disposition"] = f'inline; filename="sonar-{name}.csv"'
-    return response
+    return text.getvalue()
 
 
 def flat(value: object) -> object:
     """Put lists into one field, and what stands by name too: `small=600 large=86400`."""
     if isinstance(value, dict):
-        value = " ".join(f"{name}={one}" for name, one in value.items())
+        value = " ".join(f"{name}={part}" for name, part in value.items())
     elif isinstance(value, list):
         value = " ".join(value)
     return csv_text.quoted(value) if isinstance(value, str) else value

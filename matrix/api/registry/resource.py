@@ -1,51 +1,100 @@
-"""A kind of row of the registry: what the calls for it need to know."""
+"""A resource of the registry: the one description that its calls, schema, CSV and rights follow."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
-from django.http import QueryDict
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values
+from matrix.api.registry.deserialise import Values, change_of
 from matrix.api.registry.ordering import BY_NAME, Order
-from matrix.api.registry.rendering import Json
-from matrix.api.schema.schemas import Body
+from matrix.api.registry.parameters import Parameter
+from matrix.api.registry.rendering import Json, moment
+from matrix.api.schema.schemas import Answer, Body
 from matrix.http.permissions import allow
-from sonar.models import Credential, Endpoint, Site
 from sonar.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
 
 
-class Kind(ABC, Generic[Row]):
-    """One kind. Its methods get rows, values as `reading` has checked them, and who asks."""
+@dataclass(frozen=True)
+class CallText:
+    """What a call does: in a few words, and what else there is to know."""
+
+    summary: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A row as everybody reads it, a body that makes it, and one that changes it.
+
+    ``added`` and ``changed`` are what the answers to these bodies have that the row has not.
+    """
+
+    row: Json
+    new: Json
+    change: Json
+    added: Json = field(default_factory=dict)
+    changed: Json = field(default_factory=dict)
+
+
+class Resource(Generic[Row]):
+    """What one module says of one resource. `views.routes` makes its calls and their URLs.
+
+    Names come from the model: `size class` is at size-classes/, listed as `size_classes`, its
+    body to change one is SizeClassChange, and its permissions are sonar.add_sizeclass and so on.
+    Fields that name another row are the foreign keys of the model among those of ``new``.
+    """
 
     model: type[Row]
-    plural: str
-    # How a row is found: by `name`, or by `id` for those that have none.
-    key: str = "name"
+    # The body that makes a row; in the one that changes it no field is required.
+    new: type[Body]
+    # A row as it is answered, whose fields are the columns of CSV; and the answer to a write.
+    answer: type[Answer]
+    written: type[Answer] | None = None
+    # By `list`, `add`, `show`, `change` and `remove`: those that there are.
+    calls: Mapping[str, CallText]
+    examples: Examples
     missing = "No {word} “{key}” is registered."
     order: Order = BY_NAME
-    new: type[Body]
-    change: type[Body]
-    # Those of CSV.
-    columns: Sequence[str]
-    # Those of its list that choose among rows.
-    parameters: Sequence[OpenApiParameter] = ()
-    # Fields that name another row; an empty name stands for none.
-    references: ClassVar[Mapping[str, type[Site] | type[Endpoint] | type[Credential]]] = {}
+    # Those of the list that choose among rows.
+    parameters: Sequence[Parameter] = ()
     # The field that a rule about several fields is said to be broken by.
     field_of: ClassVar[Mapping[str, str]] = {}
     checks_constraints = True
 
-    @property
-    def word(self) -> str:
-        return str(self.model._meta.verbose_name)
+    # What follows of these. A row is found by its name, or by its id if it has none.
+    word: str
+    plural: str
+    slug: str
+    field: str
+    route: str
+    row_route: str
+    key: str
+    change: type[Body]
+    # The fields that name another row, and of which model.
+    references: Mapping[str, type[Model]]
+
+    def __init_subclass__(cls) -> None:
+        """Derive the names, the body of a change, and which fields name another row."""
+        names = cls.model._meta
+        cls.word, cls.plural = str(names.verbose_name), str(names.verbose_name_plural)
+        cls.slug, cls.field = cls.plural.replace(" ", "-"), cls.plural.replace(" ", "_")
+        cls.route, cls.row_route = f"api-{cls.slug}", f"api-{cls.word.replace(' ', '-')}"
+        cls.key = "name" if "name" in cls.new.model_fields else "id"
+        cls.change = change_of(cls.new, f"{cls.model.__name__}Change")
+        cls.references = {
+            column.name: column.related_model
+            for column in names.get_fields()
+            if column.name in cls.new.model_fields
+            and column.many_to_one
+            and isinstance(column.related_model, type)
+        }
 
     def rows(self) -> QuerySet[Row]:
         """Return all rows, with what a record needs of other tables."""
@@ -55,15 +104,24 @@ class Kind(ABC, Generic[Row]):
         """Return what holds for the rows that somebody may know of."""
         return Q()
 
-    def chosen(self, params: QueryDict) -> Q:
-        """Return what the parameters choose by; raise BadQueryError."""
-        return Q()
-
-    @abstractmethod
     def record(self, row: Row, request: Request) -> Json:
         """Return a row as it is answered, as far as the reader may see it."""
+        hidden, others = self.hidden(row, request), self.others(row)
+        return {
+            name: others[name] if name in others else plain(getattr(row, name))
+            for name in self.answer.model_fields
+            if name not in hidden
+        }
 
-    def told(self, row: Row, values: Values) -> Json:
+    def others(self, row: Row) -> Json:
+        """Return fields of a record that are no columns of the row, or written otherwise."""
+        return {}
+
+    def hidden(self, row: Row, request: Request) -> Collection[str]:
+        """Name the fields of a record that the reader may not see."""
+        return ()
+
+    def remarks(self, row: Row, values: Values) -> Json:
         """Return what the answer to a write says besides the row."""
         return {}
 
@@ -96,3 +154,10 @@ class Kind(ABC, Generic[Row]):
 
     def refuse_removal(self, row: Row) -> None:
         """Raise Conflict if something needs the row."""
+
+
+def plain(value: Any) -> object:  # noqa: ANN401 - of whichever column
+    """Write a value as JSON has it: another row by its name, a time in UTC."""
+    if isinstance(value, Model):
+        return str(value)
+    return moment(value) if isinstance(value, datetime) else value

@@ -14,7 +14,7 @@ from psycopg.errors import DeadlockDetected
 from rest_framework.request import Request
 
 from matrix.api.registry.deserialise import Values
-from matrix.api.registry.resource import Kind
+from matrix.api.registry.resource import Resource
 from matrix.http.exceptions import Conflict
 from matrix.http.permissions import allow_somewhere
 from matrix.query.forms import BadQueryError
@@ -42,7 +42,9 @@ def in_turn(request: Request, write: Callable[[], Result]) -> Result:
                 Version.objects.select_for_update().filter(name="registry").first()
                 return write()
         except (IntegrityError, ProtectedError) as error:
-            log.warning("%s stood against %s.", rule(error), call(request))
+            # By its route: a path may name what somebody sent.
+            route = f" /{request.resolver_match.route}" if request.resolver_match else ""
+            log.warning("%s stood against %s%s.", rule(error), request.method, route)
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
@@ -58,114 +60,105 @@ def rule(error: IntegrityError | ProtectedError) -> str:
     return f"The database's rule {name or type(error.__cause__).__name__}"
 
 
-def call(request: Request) -> str:
-    """Return which call it is, by its route: a path may name what somebody sent."""
-    match = request.resolver_match
-    return f"{request.method} /{match.route}" if match else str(request.method)
-
-
-def allow(kind: Kind[Any], verb: str, key: object, request: Request) -> None:
+def allow(resource: Resource[Any], verb: str, key: object, request: Request) -> None:
     """Raise the error for who may not write this row, before the body is read. One SQL query.
 
     What is written decides once more, by the row as it is then and as it becomes.
     """
-    allow_somewhere(request, kind.permission(verb))
-    kind.allow(request, verb, known(kind, kind.rows(), key, request.user))
+    allow_somewhere(request, resource.permission(verb))
+    resource.allow(request, verb, visible(resource, resource.rows(), key, request.user))
 
 
-def make(kind: Kind[Row], values: Values, request: Request) -> Row:
-    row = kind.begin(request)
-    fill(kind, row, values)
-    kind.allow(request, "add", row)
-    check(kind, row)
+def make(resource: Resource[Row], values: Values, request: Request) -> Row:
+    row = resource.begin(request)
+    fill(resource, row, values)
+    resource.allow(request, "add", row)
+    check(resource, row)
     row.save(force_insert=True)
-    kind.hang(row, values)
+    resource.hang(row, values)
     return row
 
 
-def change(kind: Kind[Row], key: object, values: Values, request: Request) -> Row:
+def change(resource: Resource[Row], key: object, values: Values, request: Request) -> Row:
     """Change a row; one that stays as it was is not written, so that no cache is cleared."""
-    row = locked(kind, key, request)
-    kind.allow_change(request, row, values)
-    changed = fill(kind, row, values)
-    kind.allow_change(request, row, values)
+    row = locked(resource, key, request)
+    resource.allow_change(request, row, values)
+    changed = fill(resource, row, values)
+    resource.allow_change(request, row, values)
     if changed:
-        check(kind, row)
+        check(resource, row)
         row.save(update_fields=changed)
-    kind.hang(row, values)
+    resource.hang(row, values)
     return row
 
 
-def remove(kind: Kind[Row], key: object, request: Request) -> None:
-    row = locked(kind, key, request)
-    kind.allow(request, "delete", row)
-    kind.refuse_removal(row)
+def remove(resource: Resource[Row], key: object, request: Request) -> None:
+    row = locked(resource, key, request)
+    resource.allow(request, "delete", row)
+    resource.refuse_removal(row)
     row.delete()
 
 
-def locked(kind: Kind[Row], key: object, request: Request) -> Row:
-    return known(kind, kind.rows().select_for_update(of=("self",)), key, request.user)
+def locked(resource: Resource[Row], key: object, request: Request) -> Row:
+    return visible(resource, resource.rows().select_for_update(of=("self",)), key, request.user)
 
 
-def known(kind: Kind[Row], rows: QuerySet[Row], key: object, reader: Anyone) -> Row:
+def visible(resource: Resource[Row], rows: QuerySet[Row], key: object, reader: Anyone) -> Row:
     """Return the row of this name or id; raise Http404 if there is none that the reader may see."""
-    row = rows.filter(kind.visible_to(reader), **{kind.key: key}).first()
+    row = rows.filter(resource.visible_to(reader), **{resource.key: key}).first()
     if row is None:
-        raise Http404(kind.missing.format(word=kind.word, key=key))
+        raise Http404(resource.missing.format(word=resource.word, key=key))
     return row
 
 
-def fill(kind: Kind[Row], row: Row, values: Values) -> list[str]:
+def fill(resource: Resource[Row], row: Row, values: Values) -> list[str]:
     """Set the columns of a row and return the names of those that changed."""
-    columns = kind.columns_of(row, values | referred(kind, values))
+    columns = resource.columns_of(row, values | referred(resource, values))
     changed = [name for name, value in columns.items() if getattr(row, name, None) != value]
     for name in changed:
         setattr(row, name, columns[name])
     return changed
 
 
-def referred(kind: Kind[Row], values: Values) -> Values:
+def referred(resource: Resource[Row], values: Values) -> Values:
     """Return the rows that values name; raise BadQueryError for names that are not registered."""
-    found: Values = {}
-    for field, model in kind.references.items():
+    rows: Values = {}
+    for field, model in resource.references.items():
         if (name := values.get(field)) is None:
             continue
-        found[field] = model._default_manager.filter(name=name).first() if name else None
-        if name and found[field] is None:
+        rows[field] = model._default_manager.filter(name=name).first() if name else None
+        if name and rows[field] is None:
             other = model._meta.verbose_name
             sentence = f"{field} “{name}” is not known: use the name of a registered {other}."
             raise BadQueryError({field: [sentence]})
-    return found
+    return rows
 
 
-def check(kind: Kind[Row], row: Row) -> None:
+def check(resource: Resource[Row], row: Row) -> None:
     """Raise BadQueryError for a row that breaks a rule, Conflict for one whose name is taken."""
     try:
-        row.full_clean(validate_constraints=kind.checks_constraints)
+        row.full_clean(validate_constraints=resource.checks_constraints)
     except ValidationError as error:
-        raise refusal(kind, error) from error
-    kind.check(row)
+        raise refusal(resource, error) from error
+    resource.check(row)
 
 
-def refusal(kind: Kind[Row], error: ValidationError) -> Exception:
+def refusal(resource: Resource[Row], error: ValidationError) -> Exception:
+    # The fields that rules about several are said to be broken by.
+    fields = {
+        constraint.get_violation_error_message(): resource.field_of.get(constraint.name)
+        for constraint in resource.model._meta.constraints
+    }
     broken: dict[str, list[str]] = {}
-    taken: dict[str, list[str]] = {}
-    for name, some in error.error_dict.items():
-        for one in some:
-            sentence = one.messages[0]
-            field = field_of(kind, sentence) if name == "__all__" else name
-            if one.code == "unique":
-                taken[field] = [f"{field} is taken: another {kind.word} has it."]
-            elif one.code == TAKEN:
-                taken[field] = [sentence]
+    conflicts: dict[str, list[str]] = {}
+    for name, faults in error.error_dict.items():
+        for fault in faults:
+            sentence = fault.messages[0]
+            field = name if name != "__all__" else fields.get(sentence) or resource.word
+            if fault.code == "unique":
+                conflicts[field] = [f"{field} is taken: another {resource.word} has it."]
+            elif fault.code == TAKEN:
+                conflicts[field] = [sentence]
             else:
                 broken.setdefault(field, []).append(sentence)
-    return BadQueryError(broken) if broken else Conflict(taken)
-
-
-def field_of(kind: Kind[Row], sentence: str) -> str:
-    """Return the field that a rule about several is said to be broken by."""
-    for constraint in kind.model._meta.constraints:
-        if constraint.get_violation_error_message() == sentence:
-            return kind.field_of.get(constraint.name, kind.word)
-    return kind.word
+    return BadQueryError(broken) if broken else Conflict(conflicts)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rest_framework.request import Request
-
-from matrix.api.registry.deserialise import change_of
+from matrix.api.registry.deserialise import record_of
 from matrix.api.registry.rendering import Json
-from matrix.api.registry.resource import Kind
+from matrix.api.registry.resource import CallText, Examples, Resource
 from matrix.api.registry.values import line, number, own_name, whole
-from matrix.api.schema.schemas import Answer, Body
+from matrix.api.schema.schemas import Body
 from matrix.http.exceptions import Conflict
 from sonar.models import Site
 
 COUNTRY = "^([A-Z]{2})?$"
-PLAIN = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s")
+
+
+REGISTERED = {
+    "name": "GLASGOW",
+    "cloud": "UK",
+    "tier": 2,
+    "country": "GB",
+    "latitude": 55.87,
+    "longitude": -4.29,
+    "wan_gbit_s": 6.0,
+}
 
 
 class NewSite(Body):
@@ -32,32 +40,38 @@ class NewSite(Body):
     ] = None
 
 
-class SiteRecord(Answer):
-    """A site as it is registered, with the names of its endpoints."""
+class Sites(Resource[Site]):
+    """What is read of sites is more than what is registered: see matrix.api.sites."""
 
-    name: str
-    cloud: str
-    tier: int
-    country: str
-    latitude: float | None
-    longitude: float | None
-    wan_gbit_s: float | None
-    endpoints: list[str]
-    retired_endpoints: list[str]
-
-
-class Sites(Kind[Site]):
     model = Site
-    plural = "sites"
     new = NewSite
-    change = change_of(NewSite, "SiteChange")
-    columns = tuple(SiteRecord.model_fields)
+    answer = record_of(
+        NewSite,
+        "A site as it is registered, with the names of its endpoints.",
+        endpoints=list[str],
+        retired_endpoints=list[str],
+    )
+    calls = {
+        "add": CallText("Register a site"),
+        "change": CallText("Change a site", "Fields that are left out stay as they are."),
+        "remove": CallText(
+            "Remove a site",
+            "Only one that never had an endpoint; its downtimes and notes go with it.",
+        ),
+    }
+    examples = Examples(
+        row=REGISTERED | {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []},
+        new=REGISTERED,
+        change={"wan_gbit_s": 10},
+        added={"endpoints": []},
+        changed={"wan_gbit_s": 10.0},
+    )
 
-    def record(self, row: Site, request: Request) -> Json:
+    def others(self, row: Site) -> Json:
         endpoints = row.endpoints.all()
-        return {name: getattr(row, name) for name in PLAIN} | {
-            "endpoints": [one.name for one in endpoints if one.retired_at is None],
-            "retired_endpoints": [one.name for one in endpoints if one.retired_at],
+        return {
+            "endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired_at is None],
+            "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired_at],
         }
 
     def refuse_removal(self, row: Site) -> None:

@@ -22,50 +22,53 @@ VISIBLE = r"[^\x00-\x20\x7f]"
 LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
-def field(what: str, *, strict: bool | None = True, **bounds: Any) -> FieldInfo:  # noqa: ANN401
-    """A field that says what it may be. Strict: no number is read from a text."""
-    made: FieldInfo = Field(strict=strict, description=what, **bounds)
-    return made
+def field(
+    what: str,
+    meaning: str = "",
+    or_null: str = "",
+    *,
+    strict: bool | None = True,
+    **bounds: Any,  # noqa: ANN401
+) -> FieldInfo:
+    """A field that says what it may be: `a whole number from 1 to 9 (tests at once), or null ...`.
+
+    Strict: no number is read from a text.
+    """
+    meaning = f" ({meaning})" if meaning else ""
+    or_null = f", or null {or_null}" if or_null else ""
+    info: FieldInfo = Field(strict=strict, description=what + meaning + or_null, **bounds)
+    return info
 
 
 def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:
     """A text on one line; it may be empty, unless a pattern says otherwise."""
-    what = f"a text on one line of at most {most} characters{said(meaning)}"
-    return field(what, max_length=most, pattern=pattern)
+    what = f"a text on one line of at most {most} characters"
+    return field(what, meaning, max_length=most, pattern=pattern)
 
 
-def needed_line(most: int, meaning: str) -> FieldInfo:
-    """A text on one line with something to read in it."""
-    pattern = f"^{NO_CONTROLS}*{VISIBLE}{NO_CONTROLS}*$"
-    what = f"a text on one line of 1 to {most} characters, not only blanks{said(meaning)}"
-    return field(what, max_length=most, pattern=pattern)
-
-
-def needed_lines(most: int, meaning: str) -> FieldInfo:
-    """A text with something to read in it; it may have several lines."""
-    pattern = f"^{LINES}*{VISIBLE}{LINES}*$"
-    what = f"a text of 1 to {most} characters, not only blanks{said(meaning)}"
-    return field(what, max_length=most, pattern=pattern)
+def needed_text(most: int, *, lines: bool = False) -> FieldInfo:
+    """A text with something to read in it, on one line or several."""
+    what = f"a text {'' if lines else 'on one line '}of 1 to {most} characters, not only blanks"
+    others = LINES if lines else NO_CONTROLS
+    return field(what, max_length=most, pattern=f"^{others}*{VISIBLE}{others}*$")
 
 
 def whole(least: int, most: int, meaning: str = "", or_null: str = "") -> FieldInfo:
-    what = f"a whole number from {least} to {most}{said(meaning)}{null(or_null)}"
-    return field(what, ge=least, le=most)
+    return field(f"a whole number from {least} to {most}", meaning, or_null, ge=least, le=most)
 
 
 def number(least: float, most: float, meaning: str, or_null: str = "") -> FieldInfo:
-    what = f"a number from {least} to {most}{said(meaning)}{null(or_null)}"
-    return field(what, ge=least, le=most, allow_inf_nan=False)
+    what = f"a number from {least} to {most}"
+    return field(what, meaning, or_null, ge=least, le=most, allow_inf_nan=False)
 
 
 def flag(meaning: str) -> FieldInfo:
-    return field(f"true or false{said(meaning)}")
+    return field("true or false", meaning)
 
 
 def name_of(kind: str, or_null: str = "") -> FieldInfo:
     """The name of a row that is registered."""
-    what = f"the name of a registered {kind}{null(or_null)}"
-    return field(what, max_length=80, pattern=NAME)
+    return field(f"the name of a registered {kind}", "", or_null, max_length=80, pattern=NAME)
 
 
 def own_name() -> FieldInfo:
@@ -74,16 +77,8 @@ def own_name() -> FieldInfo:
 
 
 def time(meaning: str, or_null: str = "") -> FieldInfo:
-    what = f"a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999{said(meaning)}"
-    return field(f"{what}{null(or_null)}", strict=None)
-
-
-def said(meaning: str) -> str:
-    return f" ({meaning})" if meaning else ""
-
-
-def null(meaning: str) -> str:
-    return f", or null {meaning}" if meaning else ""
+    what = "a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999"
+    return field(what, meaning, or_null, strict=None)
 
 
 def read_moment(value: object) -> datetime:

@@ -1,69 +1,143 @@
-"""The calls for a list of rows and for one row, whatever their kind."""
+"""The calls of a resource, made from its description: views and their routes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
-from django.urls import reverse
+from django.urls import URLPattern, path
 from rest_framework.request import Request
 
 from matrix.api.base import ApiView
 from matrix.api.parameters import check_names, wrong
 from matrix.api.registry import pages, save
 from matrix.api.registry.deserialise import Values, values_of
-from matrix.api.registry.rendering import as_json
-from matrix.api.registry.resource import Kind
-from matrix.http.negotiation import asked_format
+from matrix.api.registry.rendering import as_json, csv_lines
+from matrix.api.registry.resource import Resource
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import paging
+from matrix.api.schema.schemas import Listed
+from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow_somewhere, reader_of
+from matrix.query import addresses
+
+Handler = Callable[..., HttpResponse]
 
 
-class ListView(ApiView):
-    """A list: read, and added to."""
+class ResourceView(ApiView):
+    """A list, or one row of it. What a subclass answers itself is not made anew."""
 
-    kind: ClassVar[Kind[Any]]
-    # The name of the route of one row.
-    one: ClassVar[str]
-
-    def listed(self, request: Request) -> HttpResponse:
-        return pages.answer(self.kind, request)
-
-    def made(self, request: Request) -> HttpResponse:
-        kind = self.kind
-        allow_somewhere(request, kind.permission("add"))
-        refuse_parameters(request)
-        values = values_of(kind.new, request)
-        row = save.in_turn(request, lambda: save.make(kind, values, request))
-        response = recorded(kind, row.pk, request, values, status=201)
-        key = getattr(row, kind.key)
-        response["Location"] = request.build_absolute_uri(reverse(self.one, args=[key]))
-        return response
+    resource: ClassVar[Resource[Any]]
 
 
-class RowView(ApiView):
-    """One row: read, changed and, where nothing refers to it, removed."""
+def routes(
+    resource: Resource[Any],
+    lists: type[ApiView] = ResourceView,
+    rows: type[ApiView] = ResourceView,
+) -> list[URLPattern]:
+    """Return `v1/size-classes/` and `v1/size-classes/<str:name>/`, named `api-size-class(es)`.
 
-    kind: ClassVar[Kind[Any]]
+    Their views have the methods of ``lists`` and ``rows``, and those that the resource describes.
+    """
+    place = f"v1/{resource.slug}/"
+    row = f"{place}<{'str' if resource.key == 'name' else 'int'}:{resource.key}>/"
+    return [
+        path(place, view(resource, lists, LIST_CALLS).as_view(), name=resource.route),
+        path(row, view(resource, rows, ROW_CALLS).as_view(), name=resource.row_route),
+    ]
 
-    def shown(self, request: Request, key: object) -> HttpResponse:
-        check_names(request.query_params, ("format",))
-        asked_format(request, ("json",))
-        row = save.known(self.kind, self.kind.rows(), key, reader_of(request))
-        return as_json(self.kind.record(row, request))
 
-    def changed(self, request: Request, key: object) -> HttpResponse:
-        kind = self.kind
-        save.allow(kind, "change", key, request)
-        refuse_parameters(request)
-        values = values_of(kind.change, request)
-        row = save.in_turn(request, lambda: save.change(kind, key, values, request))
-        return recorded(kind, row.pk, request, values)
+def view(
+    resource: Resource[Any], base: type[ApiView], calls: dict[str, tuple[str, Handler]]
+) -> type[ApiView]:
+    methods = {
+        verb: method(resource, verb, name, handler)
+        for verb, (name, handler) in calls.items()
+        if name in resource.calls
+    }
+    view_class: type[ApiView] = type(base.__name__, (base,), {"resource": resource, **methods})
+    return view_class
 
-    def removed(self, request: Request, key: object) -> HttpResponse:
-        save.allow(self.kind, "delete", key, request)
-        refuse_parameters(request)
-        save.in_turn(request, lambda: save.remove(self.kind, key, request))
-        return HttpResponse(status=204)
+
+def method(resource: Resource[Any], verb: str, name: str, handler: Handler) -> Handler:
+    """Make the method of a view that calls a handler, and say for the schema what it does."""
+
+    def answer(view: ApiView, request: Request, **key: object) -> HttpResponse:
+        return handler(resource, request, *key.values())
+
+    call = resource.calls[name]
+    answer.__name__, answer.__doc__ = verb, call.text
+    return described(call.summary, tag="registry", **FACTS[name](resource))(answer)
+
+
+def facts_of_list(resource: Resource[Any]) -> dict[str, Any]:
+    choosing = [schema for parameter in resource.parameters for schema in parameter.schema]
+    example = resource.examples.row
+    return {
+        "answer": Listed(resource.field, resource.answer),
+        "parameters": [*choosing, *paging()],
+        "formats": LIST,
+        "example": {resource.field: [example], "next": None},
+        "csv_example": csv_lines([example], tuple(resource.answer.model_fields)),
+    }
+
+
+def facts_of_write(resource: Resource[Any], *, new: bool) -> dict[str, Any]:
+    """Say of adding a row, or of changing one, what is sent and what comes back."""
+    examples = resource.examples
+    changed = examples.row | examples.change | examples.changed
+    return {
+        "answer": resource.written or resource.answer,
+        "body": resource.new if new else resource.change,
+        "status": 201 if new else 200,
+        "errors": (409,) if new else (404, 409),
+        "example": examples.row | examples.added if new else changed,
+        "body_example": examples.new if new else examples.change,
+    }
+
+
+FACTS: dict[str, Callable[[Resource[Any]], dict[str, Any]]] = {
+    "list": facts_of_list,
+    "add": partial(facts_of_write, new=True),
+    "show": lambda of: {"answer": of.answer, "errors": (404,), "example": of.examples.row},
+    "change": partial(facts_of_write, new=False),
+    "remove": lambda of: {"answer": None, "status": 204, "errors": (404, 409)},
+}
+
+
+def add(resource: Resource[Any], request: Request) -> HttpResponse:
+    allow_somewhere(request, resource.permission("add"))
+    refuse_parameters(request)
+    values = values_of(resource.new, request)
+    row = save.in_turn(request, lambda: save.make(resource, values, request))
+    response = recorded(resource, row.pk, request, values, status=201)
+    address = addresses.address(resource.row_route, getattr(row, resource.key))
+    response["Location"] = request.build_absolute_uri(address)
+    return response
+
+
+def show(resource: Resource[Any], request: Request, key: object) -> HttpResponse:
+    check_names(request.query_params, ("format",))
+    asked_format(request, ("json",))
+    row = save.visible(resource, resource.rows(), key, reader_of(request))
+    return as_json(resource.record(row, request))
+
+
+def change(resource: Resource[Any], request: Request, key: object) -> HttpResponse:
+    save.allow(resource, "change", key, request)
+    refuse_parameters(request)
+    values = values_of(resource.change, request)
+    row = save.in_turn(request, lambda: save.change(resource, key, values, request))
+    return recorded(resource, row.pk, request, values)
+
+
+def remove(resource: Resource[Any], request: Request, key: object) -> HttpResponse:
+    save.allow(resource, "delete", key, request)
+    refuse_parameters(request)
+    save.in_turn(request, lambda: save.remove(resource, key, request))
+    return HttpResponse(status=204)
 
 
 def refuse_parameters(request: Request) -> None:
@@ -73,8 +147,17 @@ def refuse_parameters(request: Request) -> None:
 
 
 def recorded(
-    kind: Kind[Any], pk: object, request: Request, values: Values, status: int = 200
+    resource: Resource[Any], pk: object, request: Request, values: Values, status: int = 200
 ) -> HttpResponse:
     """Answer with a row as it is now kept, and with what there is to say about this write."""
-    row = kind.rows().get(pk=pk)
-    return as_json(kind.record(row, request) | kind.told(row, values), status)
+    row = resource.rows().get(pk=pk)
+    return as_json(resource.record(row, request) | resource.remarks(row, values), status)
+
+
+# By method: what a resource calls it, and what answers it.
+LIST_CALLS: dict[str, tuple[str, Handler]] = {"get": ("list", pages.answer), "post": ("add", add)}
+ROW_CALLS: dict[str, tuple[str, Handler]] = {
+    "get": ("show", show),
+    "patch": ("change", change),
+    "delete": ("remove", remove),
+}

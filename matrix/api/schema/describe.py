@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiParameter
@@ -19,7 +19,11 @@ WITH_BODY = (411, 413, 415)
 
 @dataclass(frozen=True)
 class Described:
-    """What `@described` says of a call.
+    """Describes a method (`get`, `post`, `patch`, `delete`, ...) of a view for the schema.
+
+        @described("One mesh", answer=MeshAnswer, errors=(404,), example={...}, tag="registry")
+        def get(self, request: Request, name: str) -> Response:
+            '''Text of the method, if any, is the description of the call.'''
 
     ``answer``: a pydantic model (of matrix.api.schema.schemas.Answer), `Listed("sites", Row)` for
     a page of a list of one, a JSON schema as a dict, or None for no content.
@@ -33,64 +37,27 @@ class Described:
     """
 
     summary: str
+    _: KW_ONLY
     answer: Shape | None
-    status: int
-    errors: tuple[int, ...]
-    formats: tuple[str, ...]
-    parameters: tuple[OpenApiParameter, ...] = ()
+    tag: str
+    parameters: Sequence[OpenApiParameter] = ()
     body: Shape | None = None
+    status: int = 200
+    errors: Iterable[int] = ()
+    formats: Sequence[str] = ("json",)
     example: Any = None
     body_example: Any = None
     csv_example: str = ""
-    tag: str = "results"
-    scope: str = "read"
+    scope: str = ""
 
-
-def described(
-    summary: str,
-    *,
-    answer: Shape | None,
-    parameters: Sequence[OpenApiParameter] = (),
-    body: Shape | None = None,
-    status: int = 200,
-    errors: Iterable[int] = (),
-    formats: Sequence[str] = ("json",),
-    example: object = None,
-    body_example: object = None,
-    csv_example: str = "",
-    tag: str,
-    scope: str = "",
-) -> Callable[[Method], Method]:
-    """Describe a method (`get`, `post`, `patch`, `delete`, ...) of a view for the schema.
-
-        @described("One mesh", answer=MeshAnswer, errors=(404,), example={...}, tag="registry")
-        def get(self, request: Request, name: str) -> Response:
-            '''Text of the method, if any, is the description of the call.'''
-
-    What the arguments are stands at Described.
-    """
-
-    def decorated(method: Method) -> Method:
-        description = Described(
-            summary=summary,
-            answer=answer,
-            status=status,
-            errors=tuple(sorted({*ALWAYS, *(WITH_BODY if body else ()), *errors})),
-            formats=tuple(formats),
-            parameters=tuple(parameters),
-            body=body,
-            example=example,
-            body_example=body_example,
-            csv_example=csv_example,
-            tag=tag,
-            scope=scope or ("read" if method.__name__ == "get" else "operate"),
-        )
-        setattr(method, DESCRIBED, description)
+    def __call__(self, method: Method) -> Method:
+        errors = sorted({*ALWAYS, *(WITH_BODY if self.body else ()), *self.errors})
+        scope = self.scope or ("read" if method.__name__ == "get" else "operate")
+        setattr(method, DESCRIBED, replace(self, errors=tuple(errors), scope=scope))
         return method
 
-    return decorated
 
-
+described = Described
 DESCRIBED = "described"
 
 

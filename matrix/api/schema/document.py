@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_script_prefix
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
 
@@ -44,5 +45,7 @@ def sizes() -> tuple[str, ...]:
 # Making it takes 0.1 s, the first time 1 s. Only its size classes can change while Sonar runs.
 @lru_cache(maxsize=4)
 def document(sizes: tuple[str, ...]) -> bytes:
-    made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return orjson.dumps(made)
+    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    if path := get_script_prefix().rstrip("/"):
+        schema["servers"] = [{"url": path}]
+    return orjson.dumps(schema)

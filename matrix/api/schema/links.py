@@ -11,6 +11,7 @@ from pydantic import BaseModel, create_model
 
 from matrix.answers import column_filters
 from matrix.answers.table_query import LONGEST_TEXT, SHORT, TIERS, orderings
+from matrix.api import pagination
 from matrix.api.schema.describe import described
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, number, paging, text
@@ -211,7 +212,7 @@ LINKS = described(
         ),
         *map(short, SHORT),
         *map(condition, column_filters.names([SIZE])),
-        *paging(default=1_000, most=10_000),
+        *paging(pagination.LINKS),
     ],
     formats=("json", "csv", "ndjson"),
     example=EXAMPLE,

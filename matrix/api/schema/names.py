@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from sonar.models import SizeClass
@@ -15,16 +15,13 @@ Json = dict[str, Any]
 def named(result: Json, **_: object) -> Json:
     """Put the names of size classes in place of `{size}` in parameters. One SQL query."""
     sizes = list(SizeClass.objects.values_list("name", flat=True))
-    for call in calls(result):
+    for call in (call for methods in result["paths"].values() for call in methods.values()):
         call["parameters"] = [
-            one for parameter in call.get("parameters", []) for one in multiplied(parameter, sizes)
+            variant
+            for parameter in call.get("parameters", [])
+            for variant in multiplied(parameter, sizes)
         ]
     return result
-
-
-def calls(result: Json) -> Iterator[Json]:
-    for methods in result["paths"].values():
-        yield from methods.values()
 
 
 def multiplied(parameter: Json, sizes: Iterable[str]) -> list[Json]:
@@ -45,9 +42,9 @@ def spelt_out(schema: Json, sizes: Iterable[str]) -> Json:
     examples = schema.get("examples", [])
     if not any(SIZE in example for example in examples):
         return schema
-    known = [example.replace(SIZE, size) for example in examples for size in sizes]
+    texts = [example.replace(SIZE, size) for example in examples for size in sizes]
     is_a_name = examples == [SIZE]
-    kept = {
-        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in known
+    rest = {
+        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in texts
     }
-    return kept | {"examples": known or [""]}
+    return rest | {"examples": texts or [""]}

@@ -36,10 +36,10 @@ class Operation(AutoSchema):
 
     @property
     def call(self) -> Described:
-        found = describe.of(self.handler)
-        if found is None:
+        description = describe.of(self.handler)
+        if description is None:
             raise TypeError(f"{self.method} {self.path} is not @described.")
-        return found
+        return description
 
     @property
     def handler(self) -> Any:  # noqa: ANN401 - the method of a view
@@ -66,22 +66,24 @@ class Operation(AutoSchema):
     def get_auth(self) -> list[Json]:
         """Let the framework note the schemes; say the scope that a token needs."""
         super().get_auth()
-        known: list[Json] = [{"token": [self.call.scope]}, {"session": []}]
-        return [*known, {}] if self.call.scope == "read" else known
+        schemes: list[Json] = [{"token": [self.call.scope]}, {"session": []}]
+        return [*schemes, {}] if self.call.scope == "read" else schemes
 
     def get_override_parameters(self) -> list[Any]:
-        found = [*self.call.parameters, RETRY_AFTER]
+        shared = [*self.call.parameters, RETRY_AFTER]
         if not self.reads:
-            return found
-        return [*found, parameters.format_of(self.call.formats), IF_NONE_MATCH, ETAG]
+            return shared
+        return [*shared, parameters.format_of(self.call.formats), IF_NONE_MATCH, ETAG]
 
     @property
     def reads(self) -> bool:
         return bool(self.method == "GET")
 
     def _resolve_path_parameters(self, variables: list[str]) -> list[Json]:
-        found = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
-        return [one | {"description": IN_PATHS[one["name"]]} for one in found]
+        path_variables = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
+        return [
+            variable | {"description": IN_PATHS[variable["name"]]} for variable in path_variables
+        ]
 
     def get_request_serializer(self) -> Any:  # noqa: ANN401 - by media type
         body = self.call.body
@@ -94,57 +96,45 @@ class Operation(AutoSchema):
         return body | {"required": True}
 
     def get_response_serializers(self) -> Any:  # noqa: ANN401 - by status and media type
-        refusals = {(status, MEDIA["json"]): self.refusal(status) for status in self.call.errors}
-        return self.answers() | (SAME if self.reads else {}) | refusals
-
-    def answers(self) -> dict[Any, OpenApiResponse]:
-        shape, status = self.call.answer, self.call.status
-        if shape is None:
-            return {status: OpenApiResponse(description="Done; there is no content.")}
-        schemas: dict[str, Json] = {name: {"type": "string"} for name in self.call.formats}
-        schemas["json"] = Shapes(self.registry).of(shape, "response")
-        return {
-            (status, MEDIA[name]): OpenApiResponse(schema, self.call.summary)
-            for name, schema in schemas.items()
-        }
-
-    def refusal(self, status: int) -> OpenApiResponse:
-        return OpenApiResponse(Shapes(self.registry).of(Error, "response"), REFUSALS[status][0])
+        call, shapes = self.call, Shapes(self.registry)
+        answers: dict[Any, OpenApiResponse] = {}
+        if call.answer is None:
+            answers[call.status] = OpenApiResponse(description="Done; there is no content.")
+        else:
+            schemas: dict[str, Json] = {name: {"type": "string"} for name in call.formats}
+            schemas["json"] = shapes.of(call.answer, "response")
+            for name, schema in schemas.items():
+                answers[call.status, MEDIA[name]] = OpenApiResponse(schema, call.summary)
+        if self.reads:
+            answers |= SAME
+        for status in call.errors:
+            refusal = OpenApiResponse(shapes.of(Error, "response"), REFUSALS[status][0])
+            answers[status, MEDIA["json"]] = refusal
+        return answers
 
     def get_examples(self) -> list[OpenApiExample]:
-        return [*self.of_body(), *self.of_answer(), *self.of_refusals()]
+        """Return one of the body, of each format and of each refusal.
 
-    def of_body(self) -> list[OpenApiExample]:
-        if self.call.body is None:
-            return []
-        return [OpenApiExample("Body", self.call.body_example, request_only=True)]
-
-    def of_answer(self) -> list[OpenApiExample]:
-        """Return an example for each format; a line of NDJSON is a row of the list in JSON."""
-        found = {
-            "json": self.call.example,
-            "csv": self.call.csv_example,
-            "ndjson": lines_of(self.call.example),
-        }
-        return [
-            OpenApiExample(
+        A line of NDJSON is a row of the list in JSON.
+        """
+        call, examples = self.call, []
+        if call.body is not None:
+            examples.append(OpenApiExample("Body", call.body_example, request_only=True))
+        texts = {"json": call.example, "csv": call.csv_example, "ndjson": lines_of(call.example)}
+        for name in call.formats if call.answer is not None else ():
+            example = OpenApiExample(
                 name.upper(),
-                found[name],
+                texts[name],
                 response_only=True,
                 media_type=MEDIA[name],
-                status_codes=[self.call.status],
+                status_codes=[call.status],
             )
-            for name in self.call.formats
-            if self.call.answer is not None
-        ]
-
-    def of_refusals(self) -> list[OpenApiExample]:
-        return [
-            OpenApiExample(
-                "Refusal", REFUSALS[status][1], response_only=True, status_codes=[status]
-            )
-            for status in self.call.errors
-        ]
+            examples.append(example)
+        for status in call.errors:
+            refusal = REFUSALS[status][1]
+            example = OpenApiExample("Refusal", refusal, response_only=True, status_codes=[status])
+            examples.append(example)
+        return examples
 
 
 def lines_of(example: object) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from drf_spectacular.utils import OpenApiParameter
 
+from matrix.api.pagination import SHORT, PageSizes
+
 QUERY: Literal["query"] = "query"
 
 
@@ -28,8 +30,8 @@ def text(
     name: str, description: str, example: str, *, required: bool = False, **schema: object
 ) -> OpenApiParameter:
     """A text; ``schema`` may say more of it, as `pattern` or `maxLength`."""
-    told = {"type": "string", **schema, "examples": [example]}
-    return parameter(name, told, description, required=required)
+    facts = {"type": "string", **schema, "examples": [example]}
+    return parameter(name, facts, description, required=required)
 
 
 def several(name: str, description: str, **items: object) -> OpenApiParameter:
@@ -42,14 +44,19 @@ def number(
     name: str, description: str, kind: str = "number", default: float | None = None, **schema: float
 ) -> OpenApiParameter:
     """A number; ``kind`` may be `integer`, ``schema`` gives `minimum` and `maximum`."""
-    told: dict[str, Any] = {"type": kind, **schema}
-    return parameter(name, told | ({} if default is None else {"default": default}), description)
+    facts: dict[str, Any] = {"type": kind, **schema}
+    return parameter(name, facts | ({} if default is None else {"default": default}), description)
 
 
-def paging(default: int = 1000, most: int = 1000) -> tuple[OpenApiParameter, ...]:
+def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
     """`page_size` and `cursor` of a list."""
     size = number(
-        "page_size", "Rows of a page of JSON.", "integer", default=default, minimum=1, maximum=most
+        "page_size",
+        "Rows of a page of JSON.",
+        "integer",
+        default=sizes.default,
+        minimum=1,
+        maximum=sizes.most,
     )
     after = text("cursor", "Where the answer goes on: part of the address in `next`.", "")
     return size, after

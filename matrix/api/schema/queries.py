@@ -51,9 +51,9 @@ def filter_of(name: str) -> OpenApiParameter:
 def words_of(name: str) -> str:
     if name in METHOD_WORDS:
         return f"transfers {METHOD_WORDS[name]}"
-    one = Filter(name, "")
-    preposition = {"source": "from", "destination": "to"}.get(one.end, "from or to")
-    return f"links {preposition} this {one.attribute}"
+    criterion = Filter(name, "")
+    preposition = {"source": "from", "destination": "to"}.get(criterion.end, "from or to")
+    return f"links {preposition} this {criterion.attribute}"
 
 
 SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)

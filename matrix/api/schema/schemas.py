@@ -91,31 +91,24 @@ class Shapes:
         self.registry = registry
 
     def of(self, shape: Shape, direction: Direction) -> Json:
-        if isinstance(shape, Listed):
-            return self._of_list(shape, direction)
+        """Return the schema of a shape; raise ValueError if two components have one name."""
         if isinstance(shape, Many):
             rows = {"type": "array", "items": self.of(shape.row, direction)}
             return rows | {"minItems": shape.least, "maxItems": shape.most}
-        return self._of_model(shape, direction) if isinstance(shape, type) else dict(shape)
-
-    def _of_list(self, listed: Listed, direction: Direction) -> Json:
-        rows = {"type": "array", "items": self.of(listed.row, direction)}
-        fields = {**listed.also, listed.plural: rows, "next": NEXT}
-        return {
-            "type": "object",
-            "properties": fields,
-            "required": list(fields),
-            "additionalProperties": False,
-        }
-
-    def _of_model(self, model: type[BaseModel], direction: Direction) -> Json:
-        for name, schema in components(model, direction).items():
-            self._register(name, schema)
-        return {"$ref": PLACE.format(model=model.__name__)}
-
-    def _register(self, name: str, schema: Json) -> None:
-        """Keep a component; raise ValueError if another one has its name."""
-        component = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, object=name)
-        if component in self.registry and self.registry[component].schema != schema:
-            raise ValueError(f"Two shapes of the API are called {name}: rename one of them.")
-        self.registry.register_on_missing(component)
+        if isinstance(shape, Listed):
+            rows = {"type": "array", "items": self.of(shape.row, direction)}
+            fields = {**shape.also, shape.plural: rows, "next": NEXT}
+            return {
+                "type": "object",
+                "properties": fields,
+                "required": list(fields),
+                "additionalProperties": False,
+            }
+        if not isinstance(shape, type):
+            return dict(shape)
+        for name, schema in components(shape, direction).items():
+            component = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, object=name)
+            if component in self.registry and self.registry[component].schema != schema:
+                raise ValueError(f"Two shapes of the API are called {name}: rename one of them.")
+            self.registry.register_on_missing(component)
+        return {"$ref": PLACE.format(model=shape.__name__)}

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from matrix.answers.site.overview import KEYS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
-from matrix.api.registry.sites import SITES, NewSite, SiteRecord
+from matrix.api.registry.sites import REGISTERED
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
@@ -151,15 +151,6 @@ class SiteReport(Answer):
     planned: SitePlan
 
 
-REGISTERED = {
-    "name": "GLASGOW",
-    "cloud": "UK",
-    "tier": 2,
-    "country": "GB",
-    "latitude": 55.87,
-    "longitude": -4.29,
-    "wan_gbit_s": 6.0,
-}
 ENDPOINTS = {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []}
 QUERY = {
     "size": "large",
@@ -236,7 +227,6 @@ CELLS_CSV = (
     "source,destination,size,mean_mb_s,std_mb_s,ok,failed,last,state\n"
     "GLASGOW,RAL,large,12.0,2.828427,2,1,2026-11-20T11:30:30Z,measured\n"
 )
-RECORD = REGISTERED | ENDPOINTS
 ORDERINGS = [f"{sign}{name}" for name in KEYS for sign in ("", "-")]
 
 ALL_SITES = described(
@@ -256,16 +246,6 @@ ALL_SITES = described(
     csv_example=LISTED_CSV,
     tag="registry",
 )
-NEW_SITE = described(
-    "Register a site",
-    answer=SiteRecord,
-    body=NewSite,
-    status=201,
-    errors=(409,),
-    example=RECORD | {"endpoints": []},
-    body_example=REGISTERED,
-    tag="registry",
-)
 REPORT_ON_SITE = described(
     "The report on a site",
     answer=SiteReport,
@@ -276,13 +256,3 @@ REPORT_ON_SITE = described(
     csv_example=CELLS_CSV,
     tag="results",
 )
-CHANGE_SITE = described(
-    "Change a site",
-    answer=SiteRecord,
-    body=SITES.change,
-    errors=(404, 409),
-    example=RECORD | {"wan_gbit_s": 10.0},
-    body_example={"wan_gbit_s": 10},
-    tag="registry",
-)
-REMOVE_SITE = described("Remove a site", answer=None, status=204, errors=(404, 409), tag="registry")

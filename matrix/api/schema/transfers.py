@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from matrix.api import pagination
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging, several, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
@@ -173,7 +174,7 @@ TRANSFERS = described(
         *METHOD_FILTERED,
         several("state", "Else done and failed.", enum=Transfer.State.values),
         text("error", "A part of the error, in any case.", "503", maxLength=200),
-        *paging(default=100, most=1000),
+        *paging(pagination.TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
     example=EXAMPLE,

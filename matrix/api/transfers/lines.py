@@ -6,6 +6,7 @@ No row is kept, and none becomes an object of Python: ten million take no more m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
@@ -90,13 +91,8 @@ def lines(rows: QuerySet[Transfer], form: str, most: bool) -> Iterator[Buffer]:
         statement = copy_of(rows, form)
     except EmptyResultSet:
         return
-    # As of one moment, for as long as a stream may take.
-    with snapshot():
-        with connection.cursor() as cursor:
-            seconds, sort = f"{settings.SONAR_STREAM_SECONDS}s", "off" if most else "on"
-            cursor.execute(SETTINGS, [seconds, sort])
-        with pg_copy.copying(statement) as copy:
-            yield from copy
+    with reading_for_long(most), pg_copy.copying(statement) as copy:
+        yield from copy
 
 
 def copy_of(rows: QuerySet[Transfer], form: str) -> str:
@@ -104,3 +100,13 @@ def copy_of(rows: QuerySet[Transfer], form: str) -> str:
     chosen = pg_copy.sql_of(rows.order_by("-started_at", "-id").values_list(*COLUMNS))
     records = RECORDS.format(what=WHAT[form], chosen=chosen)
     return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
+
+
+@contextmanager
+def reading_for_long(most: bool) -> Iterator[None]:
+    """Read as of one moment, for as long as a stream may take."""
+    with snapshot():
+        with connection.cursor() as cursor:
+            seconds, sort = f"{settings.SONAR_STREAM_SECONDS}s", "off" if most else "on"
+            cursor.execute(SETTINGS, [seconds, sort])
+        yield

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.api.cell_text import dumps
-from matrix.api.pagination import check_paging, following, page_size, wrong_cursor
+from matrix.api.pagination import TRANSFERS, PageRequest, following
 from matrix.api.parameters import WINDOW_AND_METHOD, check_names, some_of, text, wrong
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
@@ -24,7 +24,6 @@ from matrix.store.transfers import Cursor, Wanted, rate_of
 from sonar.models import SizeClass, Transfer
 from sonar.windows import Window, format_time
 
-PAGE_SIZE, MOST_ROWS = 100, 1000
 LONGEST_SEARCH = 200
 OWN = ("state", "error", "cursor", "page_size", "format")
 ALLOWED = (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN)
@@ -38,23 +37,21 @@ class TransfersRequest:
     window: Window
     selection: Wanted
     form: str
-    after: Cursor | None
-    page_size: int
+    page: PageRequest[Cursor]
 
     @classmethod
     def read(cls, request: Request, now: datetime) -> Self:
         params = request.query_params
         check_names(params, ALLOWED)
         form = asked_format(request, LIST)
-        check_paging(params, form)
         query = MatrixQuery.from_params(params, also=OWN)
         window = query.window_at(now)
         size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
         selection = Wanted(window, size_class, query.filters, error=searched(params))
         if states := some_of(params, "state", Transfer.State.values):
             selection = replace(selection, states=states)
-        rows = page_size(params, PAGE_SIZE, MOST_ROWS)
-        return cls(query, window, selection, form, cursor(params), rows)
+        page = PageRequest.read(request, form, Cursor.parse, TRANSFERS)
+        return cls(query, window, selection, form, page)
 
 
 def searched(params: QueryDict) -> str:
@@ -63,14 +60,6 @@ def searched(params: QueryDict) -> str:
         sentence = f"error must be at most {LONGEST_SEARCH} printable characters of an error."
         raise wrong("error", sentence)
     return value
-
-
-def cursor(params: QueryDict) -> Cursor | None:
-    value = text(params, "cursor")
-    try:
-        return Cursor.parse(value) if value else None
-    except ValueError:
-        raise wrong_cursor(value) from None
 
 
 def answer(request: Request) -> HttpResponseBase:
@@ -83,7 +72,7 @@ def answer(request: Request) -> HttpResponseBase:
         pieces = lines.pieces(rows, call.form, most=most)
         return stream(request, pieces, call.form, "sonar-transfers")
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
-    listing = transfers.listing(rows, call.page_size, call.after)
+    listing = transfers.listing(rows, call.page.size, call.page.after)
     next_page = None
     if listing.next:
         # Of the same window: a preset would move on.

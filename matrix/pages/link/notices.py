@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from matrix.answers.link.report import Between
 from matrix.pages.progress import until_words
+from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from sonar import windows
 from sonar.models import Schedule
@@ -15,7 +16,7 @@ from sonar.units import format_age, format_count
 from sonar.windows import PRESET_WORDS, PRESETS, format_moment
 
 # Turns a question into the address of the same page for it.
-Address = Callable[[MatrixQuery], str]
+UrlOf = Callable[[MatrixQuery], str]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class LinkNotice:
     actions: Sequence[tuple[str, str]] = ()
 
 
-def notice_for(answer: Between, address: Address) -> LinkNotice | None:
+def notice_for(answer: Between, url_of: UrlOf) -> LinkNotice | None:
     """Return what the reader must know before the numbers, if no test of the link succeeded."""
     if any(line.there.ok for line in answer.classes):
         return None
@@ -39,17 +40,17 @@ def notice_for(answer: Between, address: Address) -> LinkNotice | None:
         return LinkNotice(
             "No result of this link passes these filters.",
             "Results that were measured in other ways are not shown.",
-            [("Show all ways of measuring", address(query.replace(filters=())))],
+            [("Show all ways of measuring", url_of(query.replace(filters=())))],
         )
     if answer.last:
-        return not_in_window(answer, answer.last, planned, address)
+        return not_in_window(answer, answer.last, planned, url_of)
     if planned:
         coming = next_test(planned, answer.now)
         return LinkNotice("There is no result yet.", f"{coming} Come back then.")
     return LinkNotice(
         "This link is not tested.",
         "No enabled mesh has it, and it has never had a result. Add its ends to a mesh to test it.",
-        [("Look at the meshes in the admin", "/admin/sonar/mesh/")],
+        [("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))],
     )
 
 
@@ -87,14 +88,14 @@ def next_test(planned: Sequence[Schedule], now: datetime) -> str:
 
 
 def not_in_window(
-    answer: Between, last: datetime, planned: Sequence[Schedule], address: Address
+    answer: Between, last: datetime, planned: Sequence[Schedule], url_of: UrlOf
 ) -> LinkNotice:
     age = format_age(answer.now - last)
     sentence = f"The last result of this link was {age}, at {format_moment(last)}."
     coming = next_test(planned, answer.now) if planned else "No mesh tests it any more."
     words, query = window_with(answer.question.query, last, answer.now)
     return LinkNotice(
-        "No results in this window.", f"{sentence} {coming}", [(f"Show {words}", address(query))]
+        "No results in this window.", f"{sentence} {coming}", [(f"Show {words}", url_of(query))]
     )
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
-from urllib.parse import quote
 
 from django.http import Http404, QueryDict
 
@@ -23,7 +22,7 @@ from matrix.pages.progress import TransferLine, every_words, progress_words, unt
 from matrix.pages.share import Share
 from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
-from matrix.query.addresses import about_link, link_url, matrix_url, site_url
+from matrix.query.addresses import about_link, address, link_url, matrix_url, site_url
 from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import ALONE, BESIDE_WORDS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
@@ -67,7 +66,7 @@ class LinkPage(QueryPage):
         return cls(about_link(query), source, destination, *own)
 
     def path(self) -> str:
-        return f"/links/{quote(self.source.name)}/{quote(self.destination.name)}/"
+        return address("link", self.source.name, self.destination.name)
 
     def own_params(self) -> Params:
         own = {
@@ -101,7 +100,7 @@ class LinkPage(QueryPage):
             "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
             "share": Share.of(self.results_url()),
             "series_urls": [
-                (line.size, self.query.replace(size=line.size).url("/api/v1/series/", **ends))
+                (line.size, self.query.replace(size=line.size).url(address("api-series"), **ends))
                 for line in answer.classes
             ],
             "drawn": drawn(answer, notes_on_link, reverse=self.reverse),
@@ -164,7 +163,7 @@ class LinkPage(QueryPage):
         query = self.query.replace(size=DEFAULT_SIZE)
         ends = {"source_endpoint": self.source.name, "destination_endpoint": self.destination.name}
         only = {"size": self.query.size} if self.only else {}
-        return query.url("/api/v1/transfers/", **only, **ends)
+        return query.url(address("api-transfers"), **only, **ends)
 
 
 def endpoints_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointInfo]:

@@ -17,12 +17,11 @@ from matrix.plots.display import Display
 class MatrixAddress(QueryPage):
     display: Display
 
+    route = "matrix"
+
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         return cls(*display.read(params))
-
-    def path(self) -> str:
-        return "/"
 
     def own_params(self) -> Params:
         return self.display.to_params()

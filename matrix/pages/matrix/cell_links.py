@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from matrix.answers.grid import Grid
 from matrix.plots.display import Display
-from matrix.query.addresses import about_link, link_url, table_url
+from matrix.query.addresses import about_link, address, link_url, table_url
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import AxisGroup
@@ -31,7 +31,7 @@ class CellLinks:
         if self.of_links:
             return link_url(ends[0].name, ends[1].name, self.grid.query)
         added = self.narrowing("source", ends[0]), self.narrowing("destination", ends[1])
-        return "/?" + "&".join(filter(None, [self.query()[1:], *added]))
+        return address("matrix") + "?" + "&".join(filter(None, [self.query()[1:], *added]))
 
     def query(self) -> str:
         """Return what stands behind the path for every cell: from `?` on, or nothing."""
@@ -47,7 +47,7 @@ class CellLinks:
         if value := value_of(group, grouping):
             return urlencode({f"{end}_{grouping}": value})
         # Those without a cloud are those that are of no other.
-        others = [f"!{known}" for one in groups if (known := value_of(one, grouping))]
+        others = [f"!{value}" for group in groups if (value := value_of(group, grouping))]
         return urlencode({f"{end}_{grouping}": others}, True, "!") or None
 
 
@@ -59,8 +59,12 @@ def value_of(group: AxisGroup, grouping: str) -> str:
 def narrowed(query: MatrixQuery) -> MatrixQuery:
     """Ask for endpoints; what a cell narrows is not widened by alternatives given before."""
     replaced = {f"source_{query.rows}", f"destination_{query.columns}"}
-    kept = tuple(one for one in query.filters if one.exclude or one.parameter not in replaced)
-    return query.replace(rows="endpoint", columns="endpoint", filters=kept)
+    others = tuple(
+        criterion
+        for criterion in query.filters
+        if criterion.exclude or criterion.parameter not in replaced
+    )
+    return query.replace(rows="endpoint", columns="endpoint", filters=others)
 
 
 def parameters(params: dict[str, list[str]]) -> str:

@@ -21,6 +21,7 @@ from matrix.pages.notices import (
 )
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
+from matrix.query.addresses import address
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
@@ -77,7 +78,7 @@ def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
         f"No mesh tests links with {grid.query.size} files.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval for "
         f"this size class, and nothing was recorded in this window. {last_result(grid, now)}",
-        (("An administrator can add a mesh in the admin", "/admin/sonar/mesh/"),),
+        (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
     )
 
 
@@ -182,7 +183,12 @@ def data_stopped(grid: Grid) -> Notice | None:
         f"Data stopped coming at {format_moment(last)}.",
         f"The newest result here is {interval(age)} old, and a mesh promises one "
         f"every {interval(grid.shortest_promise)}. What is shown was measured before.",
-        (("An administrator can look at what is queued and running", "/admin/sonar/probe/"),),
+        (
+            (
+                "An administrator can look at what is queued and running",
+                address("admin:sonar_probe_changelist"),
+            ),
+        ),
     )
 
 

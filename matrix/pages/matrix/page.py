@@ -19,7 +19,7 @@ from matrix.pages.share import Share
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import STATES_TO_SEE, Display
 from matrix.plots.palettes import palette_for
-from matrix.query.addresses import table_url
+from matrix.query.addresses import address, table_url
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATE_WORDS
@@ -57,7 +57,7 @@ class MatrixPage(MatrixAddress):
             "table": table_for(arranged),
             "summary": summary_for(arranged),
             "table_url": table_url(self.query),
-            "share": Share.of(self.query.url("/api/v1/matrix/")),
+            "share": Share.of(self.query.url(address("api-matrix"))),
         }
 
     def address(self, query: MatrixQuery, display: Display) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from django.urls import reverse
 
 from matrix.pages.matrix.cell_links import CellLinks, parameters
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
+from matrix.query.addresses import address
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
@@ -25,7 +25,7 @@ def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
     asked = grid.query.to_params() | arrangement.display.to_params()
     return {
         "figure": figure(arrangement),
-        "cells_url": reverse("cells") + parameters(asked),
+        "cells_url": address("cells") + parameters(asked),
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
@@ -40,7 +40,7 @@ def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
         "rate_unit": RATE.name,
         "card_extras": {STATISTICS[name].words: name for name in CARD_EXTRAS},
         "open": opening(arrangement, openings),
-        "link_url": reverse("link", args=[":source", ":destination"]),
+        "link_url": address("link", ":source", ":destination"),
         "square": grid.query.rows == grid.query.columns,
     }
 

@@ -18,6 +18,7 @@ from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.operations.problems import problems, unsealed
 from matrix.pages.progress import TransferLine, progress_words
 from matrix.plots.display import Display
+from matrix.query.addresses import address
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
@@ -75,6 +76,7 @@ class RunningProbe:
 @dataclass(frozen=True)
 class OperationsPage(Page):
     template: ClassVar[str] = "operations.html"
+    route: ClassVar[str] = "operations"
     nav: ClassVar[str] = "operations"
 
     @classmethod
@@ -83,9 +85,6 @@ class OperationsPage(Page):
             sentence = "This page has no parameters: leave out what follows the question mark."
             raise BadQueryError({"parameters": [sentence]})
         return cls()
-
-    def path(self) -> str:
-        return "/operations/"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         status = figures.read(now)
@@ -127,7 +126,7 @@ def running(now: datetime) -> list[RunningProbe]:
     for probe in rows[:MOST_RUNNING]:
         snapshot = UnderWay(probe, None, now)
         percent = round(100 * snapshot.share)
-        url = f"/transfers/{probe.id}/"
+        url = address("transfer", probe.id)
         lines.append(RunningProbe(snapshot, percent, progress_words(probe), url))
     return lines
 

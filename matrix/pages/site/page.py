@@ -23,7 +23,7 @@ from matrix.pages.base import QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.pages.site.sides import side_of
-from matrix.query.addresses import matrix_url, table_url
+from matrix.query.addresses import address, matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import notes
@@ -49,7 +49,7 @@ class SitePage(QueryPage):
         return cls(question(params), registered(path["name"]))
 
     def path(self) -> str:
-        return f"/sites/{self.site.name}/"
+        return address("site", self.site.name)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report = reports.build(self.site.name, self.query, now)
@@ -79,7 +79,7 @@ class SitePage(QueryPage):
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
             "costs": [cost(plan, report, end, self.site.wan_gbit_s) for end in ENDS],
-            "share": Share.of(self.query.url(f"/api/v1{self.path()}")),
+            "share": Share.of(self.query.url(address("api-site", self.site.name))),
             **results_of(report, self.site),
             **errors_of(report),
             "longest_url": self.asking(self.query.replace(window="90d")).url(),

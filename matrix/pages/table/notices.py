@@ -14,6 +14,7 @@ from matrix.pages.notices import (
     no_workers,
     overdue_since,
 )
+from matrix.query.addresses import address
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count
@@ -39,7 +40,7 @@ def no_mesh(endpoints: int) -> Notice:
         "No mesh tests any link.",
         f"{format_count(endpoints)} endpoints are registered, but no enabled mesh has an interval, "
         "and nothing was recorded in this window.",
-        (("An administrator can add a mesh in the admin", "/admin/sonar/mesh/"),),
+        (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
     )
 
 

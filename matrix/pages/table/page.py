@@ -24,6 +24,7 @@ from matrix.pages.table import notices
 from matrix.pages.table.columns import Context, LinkColumn, LinksTable
 from matrix.pages.table.rows import LinkData
 from matrix.plots.labels import shared_ending
+from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
@@ -70,7 +71,7 @@ class ColumnHead:
 @dataclass(frozen=True)
 class TablePage(QueryPage):
     template = "table.html"
-    nav = "table"
+    nav = route = "table"
 
     listing: TableQuery
 
@@ -78,9 +79,6 @@ class TablePage(QueryPage):
     def read(cls, params: QueryDict, **path: str) -> Self:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         return cls(*table_query.read(params, sizes))
-
-    def path(self) -> str:
-        return "/table/"
 
     def own_params(self) -> Params:
         return self.listing.params()
@@ -215,7 +213,7 @@ class TablePage(QueryPage):
         """Return the call of the API that answers with the rows of all pages."""
         asked = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
         text = urlencode(asked.to_params() | self.listing.choosing(), True, ":!")
-        return f"/api/v1/links/?{text}".removesuffix("?")
+        return f"{address('api-links')}?{text}".removesuffix("?")
 
 
 def count_words(at: PageOfRows[Any], total: int) -> str:

@@ -19,7 +19,7 @@ from matrix.pages.progress import TransferLine, progress_words
 from matrix.pages.share import Share
 from matrix.pages.transfer.facts import beside_words, streams_words, verified_words, why_no_picture
 from matrix.plots import inside
-from matrix.query.addresses import link_url, site_url
+from matrix.query.addresses import address, link_url, site_url
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
@@ -59,7 +59,7 @@ class TransferPage(Page):
         return cls(transfer_or_probe(UUID(str(path["id"]))))
 
     def path(self) -> str:
-        return f"/transfers/{self.subject.id}/"
+        return address("transfer", self.subject.id)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         subject = self.subject
@@ -125,7 +125,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
         "parts": parts,
         "inside": inside.figure(parts),
         "why_no_picture": why_no_picture(transfer, parts),
-        "share": Share.of(f"/api/v1/transfers/{transfer.id}/"),
+        "share": Share.of(address("api-transfer", transfer.id)),
     }
 
 

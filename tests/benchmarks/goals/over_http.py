@@ -7,24 +7,29 @@ from urllib.parse import urlencode
 from sonar.windows import Window, format_time
 from tests.benchmarks import clients, loopback, scale
 from tests.benchmarks.bench import SIZE, Bench
-from tests.benchmarks.clients import Load
+from tests.benchmarks.clients import Load, Seen
 from tests.benchmarks.goals import streaming
 from tests.benchmarks.measured import Goal
 from tests.benchmarks.registry import CLOUDS
 
 DAYS = 30
 CONNECTIONS = (1, 4, 16)
+# With so many connections, on the machine of docs/storage.md.
+LIMITS_AT = 4
+MATRIX_304, MATRIX_GZIP = f"matrix/ {DAYS} d, 304", f"matrix/ {DAYS} d, gzip"
+LINKS = f"links/ {DAYS} d of a cloud, best 100"
+LEAST_PER_SECOND = {MATRIX_GZIP: 150, f"{LINKS}, four clouds in turn": 150}
+MOST_MS = {MATRIX_304: 3}
 GZIP = {"Accept-Encoding": "gzip"}
 
 
 def goal_11(bench: Bench) -> list[Goal]:
-    found = streaming.goals(bench)
-    answers(bench)
-    return found
+    return [*streaming.goals(bench), *answers(bench)]
 
 
-def answers(bench: Bench) -> None:
+def answers(bench: Bench) -> list[Goal]:
     """Ask for what is asked for most, on more and more connections."""
+    goals = []
     with loopback.as_it_runs(bench) as web:
         for name, urls, known in calls(web.url):
             # Once for each process and question: what is in their caches counts.
@@ -34,6 +39,19 @@ def answers(bench: Bench) -> None:
                     found = clients.seen(Load(urls, connections, seconds(bench), GZIP, known))
                 words = f"{name}; connections: {connections}"
                 bench.fact(words, found.per_second, "answers/s", found.words())
+                if connections == LIMITS_AT or is_small(bench):
+                    goals += goals_of(name, words, found)
+    return goals
+
+
+def goals_of(name: str, words: str, seen: Seen) -> list[Goal]:
+    if name in LEAST_PER_SECOND:
+        limit = LEAST_PER_SECOND[name]
+        return [Goal(11, words, limit, seen.per_second, "answers/s", note=seen.words())]
+    if name in MOST_MS:
+        limit, note = MOST_MS[name], seen.words()
+        return [Goal(11, words, limit, seen.median, "ms", at_least=False, note=note)]
+    return []
 
 
 def seconds(bench: Bench) -> float:
@@ -54,11 +72,11 @@ def calls(url: str) -> list[tuple[str, list[str], bool]]:
         f"{url}/api/v1/links/?{urlencode(best | {'source_cloud': cloud})}" for cloud in CLOUDS[:4]
     ]
     return [
-        (f"matrix/ {DAYS} d, 304", [matrix], True),
-        (f"matrix/ {DAYS} d, gzip", [matrix], False),
-        (f"links/ {DAYS} d of a cloud, best 100, 304", links[:1], True),
-        (f"links/ {DAYS} d of a cloud, best 100, the same again", links[:1], False),
-        (f"links/ {DAYS} d of a cloud, best 100, four clouds in turn", links, False),
+        (MATRIX_304, [matrix], True),
+        (MATRIX_GZIP, [matrix], False),
+        (f"{LINKS}, 304", links[:1], True),
+        (f"{LINKS}, the same again", links[:1], False),
+        (f"{LINKS}, four clouds in turn", links, False),
     ]
 
 

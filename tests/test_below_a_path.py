@@ -1,0 +1,158 @@
+"""Sonar may live below a path: every address that it gives is below that path, too."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import clear_script_prefix, resolve, set_script_prefix
+from pytest_django import Settings
+
+from matrix.api.schema.document import document
+from sonar.roles import Role
+from tests.accounts import account, logged_in
+from tests.rights_samples import SAMPLES, Sample, scene
+
+PREFIX = "/sonar"
+ORIGIN = "http://testserver"
+GIVEN = [key for key, sample in SAMPLES.items() if "{key}" not in str(sample.form)]
+READ = [key for key in GIVEN if key[1] == "GET" and key[0] != "/api/"]
+WRITTEN = [key for key in GIVEN if key[1] != "GET" and key[0] not in ("/api/", "/login/")]
+
+
+class Strings(HTMLParser):
+    """Collects what attributes say, and what the JSON in a page does."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self._in_json = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {value for _, value in attrs if value}
+        self._in_json = tag == "script" and ("type", "application/json") in attrs
+
+    def handle_data(self, data: str) -> None:
+        if self._in_json:
+            self.found |= set(texts(json.loads(data)))
+            self._in_json = False
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts(part)
+
+
+def addresses(response: HttpResponse) -> set[str]:
+    """Return the paths in an answer: of links, forms, files, and of what a script asks for."""
+    kind = response.headers.get("Content-Type", "")
+    strings = {response.headers.get("Location", "")}
+    if kind.startswith("text/html"):
+        strings |= Strings(response.content.decode()).found
+    elif kind.startswith("application/json"):
+        strings |= {text for text in texts(response.json()) if text.startswith(ORIGIN)}
+    # The command to copy has its address inside.
+    inside = {match for text in strings for match in re.findall(rf"{ORIGIN}(/[^\s']*)", text)}
+    return inside | {text for text in strings if re.match("/[a-z]|/$|/[?]", text)}
+
+
+@pytest.fixture
+def below(settings: Settings) -> Iterator[None]:
+    set_script_prefix(f"{PREFIX}/")
+    settings.FORCE_SCRIPT_NAME = PREFIX
+    settings.STATIC_URL = "static/"
+    document.cache_clear()
+    yield
+    clear_script_prefix()
+    document.cache_clear()
+
+
+@pytest.fixture
+def client(at_noon: None, db: None, below: None) -> Client:
+    return logged_in(account(Role.ADMINISTRATOR))
+
+
+def send(client: Client, sample: Sample, method: str, names: dict[str, str]) -> set[str]:
+    """Send a request as a proxy would, which takes the path off; return the addresses given."""
+    response = sample.send(client, method, names)
+    assert response.status_code in sample.good, response.content[:500]
+    given = set() if response.streaming else addresses(response)
+    assert {one for one in given if not f"{one}/".startswith(f"{PREFIX}/")} == set(), sample.path
+    return given
+
+
+def test_every_page_and_call_leads_to_what_is_below_the_path(client: Client):
+    names, given = scene(), set()
+    for route, method in READ:
+        given |= send(client, SAMPLES[route, method], method, names)
+    # The admin leads to the path without a slash.
+    paths = {one.partition("?")[0].removeprefix(PREFIX) or "/" for one in given}
+    pages = {path for path in paths if not re.search("^/static/|[:{]|%7B|/0{8}-", path)}
+    # One of each route that is reached is asked for in its turn.
+    reached = {resolve(path).route: path for path in pages}
+    assert {"", "table/", "sites/", "operations/", "cells/", "search/", "tokens/"} <= set(reached)
+    assert any(path.startswith("/static/js/") for path in paths)
+    for route, path in reached.items():
+        answer = client.get(path)
+        assert answer.status_code not in (404, 500), (route, path)
+        outside = {one for one in addresses(answer) if not f"{one}/".startswith(f"{PREFIX}/")}
+        assert answer.streaming or outside == set(), path
+
+
+@pytest.mark.parametrize("key", WRITTEN, ids=" ".join)
+def test_forms_and_writing_calls_lead_to_what_is_below_the_path(client: Client, key: Any):
+    send(client, SAMPLES[key], key[1], scene())
+
+
+def test_logging_in_leads_to_what_is_below_the_path(client: Client, settings: Settings):
+    names = scene()
+    assert send(Client(), SAMPLES["/login/", "POST"], "POST", names) == {f"{PREFIX}/"}
+    settings.SONAR_PUBLIC_READ = False
+    location = Client().get("/table/?stat=p95").headers["Location"]
+    assert location == f"{PREFIX}/login/?next={PREFIX}/table/%3Fstat%3Dp95"
+
+
+def test_the_schema_names_the_path_for_those_who_try_its_calls(client: Client):
+    schema = client.get("/api/v1/schema/").json()
+    assert schema["servers"] == [{"url": PREFIX}]
+    assert all(path.startswith("/api/v1/") for path in schema["paths"])
+
+
+def literals(path: Path) -> Iterator[str]:
+    """Yield the texts in a module that are no docstrings."""
+    tree = ast.parse(path.read_text())
+    docs = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docs:
+            yield node.value
+
+
+def test_no_address_is_written_by_hand():
+    root = configured.PROJECT_DIR
+    # Of the schema, which is made of patterns.
+    allowed = {"/api/v1/"}
+    for path in (root / "matrix").rglob("*.py"):
+        written = {text for text in literals(path) if re.match(r"/([a-z]+/|$|\?)", text)}
+        # What joins two parts of a text is no address.
+        assert written - allowed - {"/"} == set(), path
+    for path in (root / "static" / "js").rglob("*.js"):
+        assert re.findall(r"""["'`]/[a-z?$][^"'`]*""", path.read_text()) == [], path
+    for path in (root / "templates").rglob("*.html"):
+        assert re.findall(r"""(?:href|src|action|hx-get|hx-post)=["']/""", path.read_text()) == []
