@@ -63,10 +63,10 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
     if after:
         same = Q(requested_at=after.started_at, id__gt=after.id)
         chosen = chosen.filter(Q(requested_at__gt=after.started_at) | same)
-    found = list(chosen.order_by(*ORDER)[: count + 1])
-    last = found[count - 1] if len(found) > count else None
+    probes = list(chosen.order_by(*ORDER)[: count + 1])
+    last = probes[count - 1] if len(probes) > count else None
     following = Cursor(last.requested_at, last.id) if last else None
-    return ProbeList(under_way(found[:count], now), following)
+    return ProbeList(under_way(probes[:count], now), following)
 
 
 def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
@@ -75,5 +75,5 @@ def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
 
 
 def known(sought: UUID, now: datetime) -> UnderWay | None:
-    found = rows().filter(id=sought).first()
-    return under_way([found], now)[0] if found else None
+    probe = rows().filter(id=sought).first()
+    return under_way([probe], now)[0] if probe else None
