@@ -64,8 +64,8 @@ class Highlights:
     more: Mapping[str, str]
 
     def all(self) -> list[Highlight]:
-        found = [*self.worst(), self.failing(), self.stale(), *self.asymmetric()]
-        return [one for one in found if one.count]
+        kinds = [*self.worst(), self.failing(), self.stale(), *self.asymmetric()]
+        return [highlight for highlight in kinds if highlight.count]
 
     def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
@@ -102,8 +102,7 @@ class Highlights:
             slower = f"{three_digits(times)} times slower"
             return f"{rate(there)}, but {rate(back[row, column])} back: {slower}"
 
-        found = ratio >= LEAST_RATIO
-        yield self.of("asymmetric", "most asymmetric", found, -ratio, words)
+        yield self.of("asymmetric", "most asymmetric", ratio >= LEAST_RATIO, -ratio, words)
 
     def of(
         self,
@@ -113,24 +112,23 @@ class Highlights:
         badness: Floats | Integers,
         why: Callable[[int, int], str],
     ) -> Highlight:
-        places = lowest(np.where(where, badness, np.nan), MOST)
-        items = [self.item(one, why(*one)) for one in places]
+        cells = lowest(np.where(where, badness, np.nan), MOST)
+        items = [self.item(cell, why(*cell)) for cell in cells]
         return Highlight(kind, title, int(where.sum()), items, self.more.get(kind, ""))
 
     def item(self, where: Where, why: str) -> Item:
+        last = self.grid.cells.last[where]
+        if np.isnan(last):
+            title = ""
+        else:
+            title = f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}"
         return Item(
             source=self.grid.sources[where[0]].name,
             destination=self.grid.destinations[where[1]].name,
             why=why,
-            title=self.last_words(where),
+            title=title,
             url=self.url(*where),
         )
-
-    def last_words(self, where: Where) -> str:
-        last = self.grid.cells.last[where]
-        if np.isnan(last):
-            return ""
-        return f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}"
 
     def value_words(self, row: int, column: int) -> str:
         cells, stat = self.grid.cells, self.grid.query.stat
@@ -163,10 +161,10 @@ def rate(value: float) -> str:
 def lowest(values: Floats, most: int) -> list[Where]:
     """Return the places of the lowest values, lowest first; NaN is none."""
     flat = values.ravel()
-    known = np.flatnonzero(~np.isnan(flat))
-    if known.size > most:
-        known = np.sort(known[np.argpartition(flat[known], most)[:most]])
-    first = known[np.argsort(flat[known], kind="stable")]
+    at = np.flatnonzero(~np.isnan(flat))
+    if at.size > most:
+        at = np.sort(at[np.argpartition(flat[at], most)[:most]])
+    first = at[np.argsort(flat[at], kind="stable")]
     rows, columns = np.unravel_index(first, values.shape)
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 

@@ -93,8 +93,8 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
         """Return what is wrong, by field."""
         names = {"__all__": "note", "starts_at": "from", "ends_at": "to"}
         return {
-            names.get(field, field): [f"{names.get(field, field)}: {one}" for one in some]
-            for field, some in self.errors.items()
+            names.get(field, field): [f"{names.get(field, field)}: {text}" for text in texts]
+            for field, texts in self.errors.items()
         }
 
     def written_by(self, author: User) -> Annotation:

@@ -62,9 +62,9 @@ def rows() -> QuerySet[Probe]:
 def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | None) -> ProbeList:
     """Return a page of tests. Two SQL queries over a table that has few rows."""
     place = (after.started_at, after.id) if after else None
-    found, last = keyset.page(chosen, ORDER, count, place)
-    following = Cursor(found[-1].requested_at, found[-1].id) if last else None
-    return ProbeList(under_way(found, now), following)
+    probes, last = keyset.page(chosen, ORDER, count, place)
+    following = Cursor(probes[-1].requested_at, probes[-1].id) if last else None
+    return ProbeList(under_way(probes, now), following)
 
 
 def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
@@ -73,5 +73,5 @@ def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
 
 
 def known(sought: UUID, now: datetime) -> UnderWay | None:
-    found = rows().filter(id=sought).first()
-    return under_way([found], now)[0] if found else None
+    probe = rows().filter(id=sought).first()
+    return under_way([probe], now)[0] if probe else None

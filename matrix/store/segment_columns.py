@@ -100,7 +100,10 @@ def load(wanted: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Arr
     found = CACHE.get(wanted)
     missing = [key for key in wanted if key not in found]
     if missing:
-        fetched = {key: _decoded(key, array, wanted[key]) for key, array in fetch(missing)}
+        fetched = {}
+        for key, array in fetch(missing):
+            fetched[key] = array + np.int64(wanted[key]) if key.column == "lasts" else array
+            fetched[key].flags.writeable = False
         keep({key: array for key, array in fetched.items() if key not in once}, wanted.keys())
         found |= fetched
     return found
@@ -117,7 +120,9 @@ def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:
     with pg_copy.copying(statement) as copy:
         for row in _rows(copy):
             _, _, segment, _, number, _ = _HEAD.unpack_from(row)
-            yield Key(segment, NAMES[number]), _array(row[_HEAD.size :], NAMES[number])
+            # It shares the message's memory; only the first row, behind the signature, is copied.
+            array = segments.decode(NAMES[number], row[_HEAD.size :])
+            yield Key(segment, NAMES[number]), np.require(array, requirements="A")
 
 
 def _query(keys: Iterable[Key]) -> str:
@@ -127,8 +132,8 @@ def _query(keys: Iterable[Key]) -> str:
         ids[key.column].append(key.segment)
     return " UNION ALL ".join(
         f"SELECT id, {NAMES.index(column)}::int2, {column} FROM sonar_segment"  # noqa: S608
-        f" WHERE id = ANY('{{{','.join(map(str, some))}}}'::bigint[])"
-        for column, some in ids.items()
+        f" WHERE id = ANY('{{{','.join(map(str, segment_ids))}}}'::bigint[])"
+        for column, segment_ids in ids.items()
     )
 
 
@@ -140,16 +145,3 @@ def _rows(copy: Copy) -> Iterator[memoryview]:
         skipped = 0
         if len(row) > _TRAILER_BYTES:
             yield row
-
-
-def _array(payload: memoryview, column: str) -> Array:
-    # It shares the message's memory; only the first row, behind the signature, is copied.
-    array: Array = np.require(segments.decode(column, payload), requirements="A")
-    return array
-
-
-def _decoded(key: Key, array: Array, start: int) -> Array:
-    if key.column == "lasts":
-        array = array + np.int64(start)
-    array.flags.writeable = False
-    return array

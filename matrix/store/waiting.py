@@ -28,9 +28,10 @@ class Held:
 def examples(now: datetime) -> Mapping[str, list[Held]]:
     """Return the longest waiting by reason, of those that are due longest. One SQL query."""
     due = Schedule.objects.filter(next_due__lte=now).order_by("next_due")
-    found: dict[str, list[Held]] = {}
-    for one in due.select_related("size_class")[:OLDEST_DUE]:
-        some = found.setdefault(one.skipped_because or NEXT_TICK, [])
-        if len(some) < MOST_EXAMPLES:
-            some.append(Held(one.source_id, one.destination_id, one.size_class.name, one.next_due))
-    return found
+    by_reason: dict[str, list[Held]] = {}
+    for row in due.select_related("size_class")[:OLDEST_DUE]:
+        examples = by_reason.setdefault(row.skipped_because or NEXT_TICK, [])
+        if len(examples) < MOST_EXAMPLES:
+            size = row.size_class.name
+            examples.append(Held(row.source_id, row.destination_id, size, row.next_due))
+    return by_reason

@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_script_prefix
 from pytest_django import Settings
 
+from matrix.store.cache import ANSWERS
 from sonar.models import Endpoint, Probe, Schedule, Site, SizeClass
 from tests.matrix import responses, world
 from tests.matrix.responses import words
@@ -305,7 +306,10 @@ def test_an_unchanged_page_is_a_304_for_its_reader_alone(
     assert client.get("/", headers={"if-none-match": etag}).status_code == 200
 
 
-def queries(client: Client, text: str = "") -> int:
+def queries(client: Client, text: str = "", *, kept: bool = False) -> int:
+    """Count those of a page, of which nothing is kept unless said so."""
+    if not kept:
+        ANSWERS.forget()
     with CaptureQueriesContext(connection) as captured:
         page(client, text)
     return len(captured)
@@ -319,6 +323,7 @@ def test_the_number_of_queries_of_the_page_does_not_grow_with_the_data(
     # Two of them only until the registry is known.
     assert queries(client) == 13
     assert queries(client) == 11
+    assert queries(client, kept=True) == 7
     for number, (source, destination) in enumerate(permutations(small_world.endpoints, 2)):
         transfer(source, destination, 1.0 + number, made=world.profile(streams=2 + number))
         transfer(source, destination, None, made=world.profile(streams=2))
@@ -329,6 +334,7 @@ def test_the_number_of_queries_of_the_page_does_not_grow_with_the_data(
     assert queries(client) == 11
     assert queries(client, "?rows=cloud&columns=tier&order=tier&transpose=1&only=measured") == 11
     assert queries(client, "?order=cloud&wall=1") == 11
+    assert queries(client, "?order=-average", kept=True) == 7
 
 
 def test_no_more_queries_are_needed_for_many_endpoints(client: Client, small_world: World) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from matrix.query.catalogue import LINK_QUANTILES
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.statistics.cells import Frame
+from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.run import Run
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
@@ -110,38 +111,42 @@ def compare(
     reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
     down = links.ends(endpoint.id in moment.down for endpoint in links.places)
     cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now)
+    directions = {}
+    for row, source in enumerate(links.places):
+        for column, destination in enumerate(links.places):
+            if source != destination:
+                earlier = before.of_link(source, destination)
+                rates = earlier.rates[earlier.ok].astype(np.float64)
+                usual = float(np.median(rates)) / MB if len(rates) >= FEWEST_USUAL else np.nan
+                directions[source.id, destination.id] = Direction(
+                    source=source,
+                    destination=destination,
+                    size=size,
+                    **numbers_of(cells, (frame.rows.of[row], frame.columns.of[column])),
+                    usual=usual,
+                    usual_count=len(rates),
+                )
+    return directions
 
-    def direction(row: int, column: int) -> Direction:
-        source, destination = links.places[row], links.places[column]
-        earlier = before.of_link(source, destination)
-        rates = earlier.rates[earlier.ok].astype(np.float64)
-        # Where neither a mesh tests it nor a result is of it, it has no row or no column.
-        cell = frame.rows.of[row], frame.columns.of[column]
-        is_outside = min(cell) < 0
 
-        def number(values: Floats) -> float:
-            return np.nan if is_outside else float(values[cell])
+def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
+    """Return what a Direction has of its cell.
 
-        return Direction(
-            source=source,
-            destination=destination,
-            size=size,
-            state="not_applicable" if is_outside else STATES[cells.state[cell]],
-            ok=0 if is_outside else int(cells.ok[cell]),
-            failed=0 if is_outside else int(cells.failed[cell]),
-            mean=number(cells.mean),
-            std=number(cells.std),
-            quantiles={name: number(cells.extras[name]) for name in LINK_QUANTILES},
-            last=number(cells.last),
-            usual=float(np.median(rates)) / MB if len(rates) >= FEWEST_USUAL else np.nan,
-            usual_count=len(rates),
-        )
+    One that neither a mesh tests nor a result is of has no row or no column: -1.
+    """
+    is_outside = min(at) < 0
+
+    def value(values: Floats) -> float:
+        return np.nan if is_outside else float(values[at])
 
     return {
-        (source.id, destination.id): direction(row, column)
-        for row, source in enumerate(links.places)
-        for column, destination in enumerate(links.places)
-        if source != destination
+        "state": "not_applicable" if is_outside else STATES[cells.state[at]],
+        "ok": 0 if is_outside else int(cells.ok[at]),
+        "failed": 0 if is_outside else int(cells.failed[at]),
+        "mean": value(cells.mean),
+        "std": value(cells.std),
+        "last": value(cells.last),
+        "quantiles": {name: value(cells.extras[name]) for name in LINK_QUANTILES},
     }
 
 
