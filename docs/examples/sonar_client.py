@@ -416,7 +416,7 @@ READING = {
     ),
     "links": (
         "A row for each link, with its rates in each size class.",
-        f"ordering search min_mb_s max_mb_s max_age page_size cursor {WINDOW}{FILTERS}",
+        f"quantiles ordering search min_mb_s max_mb_s max_age page_size cursor {WINDOW}{FILTERS}",
         r"source|destination|.+\.(mean_mb_s|ok|failed|last)",
     ),
     "transfers": (
