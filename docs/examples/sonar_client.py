@@ -404,7 +404,7 @@ def of_cell(name: str, text: str) -> object:
 
 # The command line: `links --source-cloud UK` asks for links/?source_cloud=UK. ------------------
 
-ENDS = ("site", "cloud", "tier", "country", "label", "endpoint")
+ENDS = ("site", "cloud", "tier", "country", "label", "endpoint", "tag")
 FILTERS = " ".join(end + one for end in ("", "source_", "destination_") for one in ENDS)
 WINDOW = "size window from to mover mode streams ip_version origin mesh beside "
 # What each command gives, its parameters, and the columns of its table where not all fit.
@@ -430,7 +430,7 @@ READING = {
         f"ordering search page_size cursor {WINDOW}{FILTERS}",
         "name|cloud|tier|endpoints|source_mean_mb_s|destination_mean_mb_s|success|last",
     ),
-    "endpoints": ("All endpoints.", "site cloud label retired page_size cursor", ""),
+    "endpoints": ("All endpoints.", "site cloud label tag retired page_size cursor", ""),
     "status": ("How Sonar itself is.", "", ""),
 }
 HELP = """
