@@ -21,9 +21,9 @@ from matrix.query import attributes
 from matrix.query.attributes import OF_ENDPOINTS, OF_PROFILES
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from tests.examples.test_extending import block
 from tests.imports import PROJECT, modules, within
 from tests.matrix.world import NOW, World, transfer
+from tests.recipes import block
 
 REGISTRY = "matrix.query.attributes"
 # Two of them may be compared, or be examples; three are a list.

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from matrix.query.catalogue import EXTRAS, STATS
-from tests.examples.test_extending import block
 from tests.imports import PROJECT, modules
+from tests.recipes import block
 
 # Two of the others are words of much else: the bounds of a column.
 NAMES = EXTRAS - {"min", "max"}

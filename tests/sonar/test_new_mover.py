@@ -1,4 +1,4 @@
-"""A mover is added by one description and one module: everything else reads the description."""
+"""A mover as docs/extending.md has it: a module, and a description that all else reads."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ import pytest
 
 from sonar import mover_catalogue, movers, probes, registry_file, scheduler
 from sonar.models import Mesh, Probe, Schedule, Transfer
-from sonar.mover_catalogue import MoverDescription, Program
+from sonar.mover_catalogue import MoverDescription
+from tests.recipes import Tree, block
 from tests.sonar.world import NOW
 
 pytestmark = pytest.mark.django_db
 
 PROJECT = Path(__file__).resolve().parents[2]
-DISK = MoverDescription(
-    name="disk",
-    label="between directories of a worker, with cp",
-    path="tests.sonar.disk_mover:DiskMover",
-    schemes=frozenset({"ftp"}),
-    modes=("push",),
-    needs=(Program("cp", "coreutils"),),
-)
+RECIPE = "A mover"
+DISK: MoverDescription = eval(block(RECIPE, "sonar/mover_catalogue.py"), vars(mover_catalogue))
 
 
 @pytest.fixture(autouse=True)
-def _disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Describe the new mover for the time of a test; who got one by its name forgets it after."""
+def _disk(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Follow the recipe for the time of a test; who got the mover by its name forgets it after."""
+    Tree(tmp_path_factory.mktemp("recipe"), monkeypatch).module(RECIPE, "sonar/movers/disk.py")
     monkeypatch.setattr(mover_catalogue, "MOVERS", (*mover_catalogue.MOVERS, DISK))
     yield
     movers.get.cache_clear()
@@ -137,7 +135,7 @@ def test_pages_and_api_name_a_new_mover_without_loading_it():
 from sonar import mover_catalogue
 from dataclasses import replace
 fake = mover_catalogue.describe("fake")
-mover_catalogue.MOVERS += (replace(fake, name="disk", path="tests.sonar.disk_mover:DiskMover"),)
+mover_catalogue.MOVERS += (replace(fake, name="disk", path="sonar.movers.disk:DiskMover"),)
 import django, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
 django.setup()
@@ -146,7 +144,7 @@ from matrix.api.registry.meshes import NewMesh
 assert OrderedTests.model_json_schema()["properties"]["mover"]["enum"][-1] == "disk"
 assert "disk" in NewMesh.model_json_schema()["properties"]["mover"]["pattern"]
 assert ALLOWED["mover"] == "http-tpc, fake or disk", ALLOWED["mover"]
-assert "tests.sonar.disk_mover" not in sys.modules
+assert "sonar.movers.disk" not in sys.modules
 """
     done = subprocess.run(
         [sys.executable, "-c", program], check=False, cwd=PROJECT, capture_output=True, text=True
