@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
+
+from cachetools import LRUCache
 
 from sonar.movers.base import (
     End,
@@ -127,7 +128,7 @@ def _require_source(inquiry: Inquiry, order: Order) -> bool:
     return bool(offered)
 
 
-_known_sources: OrderedDict[tuple[str, FileInfo], None] = OrderedDict()
+_known_sources: LRUCache[tuple[str, FileInfo], None] = LRUCache(SOURCES_KEPT)
 _guard = threading.Lock()
 
 
@@ -140,5 +141,3 @@ def _check_source_once(inquiry: Inquiry, order: Order, source: FileInfo) -> None
         return
     with _guard:
         _known_sources[key] = None
-        while len(_known_sources) > SOURCES_KEPT:
-            _known_sources.popitem(last=False)

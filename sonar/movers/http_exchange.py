@@ -10,7 +10,6 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Protocol
 from urllib.parse import urljoin
 
 import urllib3
+from cachetools import LRUCache
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import Timeout, parse_url
@@ -100,7 +100,7 @@ class Web:
     """The connections of one mover, shared by all its threads."""
 
     def __init__(self) -> None:
-        self._pools: OrderedDict[tuple[str, str], urllib3.PoolManager] = OrderedDict()
+        self._pools: LRUCache[tuple[str, str], urllib3.PoolManager] = LRUCache(CREDENTIALS_KEPT)
         self._lock = threading.Lock()
 
     def ask(self, request: Request, order: Order) -> Reply:
@@ -168,11 +168,9 @@ class Web:
         what an earlier one's token allowed, so a missing right would look like a right.
         """
         with self._lock:
-            pool = self._pools.pop((ca_bundle, token), None) or new_pool(ca_bundle)
-            self._pools[ca_bundle, token] = pool
-            while len(self._pools) > CREDENTIALS_KEPT:
-                self._pools.popitem(last=False)
-        return pool
+            if (ca_bundle, token) not in self._pools:
+                self._pools[ca_bundle, token] = new_pool(ca_bundle)
+            return self._pools[ca_bundle, token]
 
 
 def new_pool(ca_bundle: str) -> urllib3.PoolManager:
