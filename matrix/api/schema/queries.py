@@ -43,17 +43,15 @@ class Echo(BaseModel, extra="allow"):
 
 def filter_of(name: str) -> OpenApiParameter:
     items: dict[str, Any] = {"minLength": 1, "maxLength": LONGEST_VALUE}
-    if allowed := ALLOWED.get(Filter(name, "").attribute):
-        items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
-    return several(name, f"Only {words_of(name)}; with ! in front none of these.", **items)
-
-
-def words_of(name: str) -> str:
-    if name in METHOD_WORDS:
-        return f"transfers {METHOD_WORDS[name]}"
     criterion = Filter(name, "")
-    preposition = {"source": "from", "destination": "to"}.get(criterion.end, "from or to")
-    return f"links {preposition} this {criterion.attribute}"
+    if allowed := ALLOWED.get(criterion.attribute):
+        items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
+    if name in METHOD_WORDS:
+        words = f"transfers {METHOD_WORDS[name]}"
+    else:
+        preposition = {"source": "from", "destination": "to"}.get(criterion.end, "from or to")
+        words = f"links {preposition} this {criterion.attribute}"
+    return several(name, f"Only {words}; with ! in front none of these.", **items)
 
 
 SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)
