@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from matrix.api.parsers import JsonBody
-from matrix.http.exceptions import need_length
+from matrix.http.exceptions import LengthRequired
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
 from matrix.store.data_version import DataVersion
@@ -33,7 +33,9 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().initial(request, *args, **kwargs)
-        need_length(request)
+        # Django would take a body in chunks for an empty one.
+        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+            raise LengthRequired()
 
     def finalize_response(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from django.urls import URLPattern, get_resolver
 from rest_framework.request import Request
@@ -47,24 +46,18 @@ class IndexView(ApiView):
         check_names(request.query_params, ["format"])
         asked_format(request, ("json",))
         here, calls = request.build_absolute_uri(request.path), []
-        for route in routes():
+        for route in get_resolver("matrix.api.urls").url_patterns:
+            if not isinstance(route, URLPattern):
+                continue
+            view = getattr(route.callback, "cls", None)
+            verbs = getattr(view, "http_method_names", [])
+            calls_of = {verb.upper(): of(getattr(view, verb, None)) for verb in verbs}
+            # Of pages and other things there are none.
+            methods = {verb: call.summary for verb, call in calls_of.items() if call}
+            if not methods:
+                continue
             # The path behind the version: `transfers/{id}/`.
             path = re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern)).removeprefix(VERSION)
             name = (route.name or "").removeprefix("api-")
-            calls.append(Call(name=name, address=here + path, methods=methods_of(route)))
+            calls.append(Call(name=name, address=here + path, methods=methods))
         return Response(Index(calls=calls).model_dump())
-
-
-def routes() -> Iterator[URLPattern]:
-    """Yield the routes of calls, in their order; of pages and other things there are none."""
-    for route in get_resolver("matrix.api.urls").url_patterns:
-        if isinstance(route, URLPattern) and methods_of(route):
-            yield route
-
-
-def methods_of(route: URLPattern) -> dict[str, str]:
-    """Return what each method of a route does; nothing for what is no call."""
-    view = getattr(route.callback, "cls", None)
-    names = getattr(view, "http_method_names", [])
-    calls = {name.upper(): of(getattr(view, name, None)) for name in names}
-    return {name: call.summary for name, call in calls.items() if call}

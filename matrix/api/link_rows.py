@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.column_filters import column_name
-from matrix.answers.link_columns import COLUMNS, ClassColumns
+from matrix.answers.link_columns import COLUMNS
 from matrix.answers.link_table import LinkTable
 from matrix.api.cell_text import WORDS, dumps
-from matrix.api.matrix_formats import unix_time
+from matrix.api.matrix_formats import TIMES, csv_column, unix_time
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
 from matrix.statistics.arrays import Floats, Integers
@@ -25,32 +25,30 @@ from sonar import csv_text
 BLOCK = 10_000
 # What an end is, besides what a table can be ordered by.
 FLAGS = ("simulated", "retired")
-TIMES = ("last", "last_ok", "last_failed")
 Records = list[dict[str, Any]]
 
 
 def records(table: LinkTable) -> Records:
     """Return a record for each row; a NaN in it is written as null."""
     places = [orjson.Fragment(dumps(place.record())) for place in table.places]
-    classes = {size: of_class_records(of_class) for size, of_class in table.classes.items()}
+    classes: dict[str, Records] = {}
+    for size, of_class in table.classes.items():
+        columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
+        columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
+        rows = zip(*columns.values(), strict=True)
+        classes[size] = [dict(zip(columns, row, strict=True)) for row in rows]
     numbers = zip(table.source.tolist(), table.destination.tolist(), strict=True)
     return [
         {
             "source": places[source],
             "destination": places[destination],
             "priority": priority,
-            **{size: rows[at] for size, rows in classes.items()},
+            **{size: of_size[at] for size, of_size in classes.items()},
         }
         for at, ((source, destination), priority) in enumerate(
             zip(numbers, whole(table.priority), strict=True)
         )
     ]
-
-
-def of_class_records(of_class: ClassColumns) -> Records:
-    columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
-    columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
@@ -72,11 +70,10 @@ def pieces(table: LinkTable, rows: Integers, form: str) -> Pieces:
     """Yield rows block by block in a form, `csv` (with a header) or `ndjson`."""
     for start in range(0, max(len(rows), 1), BLOCK):
         block = table.taken(rows[start : start + BLOCK])
-        yield json_lines(block) if form == "ndjson" else csv_lines(block, header=start == 0)
-
-
-def json_lines(table: LinkTable) -> bytes:
-    return b"".join(dumps(record) + b"\n" for record in records(table))
+        if form == "ndjson":
+            yield b"".join(dumps(record) + b"\n" for record in records(block))
+        else:
+            yield csv_lines(block, header=start == 0)
 
 
 def csv_lines(table: LinkTable, *, header: bool) -> bytes:
@@ -108,11 +105,3 @@ def texts(values: NDArray[Any]) -> NDArray[Any]:
     """Quote what an end is called or has written about it; a tier is a number."""
     written = {one: csv_text.quoted(one) for one in set(values.tolist()) if isinstance(one, str)}
     return np.array([written.get(one, one) for one in values.tolist()], dtype=object)
-
-
-def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    if name in TIMES:
-        return unix_time(values)
-    if name == "state":
-        return WORDS.take(values)
-    return values if name in ("ok", "failed") else rounded(values)

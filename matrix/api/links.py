@@ -88,7 +88,8 @@ class LinksView(ApiView):
             pieces = link_rows.pieces(table, rows, asked.format)
             return stream(request, pieces, asked.format, "sonar-links")
 
-        return unless_known(request, version.shown(digest(asked)), make)
+        digest = hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
+        return unless_known(request, version.shown(digest), make)
 
 
 def chosen_rows(
@@ -98,10 +99,6 @@ def chosen_rows(
     quantiles = [one.name for one in asked.chosen.columns]
     table = link_table.build(asked.query, cursor.moment, version, quantiles)
     return table, asked.chosen.rows(table, cursor.moment)
-
-
-def digest(asked: LinksRequest) -> str:
-    return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
 
 
 def as_json(

@@ -9,10 +9,13 @@ from rest_framework.request import Request
 from matrix.answers import grid
 from matrix.api import matrix_formats
 from matrix.api.base import ApiView, unless_known
+from matrix.api.matrix_formats import FIELDS
 from matrix.api.schema.matrix import MATRIX
 from matrix.http.compression import respond_once
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.http.questions import read_once
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 
 
@@ -45,5 +48,10 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str]:
     """Return the question, the fields that are answered, and the format."""
     params = request.query_params
     query = MatrixQuery.from_params(params, also=("format", "fields"))
-    fields = matrix_formats.chosen_fields(params.getlist("fields"))
+    # `fields=value,ok`, all of them for nothing.
+    texts = ",".join(params.getlist("fields")).split(",")
+    names = {text.strip() for text in texts if text.strip()}
+    for name in sorted(names - set(FIELDS)):
+        raise BadQueryError({"fields": [f"fields “{name}” is not known: use {either(FIELDS)}."]})
+    fields = tuple(name for name in FIELDS if name in names or not names)
     return query, fields, asked_format(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,43 +13,32 @@ from matrix.answers.grid import Grid
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps
 from matrix.query.catalogue import STATISTICS
-from matrix.query.filters import by_parameter, either
-from matrix.query.forms import BadQueryError
+from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import AxisGroup
-from matrix.statistics.cells import CellArrays
 from matrix.statistics.rounding import rounded
 from matrix.statistics.states import NOT_APPLICABLE
 from sonar import csv_text
 from sonar.windows import format_time
 
 FIELDS = ("value", "std", "ok", "failed", "last", "state")
-
-
-def chosen_fields(texts: Sequence[str]) -> tuple[str, ...]:
-    """Read `fields=value,ok`; all of them for nothing."""
-    names = {name.strip() for text in texts for name in text.split(",") if name.strip()}
-    for name in sorted(names - set(FIELDS)):
-        raise BadQueryError({"fields": [f"fields “{name}” is not known: use {either(FIELDS)}."]})
-    return tuple(name for name in FIELDS if name in names or not names)
+TIMES = ("last", "last_ok", "last_failed")
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
-    return b"".join(json_parts(grid, fields))
-
-
-def json_parts(grid: Grid, fields: Sequence[str]) -> Iterator[bytes]:
-    yield dumps(before_cells(grid)).removesuffix(b"}")
-    yield b',"cells":{'
+    pieces = [dumps(before_cells(grid)).removesuffix(b"}"), b',"cells":{']
     for number, name in enumerate(fields):
-        yield b'%s"%s":[' % (b"," if number else b"", name.encode())
+        pieces.append(b'%s"%s":[' % (b"," if number else b"", name.encode()))
         for place, block in enumerate(cell_text.blocks(grid.cells, name)):
-            yield b"," if place else b""
-            yield block
-        yield b"]"
-    yield b"},"
-    yield dumps(after_cells(grid)).removeprefix(b"{")
+            pieces += (b",", block) if place else (block,)
+        pieces.append(b"]")
+    averages = {
+        "source_average": rounded(grid.averages.row),
+        "destination_average": rounded(grid.averages.column),
+        "average": rounded(np.asarray(grid.averages.grand)),
+    }
+    return b"".join([*pieces, b"},", dumps(averages).removeprefix(b"{")])
 
 
 def before_cells(grid: Grid) -> dict[str, Any]:
@@ -61,14 +50,6 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "simulated": grid.simulated,
         "sources": [group.record() for group in grid.sources],
         "destinations": [group.record() for group in grid.destinations],
-    }
-
-
-def after_cells(grid: Grid) -> dict[str, Any]:
-    return {
-        "source_average": rounded(grid.averages.row),
-        "destination_average": rounded(grid.averages.column),
-        "average": rounded(np.asarray(grid.averages.grand)),
     }
 
 
@@ -100,20 +81,23 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
         {
             "source": names(grid.sources)[row],
             "destination": names(grid.destinations)[column],
-            **{units.get(name, name): csv_column(grid.cells, name, shown) for name in fields},
+            **{
+                units.get(name, name): csv_column(name, getattr(grid.cells, name)[shown])
+                for name in fields
+            },
         }
     )
     text = frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
     return str(text).encode()
 
 
-def csv_column(cells: CellArrays, name: str, shown: Flags) -> NDArray[Any]:
-    array: NDArray[Any] = getattr(cells, name)[shown]
+def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Return what stands in CSV of cells or of links, by the name of their array."""
+    if name in TIMES:
+        return unix_time(values)
     if name == "state":
-        return WORDS.take(array)
-    if name == "last":
-        return unix_time(array)
-    return array if name in ("ok", "failed") else rounded(array)
+        return WORDS.take(values)
+    return values if name in ("ok", "failed") else rounded(values)
 
 
 def unix_time(seconds: Floats) -> NDArray[np.datetime64]:

@@ -17,6 +17,8 @@ class JsonBody(BaseParser):
 
     media_type = "application/json"
     most_bytes = 100_000
+    kind: type = dict
+    wrong_kind = "The body is not a JSON object: send {...} with the fields by name."
 
     def parse(
         self,
@@ -28,14 +30,11 @@ class JsonBody(BaseParser):
         if len(body) > self.most_bytes:
             raise TooLarge(f"The body is larger than {self.most_bytes:,} bytes.")
         try:
-            return self.checked(orjson.loads(body))
+            value = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise ParseError(f"The body is not JSON: {error}.") from error
-
-    def checked(self, value: object) -> Any:  # noqa: ANN401 - what it is, the subclass says
-        """Return what was sent; raise ParseError if it is of another kind than expected."""
-        if not isinstance(value, dict):
-            raise ParseError("The body is not a JSON object: send {...} with the fields by name.")
+        if not isinstance(value, self.kind):
+            raise ParseError(self.wrong_kind)
         return value
 
 
@@ -43,8 +42,5 @@ class JsonList(JsonBody):
     """Reads a list of results."""
 
     most_bytes = 8_000_000
-
-    def checked(self, value: object) -> list[Any]:
-        if not isinstance(value, list):
-            raise ParseError("The body is not a list: send a JSON list of results.")
-        return value
+    kind = list
+    wrong_kind = "The body is not a list: send a JSON list of results."

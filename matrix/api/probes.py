@@ -32,6 +32,7 @@ from sonar.models import Endpoint, Probe, Site, SizeClass
 
 PARAMETERS = ("source", "destination", "site", "size", "state", "cursor", "page_size", "format")
 RETRY_SECONDS = 5
+SEES_WORKERS = "sonar.view_probe"
 
 
 class ProbesView(ApiView):
@@ -51,7 +52,7 @@ class ProbesView(ApiView):
         records = [record(test, request) for test in tests]
         if format_name == "ndjson":
             return as_ndjson(records)
-        columns = [*COLUMNS, *(["worker"] if sees_workers(request) else [])]
+        columns = [*COLUMNS, *(["worker"] if sees(request, SEES_WORKERS) else [])]
         return as_csv(records, columns, "probes")
 
     @ORDER
@@ -126,14 +127,10 @@ def filtered(params: QueryDict) -> QuerySet[Probe]:
     return probes.rows().filter(filters)
 
 
-def sees_workers(request: Request) -> bool:
-    return sees(request, "sonar.view_probe")
-
-
 def record(test: UnderWay, request: Request) -> dict[str, Any]:
     """Return what the reader may see of a test: names of machines are internal."""
     probe = test.probe
-    internal = {"worker": probe.worker or None} if sees_workers(request) else {}
+    internal = {"worker": probe.worker or None} if sees(request, SEES_WORKERS) else {}
     return {
         "id": str(probe.id),
         "url": request.build_absolute_uri(address("api-probe", probe.id)),

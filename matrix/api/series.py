@@ -29,7 +29,6 @@ from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
 from matrix.store import data_version, registry
-from matrix.store.data_version import DataVersion
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
@@ -54,11 +53,6 @@ class SeriesRequest:
         bucket = one_of(params, "bucket", (AUTO, *BUCKETS), AUTO)
         points = one_of(params, "points", ("1",)) == "1"
         return cls(source, destination, query, query.window_at(now), bucket, points)
-
-    @property
-    def version(self) -> DataVersion:
-        """What changes whenever the answer may, for one SQL statement."""
-        return data_version.read(self.query.size, self.window).asked(self)
 
     def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
@@ -89,7 +83,8 @@ class SeriesView(ApiView):
         form = asked_format(request)
         question = SeriesRequest.read(request.query_params, timezone.now())
         write = as_csv if form == "csv" else as_json
-        tag = question.version.shown(form)
+        version = data_version.read(question.query.size, question.window)
+        tag = version.asked(question).shown(form)
         return unless_known(request, tag, lambda: write(question, question.series()))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
@@ -31,11 +29,20 @@ class SitesView(ApiView):
         page = PageRequest.read(request, form, TableCursor.parse)
         # The next page is of the same window.
         cursor = page.after or TableCursor(timezone.now())
-        rows, query = listed(request, cursor.moment)
+        query, search, ordering = sites_query.read(request.query_params, also=OWN)
+        grid, sites = overview.build(query, cursor.moment)
+        shown = overview.ordered(overview.searched(sites, search), ordering)
+        rows = [of_overview(site) for site in shown]
         if form == "json":
             end = cursor.rows + page.size
             next_page = following(request, cursor.after(page.size)) if end < len(rows) else None
-            return as_json({"query": query, "sites": rows[cursor.rows : end], "next": next_page})
+            return as_json(
+                {
+                    "query": echo(query, grid.window),
+                    "sites": rows[cursor.rows : end],
+                    "next": next_page,
+                }
+            )
         return as_csv(rows, LISTED, "sites") if form == "csv" else as_ndjson(rows)
 
 
@@ -50,14 +57,6 @@ class SiteView(ApiView):
         if form == "csv":
             return as_csv(row_and_column(report), CELLS, site.name)
         return as_json(of_report(report, site))
-
-
-def listed(request: Request, moment: datetime) -> tuple[list[Json], Json]:
-    """Return all sites that are asked for as rows, and what was asked."""
-    query, search, ordering = sites_query.read(request.query_params, also=OWN)
-    grid, sites = overview.build(query, moment)
-    shown = overview.ordered(overview.searched(sites, search), ordering)
-    return [of_overview(site) for site in shown], echo(query, grid.window)
 
 
 def of_overview(site: SiteOverview) -> Json:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status, Work
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status, Work
 from matrix.api.base import ApiView
 from matrix.api.parameters import check_names
 from matrix.api.registry.rendering import as_json, moment
@@ -38,6 +38,7 @@ class StatusView(ApiView):
 def of_status(status: Status, *, with_names: bool) -> dict[str, Any]:
     life = status.life
     others = [name for name in TASKS if name != PLAN]
+    workers = {queue: [sign.name for sign in life.workers(queue)] for queue in QUEUES}
     return {
         "sonar_version": sonar.__version__,
         "data_version": status.data_version.text,
@@ -45,7 +46,10 @@ def of_status(status: Status, *, with_names: bool) -> dict[str, Any]:
         "planner": of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
         "beat": of_sign(life, life.beat, life.is_late(life.beat)),
         "tasks": {name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
-        "workers": {queue: of_workers(life, queue, with_names) for queue in QUEUES},
+        "workers": {
+            queue: {"count": len(names)} | ({"names": names} if with_names else {})
+            for queue, names in workers.items()
+        },
         "probes": {
             "waiting": status.probes.waiting,
             "queued": status.probes.queued,
@@ -54,7 +58,10 @@ def of_status(status: Status, *, with_names: bool) -> dict[str, Any]:
             "in_flight_limit": settings.SONAR_IN_FLIGHT,
         },
         **of_work(status.work, status),
-        "coverage": [of_coverage(row) for row in status.coverage],
+        "coverage": [
+            {"size": row.size, "links": row.links, **row.states, "as_of": moment(row.as_of)}
+            for row in status.coverage
+        ],
     }
 
 
@@ -65,11 +72,6 @@ def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> dict[str, Any]:
         "every_seconds": sign.every_seconds if sign else None,
         "late": late,
     }
-
-
-def of_workers(life: Life, queue: str, with_names: bool) -> dict[str, Any]:
-    names = [sign.name for sign in life.workers(queue)]
-    return {"count": len(names)} | ({"names": names} if with_names else {})
 
 
 def of_work(work: Work, status: Status) -> dict[str, Any]:
@@ -98,7 +100,3 @@ def of_circuit(row: Circuit) -> dict[str, Any]:
         "next_test_at": moment(row.next_test_at),
         "error": row.error,
     }
-
-
-def of_coverage(row: Coverage) -> dict[str, Any]:
-    return {"size": row.size, "links": row.links, **row.states, "as_of": moment(row.as_of)}

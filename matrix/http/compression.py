@@ -32,17 +32,21 @@ class QuickGZipMiddleware(GZipMiddleware):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        if kind(response) == ARRAYS:
+        media_type = response.headers.get("Content-Type", "").partition(";")[0]
+        if media_type == ARRAYS:
             return response
         is_compressed = response.has_header("Content-Encoding")
         # Of a stream nobody knows how much will come.
         is_large = not isinstance(response, HttpResponse) or len(response.content) >= LARGE
-        if kind(response) in DATA and (is_compressed or is_large):
+        if media_type in DATA and (is_compressed or is_large):
             patch_vary_headers(response, ("Accept-Encoding",))
             if not is_compressed and takes_gzip(request):
                 compress(response)
-            if response.has_header("Content-Encoding"):
-                weaken(response)
+            etag = response.headers.get("ETag", "")
+            if response.has_header("Content-Encoding") and etag.startswith('"'):
+                # The bytes differ from those that were tagged, what they say does not (RFC 9110,
+                # 8.8.1).
+                response.headers["ETag"] = f"W/{etag}"
         # It leaves alone what has its Content-Encoding.
         return super().process_response(request, response)
 
@@ -85,10 +89,6 @@ def takes_gzip(request: HttpRequest) -> bool:
     return bool(re_accepts_gzip.search(request.headers.get("Accept-Encoding", "")))
 
 
-def kind(response: HttpResponseBase) -> str:
-    return response.headers.get("Content-Type", "").partition(";")[0]
-
-
 def compress(response: HttpResponseBase) -> None:
     if isinstance(response, StreamingHttpResponse):
         pieces = cast("Iterable[bytes]", response.streaming_content)
@@ -97,13 +97,6 @@ def compress(response: HttpResponseBase) -> None:
         response.content = igzip.compress(response.content, LEVEL, mtime=0)
         response.headers["Content-Length"] = str(len(response.content))
     response.headers["Content-Encoding"] = "gzip"
-
-
-def weaken(response: HttpResponseBase) -> None:
-    etag = response.headers.get("ETag", "")
-    if etag.startswith('"'):
-        # The bytes differ from those that were tagged, what they say does not (RFC 9110, 8.8.1).
-        response.headers["ETag"] = f"W/{etag}"
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -140,12 +140,6 @@ def database_trouble(error: Exception) -> NotNow | None:
     return NotNow("The database is away or busy: try again in some seconds.", 5)
 
 
-def need_length(request: Request) -> None:
-    """Raise LengthRequired for a body in chunks, which Django would take for an empty one."""
-    if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
-        raise LengthRequired()
-
-
 def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
     if isinstance(error, FaultyBody):
         return error.summary

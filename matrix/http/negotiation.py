@@ -39,9 +39,7 @@ def asked_format(request: Request, allowed: Sequence[str] = TABLE) -> str:
     if values and values[0] not in allowed:
         sentence = f"format “{values[0]}” is not known: use {either(allowed)}."
         raise BadQueryError({"format": [sentence]})
-    return values[0] if values else accepted(request, allowed)
-
-
-def accepted(request: Request, allowed: Sequence[str]) -> str:
+    if values:
+        return values[0]
     by_type = {TYPES[name]: name for name in allowed}
     return by_type.get(request.get_preferred_type(list(by_type)) or "", allowed[0])

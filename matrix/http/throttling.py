@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address, ip_network
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,24 +85,26 @@ class OwnCounts:
             if self._periods.get(seconds, (None,))[0] != period:
                 rows = [array("I", bytes(4 * self.PLACES)) for _ in range(2)]
                 self._periods[seconds] = period, rows
-            for row, place in self._places(name, seconds):
+            places = self._places(name, seconds)
+            for row, place in places:
                 row[place] += 1
-            return self._least(name, seconds)
+            return min(row[place] for row, place in places)
 
     def get(self, name: str, seconds: int) -> int:
         """Return how many there were in this period."""
         period = int(time.time() // seconds)
         with self._lock:
-            is_present = self._periods.get(seconds, (None,))[0] == period
-            return self._least(name, seconds) if is_present else 0
+            if self._periods.get(seconds, (None,))[0] != period:
+                return 0
+            return min(row[place] for row, place in self._places(name, seconds))
 
-    def _least(self, name: str, seconds: int) -> int:
-        return min(row[place] for row, place in self._places(name, seconds))
-
-    def _places(self, name: str, seconds: int) -> Iterator[tuple[array[int], int]]:
+    def _places(self, name: str, seconds: int) -> list[tuple[array[int], int]]:
+        """Return the present rows, and the place in each that a name adds to."""
         hashed = digest(name)
-        for which, row in enumerate(self._periods[seconds][1]):
-            yield row, int.from_bytes(hashed[4 * which : 4 * which + 4]) % self.PLACES
+        return [
+            (row, int.from_bytes(hashed[4 * which : 4 * which + 4]) % self.PLACES)
+            for which, row in enumerate(self._periods[seconds][1])
+        ]
 
 
 class Counts:

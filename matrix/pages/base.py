@@ -11,11 +11,15 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from matrix.query.addresses import address
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 Params = dict[str, list[str]]
+NO_PARAMETERS = {
+    "parameters": ["This page has no parameters: leave out what follows the question mark."]
+}
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,13 @@ class Page:
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        """Read the URL; raise BadQueryError for parameters, Http404 for a path to nothing."""
-        raise NotImplementedError
+        """Read the URL; raise BadQueryError for parameters, Http404 for a path to nothing.
+
+        A page whose address says everything has no parameters.
+        """
+        if params:
+            raise BadQueryError(NO_PARAMETERS)
+        return cls()
 
     def path(self) -> str:
         return address(self.route)

@@ -29,12 +29,16 @@ class ErrorAnswers(MiddlewareMixin):
     """Answers what views raise where Django would only know a 500."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if "\0" not in request.path_info:
-            return None if is_answerable(request) else bad_request(request, SuspiciousOperation())
         # PostgreSQL has no text with a null character: nothing can be called so.
-        if is_api(request):
-            return not_found(request)
-        raise Http404
+        if "\0" in request.path_info:
+            if is_api(request):
+                return not_found(request)
+            raise Http404
+        # The lists of the admin would look for it; other pages check what they read.
+        in_admin = request.path.startswith(address("admin:index"))
+        if in_admin and "%00" in request.META["QUERY_STRING"]:
+            return bad_request(request, SuspiciousOperation())
+        return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if problem := database_trouble(error):
@@ -45,12 +49,6 @@ class ErrorAnswers(MiddlewareMixin):
             log.error("A crash at %a", request.path, exc_info=error)
             return broken()
         return None
-
-
-def is_answerable(request: HttpRequest) -> bool:
-    """Say whether the lists of the admin can look for this; other pages check what they read."""
-    in_admin = request.path.startswith(address("admin:index"))
-    return not in_admin or "%00" not in request.META["QUERY_STRING"]
 
 
 def is_api(request: HttpRequest) -> bool:

@@ -20,28 +20,25 @@ class TransferLine:
 
     transfer: Transfer
     rate: float
+    why_no_rate: str
+    seconds: str
     error: str
     hover: str
 
     @classmethod
     def of(cls, transfer: Transfer) -> TransferLine:
         one_line = " ".join(transfer.error.split())
+        why_no_rate = "failed: it has no rate"
+        if transfer.state == Transfer.State.LOST:
+            why_no_rate = "lost: its worker died, so there is no rate"
         return cls(
             transfer,
             rate_of(transfer),
+            why_no_rate,
+            three_digits(transfer.seconds),
             error=cut(one_line, LONGEST_ERROR),
             hover=transfer.error[:LONGEST_HOVER],
         )
-
-    @property
-    def why_no_rate(self) -> str:
-        if self.transfer.state == Transfer.State.LOST:
-            return "lost: its worker died, so there is no rate"
-        return "failed: it has no rate"
-
-    @property
-    def seconds(self) -> str:
-        return three_digits(self.transfer.seconds)
 
     @property
     def profile_words(self) -> str:

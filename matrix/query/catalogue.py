@@ -73,11 +73,6 @@ class Statistic:
         return f"{self.name}_{self.unit.suffix}"
 
     @property
-    def is_extra(self) -> bool:
-        """Say whether it costs time of its own, and is only computed where it is asked for."""
-        return self.quantile is not None or self.needs_sizes
-
-    @property
     def words(self) -> str:
         """Return its label without a unit."""
         return self.label.partition(" (")[0]
@@ -168,7 +163,12 @@ QUANTILES = {
     for statistic in STATISTICS.values()
     if statistic.quantile is not None
 }
-EXTRAS = frozenset(statistic.name for statistic in STATISTICS.values() if statistic.is_extra)
+# What costs time of its own, and is only computed where it is asked for.
+EXTRAS = frozenset(
+    statistic.name
+    for statistic in STATISTICS.values()
+    if statistic.quantile is not None or statistic.needs_sizes
+)
 # What the card of a cell says beside what every cell has.
 CARD_EXTRAS = tuple(name for name in STATS if name in EXTRAS and STATISTICS[name].on_card)
 OF_LINK = tuple(statistic for statistic in STATISTICS.values() if statistic.of_link)

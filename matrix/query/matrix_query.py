@@ -124,10 +124,10 @@ class MatrixQuery:
 
     def window_words(self) -> str:
         """Say the window: `the last 7 days`, or its two bounds."""
-        if self.start and self.end:
-            return f"{minute_words(self.start)} to {minute_words(self.end)} UTC"
-        return PRESET_WORDS[self.window]
-
-
-def minute_words(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
+        if not (self.start and self.end):
+            return PRESET_WORDS[self.window]
+        bounds = [
+            bound.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
+            for bound in (self.start, self.end)
+        ]
+        return f"{' to '.join(bounds)} UTC"

@@ -85,13 +85,10 @@ def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any])
     allowed = body.model_fields[name].description
     if kind == "missing":
         return f"{name} is missing: it is {allowed}."
-    value = "" if name in NOT_REPEATED else f" {shown(content[name])}"
-    return f"{name}{value} is not {allowed}."
-
-
-def shown(value: object) -> str:
-    """Write a value as JSON, cut where it is long."""
+    if name in NOT_REPEATED:
+        return f"{name} is not {allowed}."
     try:
-        return cut(orjson.dumps(value).decode())
+        value = cut(orjson.dumps(content[name]).decode())
     except TypeError:  # it reads deeper nests than it writes
-        return "[…]"
+        value = "[…]"
+    return f"{name} {value} is not {allowed}."

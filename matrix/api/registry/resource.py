@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
@@ -107,11 +107,15 @@ class Resource(Generic[Row]):
     def record(self, row: Row, request: Request) -> Json:
         """Return a row as it is answered, as far as the reader may see it."""
         hidden, others = self.hidden(row, request), self.others(row)
-        return {
-            name: others[name] if name in others else plain(getattr(row, name))
-            for name in self.answer.model_fields
-            if name not in hidden
-        }
+        record = {}
+        for name in self.answer.model_fields:
+            if name in hidden:
+                continue
+            value = others[name] if name in others else getattr(row, name)
+            if isinstance(value, Model):
+                value = str(value)  # its name
+            record[name] = moment(value) if isinstance(value, datetime) else value
+        return record
 
     def others(self, row: Row) -> Json:
         """Return fields of a record that are no columns of the row, or written otherwise."""
@@ -154,10 +158,3 @@ class Resource(Generic[Row]):
 
     def refuse_removal(self, row: Row) -> None:
         """Raise Conflict if something needs the row."""
-
-
-def plain(value: Any) -> object:  # noqa: ANN401 - of whichever column
-    """Write a value as JSON has it: another row by its name, a time in UTC."""
-    if isinstance(value, Model):
-        return str(value)
-    return moment(value) if isinstance(value, datetime) else value

@@ -81,7 +81,8 @@ def make(resource: Resource[Row], values: Values, request: Request) -> Row:
 
 def change(resource: Resource[Row], key: object, values: Values, request: Request) -> Row:
     """Change a row; one that stays as it was is not written, so that no cache is cleared."""
-    row = locked(resource, key, request)
+    rows = resource.rows().select_for_update(of=("self",))
+    row = visible(resource, rows, key, request.user)
     resource.allow_change(request, row, values)
     changed = fill(resource, row, values)
     resource.allow_change(request, row, values)
@@ -93,14 +94,11 @@ def change(resource: Resource[Row], key: object, values: Values, request: Reques
 
 
 def remove(resource: Resource[Row], key: object, request: Request) -> None:
-    row = locked(resource, key, request)
+    rows = resource.rows().select_for_update(of=("self",))
+    row = visible(resource, rows, key, request.user)
     resource.allow(request, "delete", row)
     resource.refuse_removal(row)
     row.delete()
-
-
-def locked(resource: Resource[Row], key: object, request: Request) -> Row:
-    return visible(resource, resource.rows().select_for_update(of=("self",)), key, request.user)
 
 
 def visible(resource: Resource[Row], rows: QuerySet[Row], key: object, reader: Anyone) -> Row:

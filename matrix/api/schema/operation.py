@@ -71,13 +71,12 @@ class Operation(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         shared = [*self.call.parameters, RETRY_AFTER]
-        if not self.reads:
+        if self.method != "GET":
             return shared
-        return [*shared, parameters.format_of(self.call.formats), IF_NONE_MATCH, ETAG]
-
-    @property
-    def reads(self) -> bool:
-        return bool(self.method == "GET")
+        formats = self.call.formats
+        words = "Goes before what the Accept header says."
+        of_format = parameters.choice("format", formats, words, formats[0])
+        return [*shared, of_format, IF_NONE_MATCH, ETAG]
 
     def _resolve_path_parameters(self, variables: list[str]) -> list[Json]:
         path_variables = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
@@ -105,7 +104,7 @@ class Operation(AutoSchema):
             schemas["json"] = shapes.of(call.answer, "response")
             for name, schema in schemas.items():
                 answers[call.status, MEDIA[name]] = OpenApiResponse(schema, call.summary)
-        if self.reads:
+        if self.method == "GET":
             answers |= SAME
         for status in call.errors:
             refusal = OpenApiResponse(shapes.of(Error, "response"), REFUSALS[status][0])

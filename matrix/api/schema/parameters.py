@@ -60,7 +60,3 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
     )
     after = text("cursor", "Where the answer goes on: part of the address in `next`.", "")
     return size, after
-
-
-def format_of(formats: Sequence[str]) -> OpenApiParameter:
-    return choice("format", formats, "Goes before what the Accept header says.", formats[0])

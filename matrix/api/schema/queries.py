@@ -31,13 +31,14 @@ class Echo(BaseModel, extra="allow"):
 
 def filter_of(name: str) -> OpenApiParameter:
     items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + LONGEST_VALUE}
-    given = Filter(name, "")
-    if allowed := ALLOWED.get(given.attribute):
+    criterion = Filter(name, "")
+    if allowed := ALLOWED.get(criterion.attribute):
         items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
     if name in OF_PROFILES:
         words = f"transfers {OF_PROFILES[name].choice}"
     else:
-        words = f"links {PREPOSITIONS[given.end]} this {OF_ENDPOINTS[given.attribute].title}"
+        title = OF_ENDPOINTS[criterion.attribute].title
+        words = f"links {PREPOSITIONS[criterion.end]} this {title}"
     return several(name, f"Only {words}; with ! in front none of these.", **items)
 
 

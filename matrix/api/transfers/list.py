@@ -47,19 +47,15 @@ class TransfersRequest:
         query = MatrixQuery.from_params(params, also=OWN)
         window = query.window_at(now)
         size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
-        selection = Wanted(window, size_class, query.filters, error=searched(params))
+        error = text(params, "error")
+        if len(error) > LONGEST_SEARCH or not error.isprintable():
+            sentence = f"error must be at most {LONGEST_SEARCH} printable characters of an error."
+            raise wrong("error", sentence)
+        selection = Wanted(window, size_class, query.filters, error=error)
         if states := some_of(params, "state", Transfer.State.values):
             selection = replace(selection, states=states)
         page = PageRequest.read(request, form, Cursor.parse, TRANSFERS)
         return cls(query, window, selection, form, page)
-
-
-def searched(params: QueryDict) -> str:
-    value = text(params, "error")
-    if len(value) > LONGEST_SEARCH or not value.isprintable():
-        sentence = f"error must be at most {LONGEST_SEARCH} printable characters of an error."
-        raise wrong("error", sentence)
-    return value
 
 
 def answer(request: Request) -> HttpResponseBase:

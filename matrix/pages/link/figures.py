@@ -52,20 +52,14 @@ class Drawn:
     bins: list[Bin]
     shown: list[str]
     silent: list[str]
+    # Heights of the pictures in rem.
+    rates_height: int
+    distribution_height: int
 
     @property
     def columns(self) -> list[str]:
         """Return what the rates of a bucket are called."""
         return [one.label for one in OF_LINK]
-
-    @property
-    def rates_height(self) -> int:
-        """Return the height of the picture of rates in rem."""
-        return 8 + 10 * len(self.shown)
-
-    @property
-    def distribution_height(self) -> int:
-        return 4 + 7 * len(self.shown)
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,10 @@ def drawn(answer: Between, notes: Sequence[Annotation], *, reverse: bool) -> Dra
         size: lines for size, lines in shown.items() if any(len(line.results) for line in lines)
     }
     every_line = [line for lines in measured.values() for line in lines]
-    since = since_when([line.results for line in every_line])
+    since = 0  # from when on (Unix ms) results are drawn as points: not too many of them
+    if sum(len(line.results) for line in every_line) > MOST_POINTS:
+        started = np.sort(np.concatenate([line.results.started for line in every_line]))
+        since = int(started[-MOST_POINTS])
     spans = spans_of(answer, notes)
     return Drawn(
         rates=rates_of(answer, measured, since, spans) if measured else None,
@@ -119,6 +116,8 @@ def drawn(answer: Between, notes: Sequence[Annotation], *, reverse: bool) -> Dra
         bins=list(bins_of(measured)),
         shown=list(measured),
         silent=[size for size in shown if size not in measured],
+        rates_height=8 + 10 * len(measured),
+        distribution_height=4 + 7 * len(measured),
     )
 
 
@@ -130,14 +129,6 @@ def lines_of(part: ClassReport, answer: Between, cut: Cut) -> list[DirectionLine
         DirectionLine(source, destination, part.results, there),
         DirectionLine(destination, source, part.reverse, back),
     ]
-
-
-def since_when(results: Sequence[Results]) -> int:
-    """Return from when on (Unix ms) results are drawn as points, so that there are not too many."""
-    if sum(map(len, results)) <= MOST_POINTS:
-        return 0
-    started = np.sort(np.concatenate([part.started for part in results]))
-    return int(started[-MOST_POINTS])
 
 
 def rates_of(

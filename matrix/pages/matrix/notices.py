@@ -46,9 +46,6 @@ class View:
     def asking(self, query: MatrixQuery) -> str:
         return self.address(query, self.arrangement.display)
 
-    def unfocused(self) -> str:
-        return self.address(self.grid.query, self.arrangement.display.unfocused())
-
 
 def notices_for(view: View, ways: ProfileChoices, now: datetime) -> list[Notice]:
     """Return the notices, most serious first.
@@ -97,7 +94,8 @@ def about_focus(view: View) -> Notice | None:
     display = view.arrangement.display
     if not display.focuses:
         return None
-    links = (("Show all cells", view.unfocused()),)
+    every_cell = view.address(view.grid.query, display.unfocused())
+    links = (("Show all cells", every_cell),)
     if view.arrangement.rows.groups:
         sentence = "Means are of all measured cells of a row or column."
         return Notice("focused", "Only cells in focus are drawn.", sentence, links, quiet=True)

@@ -47,7 +47,7 @@ class Summary:
 
 def table_for(arrangement: Arrangement) -> Table | None:
     """Return the table, or nothing for a matrix that is empty or too large for one."""
-    if not arrangement.rows.groups or is_large(arrangement):
+    if not arrangement.rows.groups or max(arrangement.state.shape) > LARGEST:
         return None
     grid, rows, columns = arrangement.grid, arrangement.rows, arrangement.columns
     stat = grid.query.stat
@@ -77,13 +77,9 @@ def table_for(arrangement: Arrangement) -> Table | None:
     )
 
 
-def is_large(arrangement: Arrangement) -> bool:
-    return bool(max(arrangement.state.shape) > LARGEST)
-
-
 def summary_for(arrangement: Arrangement) -> Summary | None:
     """Return what stands for the table of a matrix that is too large for one."""
-    if not arrangement.rows.groups or not is_large(arrangement):
+    if not arrangement.rows.groups or max(arrangement.state.shape) <= LARGEST:
         return None
     stat = arrangement.grid.query.stat
     measured = arrangement.state == MEASURED

@@ -65,13 +65,10 @@ def numbers(values: Floats | float) -> list[float | None]:
 def opening(arrangement: Arrangement, openings: CellLinks) -> Json:
     if openings.of_links:
         return {"kind": "link", "query": openings.query()}
+    rows, columns = arrangement.rows, arrangement.columns
     return {
         "kind": "narrow",
         "query": openings.query(),
-        "rows": narrowings(arrangement.rows, openings),
-        "columns": narrowings(arrangement.columns, openings),
+        "rows": [openings.narrowing(rows.end, group) for group in rows.groups],
+        "columns": [openings.narrowing(columns.end, group) for group in columns.groups],
     }
-
-
-def narrowings(one: Side, openings: CellLinks) -> list[str | None]:
-    return [openings.narrowing(one.end, group) for group in one.groups]

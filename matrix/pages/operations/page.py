@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from django.conf import settings
-from django.http import QueryDict
 
 from matrix.answers.probe_request import ORDER, sites_of
 from matrix.answers.status import figures
@@ -19,7 +18,6 @@ from matrix.pages.operations.problems import problems, unsealed
 from matrix.pages.progress import TransferLine, progress_words
 from matrix.plots.display import Display
 from matrix.query.addresses import address
-from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import probes, registry, transfers, waiting
@@ -78,13 +76,6 @@ class OperationsPage(Page):
     template: ClassVar[str] = "operations.html"
     route: ClassVar[str] = "operations"
     nav: ClassVar[str] = "operations"
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        if params:
-            sentence = "This page has no parameters: leave out what follows the question mark."
-            raise BadQueryError({"parameters": [sentence]})
-        return cls()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         status = figures.read(now)

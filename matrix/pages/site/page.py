@@ -129,30 +129,31 @@ def cost(plan: PlannedTests, report: Report, end: str, wan_gbit_s: float | None)
 
 @dataclass(frozen=True)
 class EndpointLine:
-    """An endpoint with what is planned for it, and the page of its row and column."""
+    """An endpoint with what is planned for it, and the page of its row and column.
+
+    ``of_budget`` is which share of its budget of bytes a day the plan takes.
+    """
 
     endpoint: Endpoint
     load: Load
     running_out: int
     running_in: int
     url: str
-
-    @property
-    def of_budget(self) -> float | None:
-        """Return which share of its budget of bytes a day the plan takes."""
-        budget = self.endpoint.budget_bytes_per_day
-        return self.load.bytes_per_day / budget if budget else None
+    of_budget: float | None
 
 
 def endpoint_lines(page: SitePage, plan: PlannedTests) -> list[EndpointLine]:
-    query = page.query
-    return [
-        EndpointLine(
+    query, lines = page.query, []
+    for endpoint in Endpoint.objects.filter(site=page.site):
+        load, budget = plan.of_endpoint(endpoint.id), endpoint.budget_bytes_per_day
+        filters = Filter("endpoint", endpoint.name), *query.filters
+        line = EndpointLine(
             endpoint,
-            plan.of_endpoint(endpoint.id),
-            plan.running(endpoint.id, OUT),
-            plan.running(endpoint.id, IN),
-            matrix_url(query.replace(filters=(Filter("endpoint", endpoint.name), *query.filters))),
+            load,
+            running_out=plan.running(endpoint.id, OUT),
+            running_in=plan.running(endpoint.id, IN),
+            url=matrix_url(query.replace(filters=filters)),
+            of_budget=load.bytes_per_day / budget if budget else None,
         )
-        for endpoint in Endpoint.objects.filter(site=page.site)
-    ]
+        lines.append(line)
+    return lines

@@ -51,7 +51,11 @@ WORDS = {
 
 @dataclass(frozen=True)
 class SiteSide:
-    """All of a site as source, or as destination."""
+    """All of a site as source, or as destination.
+
+    ``drawn`` is how many of its ``cells`` are in the picture, ``figure_label`` says what that
+    shows to those who do not see it, and ``data_id`` is the id of its JSON in the page.
+    """
 
     end: str
     words: SideWords
@@ -62,23 +66,9 @@ class SiteSide:
     worst: list[LinkLine]
     failing: list[LinkLine]
     failing_more: int
-    shows: str
-
-    @property
-    def data_id(self) -> str:
-        """Return the id of the JSON of the figure in the page."""
-        return f"bars-{self.end}-data"
-
-    @property
-    def figure_label(self) -> str:
-        """Say what the picture shows to those who do not see it."""
-        among = ", of those that fail and the slowest" if self.drawn < self.cells else ""
-        return f"{self.shows}, the fastest first{among}. The table below has the numbers."
-
-    @property
-    def drawn(self) -> int:
-        """Return how many of the cells are in the picture."""
-        return min(self.cells, picture.MOST_BARS)
+    drawn: int
+    figure_label: str
+    data_id: str
 
 
 def side_of(report: Report, end: str, site: Site) -> SiteSide:
@@ -90,17 +80,22 @@ def side_of(report: Report, end: str, site: Site) -> SiteSide:
     cells = report.cells(end)
     failing = report.failing(end)
     ends = (site.name, "each destination") if end == "source" else ("each source", site.name)
+    drawn = min(len(cells), picture.MOST_BARS)
+    among = ", of those that fail and the slowest" if drawn < len(cells) else ""
     return SiteSide(
         end,
         WORDS[end],
         lines,
         figure_of(report, end, cells, standings[query.size].mean),
-        picture.height_rem(len(cells)),
-        len(cells),
-        link_lines(report.worst(end), end, report),
-        link_lines(failing[:MOST_FAILING], end, report),
-        max(len(failing) - MOST_FAILING, 0),
-        f"Mean rate of {query.size} files from {ends[0]} to {ends[1]}",
+        height_rem=picture.height_rem(len(cells)),
+        cells=len(cells),
+        worst=link_lines(report.worst(end), end, report),
+        failing=link_lines(failing[:MOST_FAILING], end, report),
+        failing_more=max(len(failing) - MOST_FAILING, 0),
+        drawn=drawn,
+        figure_label=f"Mean rate of {query.size} files from {ends[0]} to {ends[1]}, "
+        f"the fastest first{among}. The table below has the numbers.",
+        data_id=f"bars-{end}-data",
     )
 
 

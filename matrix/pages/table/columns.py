@@ -37,10 +37,6 @@ class Context:
     marks: bool
     ending: str = ""
 
-    @property
-    def all_end(self) -> str:
-        return f", all {self.ending[1:]}" if self.ending else ""
-
 
 class TableCell(NamedTuple):
     """Text, what it says on hover, its look, where it leads to, and small words behind it."""
@@ -69,8 +65,9 @@ class ColumnFilter(NamedTuple):
 
 
 class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
-    """A column of cells. ``group`` stands above it, ``filters`` are parameters below it.
+    """A column of cells, which ``render`` writes of a row, as the library calls it.
 
+    ``group`` stands above it, ``filters`` are parameters below it.
     ``place`` says whether it opens a group, or stays in sight when the table is scrolled.
     """
 
@@ -86,12 +83,6 @@ class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
         self.sorts = [Sort(title, words, ordering)]
         self.filters: tuple[ColumnFilter, ...] = ()
 
-    def render(self, record: TableRow) -> TableCell:
-        return self.cell(record)
-
-    def cell(self, row: TableRow) -> TableCell:
-        raise NotImplementedError
-
 
 class Priority(LinkColumn):
     look = "number"
@@ -102,10 +93,10 @@ class Priority(LinkColumn):
         super().__init__(context, "priority", words, "priority")
         self.filters = bounds("priority", "priority")
 
-    def cell(self, row: TableRow) -> TableCell:
-        if math.isnan(row.priority):
+    def render(self, record: TableRow) -> TableCell:
+        if math.isnan(record.priority):
             return TableCell(DASH, "no mesh tests this link", self.look)
-        return TableCell(f"{row.priority:.0f}", look=self.look)
+        return TableCell(f"{record.priority:.0f}", look=self.look)
 
 
 class EndColumn(LinkColumn):
@@ -113,15 +104,16 @@ class EndColumn(LinkColumn):
         name = end if attribute == "endpoint" else f"{end}.{attribute}"
         super().__init__(context, attribute, f"{attribute} of the {end}", name)
         self.end, self.attribute = end, attribute
-        self.group = f"{'from' if end == 'source' else 'to'} ({end}{context.all_end})"
+        all_end = f", all {context.ending[1:]}" if context.ending else ""
+        self.group = f"{'from' if end == 'source' else 'to'} ({end}{all_end})"
         if attribute == "endpoint":
             self.place = "frozen" if end == "source" else "opens"
         how = how_of(OF_ENDPOINTS[attribute])
         words = "" if how == "is" else " contains"
         self.filters = (ColumnFilter(f"{name}.{how}", f"{attribute} of the {end}{words}"),)
 
-    def cell(self, row: TableRow) -> TableCell:
-        place: EndpointInfo = getattr(row, self.end)
+    def render(self, record: TableRow) -> TableCell:
+        place: EndpointInfo = getattr(record, self.end)
         if self.attribute != "endpoint":
             value = place.cell(OF_ENDPOINTS[self.attribute].key)
             return (
@@ -129,8 +121,8 @@ class EndColumn(LinkColumn):
                 if value != ""
                 else TableCell(DASH, f"no {self.attribute} is known")
             )
-        title = f"{row.source.name} → {row.destination.name}, site {place.site}"
-        url = link_url(row.source.name, row.destination.name, self.context.query)
+        title = f"{record.source.name} → {record.destination.name}, site {place.site}"
+        url = link_url(record.source.name, record.destination.name, self.context.query)
         name = place.name.removesuffix(self.context.ending)
         return TableCell(name, title, "endpoint", url, tuple(self.marks(place)))
 
@@ -157,8 +149,8 @@ class OfSize(LinkColumn):
         self.group = f"{size} files"
         self.filters = bounds(f"{size}.{self.field}", f"{size} {self.title}")
 
-    def cell(self, row: TableRow) -> TableCell:
-        values = row.classes[self.size]
+    def render(self, record: TableRow) -> TableCell:
+        values = record.classes[self.size]
         if values.ok + values.failed == 0:
             why = "no result in this window"
             if math.isinf(values.every):

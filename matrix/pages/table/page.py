@@ -55,17 +55,14 @@ class Title(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """The head of a column."""
+    """The head of a column; ``sorted`` is that of the title it is sorted by, or nothing."""
 
     group: str
     look: str
     place: str
     titles: list[Title]
     entries: list[ColumnField]
-
-    @property
-    def sorted(self) -> str:
-        return next((title.sorted for title in self.titles if title.sorted), "")
+    sorted: str
 
 
 @dataclass(frozen=True)
@@ -168,13 +165,12 @@ class TablePage(QueryPage):
 
     def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = notices.about_results(table, now, longest) or self.pooled(table, now)
+        notice = notices.about_results(table, now, longest)
+        if notice is None:
+            shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
+            notice = pooled(self.query, lambda one: self.asking(one).url(), shown)
         if notice:
             yield notice
-
-    def pooled(self, table: LinkTable, now: datetime) -> Notice | None:
-        shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
-        return pooled(self.query, lambda one: self.asking(one).url(), shown)
 
     def head(self, column: LinkColumn) -> ColumnHead:
         direction = "descending" if self.listing.descending else "ascending"
@@ -191,7 +187,8 @@ class TablePage(QueryPage):
             is_number = not is_size and not field.name.endswith(".has")
             text = self.listing.text(field.name)
             entries.append(ColumnField(field.name, label, field.hint, text, is_number))
-        return ColumnHead(column.group, column.look, column.place, titles, entries)
+        sorted_by = next((title.sorted for title in titles if title.sorted), "")
+        return ColumnHead(column.group, column.look, column.place, titles, entries, sorted_by)
 
     def hidden(self, heads: list[ColumnHead]) -> list[tuple[str, str]]:
         """Return the parameters that the form passes on: those it has no field for."""

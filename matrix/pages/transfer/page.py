@@ -14,7 +14,7 @@ from django.http import Http404, QueryDict
 from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
 from matrix.answers.probe_request import ORDER, sites_of
-from matrix.pages.base import Page
+from matrix.pages.base import NO_PARAMETERS, Page
 from matrix.pages.progress import TransferLine, progress_words
 from matrix.pages.share import Share
 from matrix.pages.transfer.facts import beside_words, streams_words, verified_words, why_no_picture
@@ -54,8 +54,7 @@ class TransferPage(Page):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         if params:
-            sentence = "This page has no parameters: leave out what follows the question mark."
-            raise BadQueryError({"parameters": [sentence]})
+            raise BadQueryError(NO_PARAMETERS)
         return cls(transfer_or_probe(UUID(str(path["id"]))))
 
     def path(self) -> str:
