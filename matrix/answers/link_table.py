@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matrix.answers.link_columns import COLUMNS, ClassColumns, LinkColumns
 from matrix.answers.link_reduction import reduce_links
-from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
@@ -153,8 +153,13 @@ class LinkTable:
 
     def searched(self, text: str) -> Flags:
         """Say which links have every word of a text in some attribute of one of their ends."""
+        texts = []
+        for place in self.places:
+            # A tier is found as `2`, `T2` and `Tier 2`.
+            tier = f"tier {place.tier} t{place.tier}"
+            words = (place.name, place.site, place.cloud, tier, place.country, place.label)
+            texts.append("\n".join(words).casefold())
         found = np.ones(len(self), dtype=bool)
-        texts = [place_text(place) for place in self.places]
         for word in text.casefold().split():
             flags = np.array([word in one for one in texts], dtype=bool)
             found &= flags[self.source] | flags[self.destination]
@@ -166,13 +171,6 @@ class LinkTable:
         return flags[self._places_at(name.partition(".")[0])]
 
 
-def place_text(place: EndpointInfo) -> str:
-    """Return what a search looks into; a tier is found as `2`, `T2` and `Tier 2`."""
-    tier = f"tier {place.tier} t{place.tier}"
-    texts = (place.name, place.site, place.cloud, tier, place.country, place.label)
-    return "\n".join(texts).casefold()
-
-
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the table may, for one SQL statement.
 
@@ -180,12 +178,8 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    filters = among(query.filters, PROFILE_FILTERS)
+    filters = [one for one in query.filters if one.parameter in PROFILE_FILTERS]
     return data_version.read(None, window).asked((filters, window, minute))
-
-
-def among(filters: Iterable[Filter], parameters: Container[str]) -> list[Filter]:
-    return [one for one in filters if one.parameter in parameters]
 
 
 def build(
@@ -204,7 +198,7 @@ def build(
     known_version = known_version or version(query, now)
     key = ("links", known_version, frozenset(quantiles))
     links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles))
-    filters = among(query.filters, LINK_FILTERS)
+    filters = [one for one in query.filters if one.parameter in LINK_FILTERS]
     if not filters:
         return LinkTable(links)
     matching = LinkIndex(links.places).matching(filters)

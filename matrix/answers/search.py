@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -64,15 +64,16 @@ def find(text: str) -> Findings:
 
 def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Found]:
     """Return the sites and endpoints with this in their name; sites go before their endpoints."""
-    ranked = [
-        *((rank(site.name, text), 0, site.name.casefold(), of_site(site)) for site in sites),
-        *((rank(one.name, text), 1, one.name.casefold(), of_endpoint(one)) for one in places),
+    subjects: list[tuple[int, Site | EndpointInfo]] = [
+        *((0, site) for site in sites),
+        *((1, place) for place in places),
     ]
-    return [found() for place, _, _, found in sorted(ranked, key=first_three) if place < NOT_FOUND]
-
-
-def first_three(ranked: tuple[int, int, str, Callable[[], Found]]) -> tuple[int, int, str]:
-    return ranked[:3]
+    ranked = [
+        (rank(subject.name, text), kind, subject.name.casefold(), subject)
+        for kind, subject in subjects
+    ]
+    hits = sorted((hit for hit in ranked if hit[0] < NOT_FOUND), key=lambda hit: hit[:3])
+    return [page_of(subject) for *_, subject in hits]
 
 
 NOT_FOUND = 3
@@ -88,15 +89,13 @@ def rank(name: str, text: str) -> int:
     return 2 if text in name else NOT_FOUND
 
 
-def of_site(site: Site) -> Callable[[], Found]:
-    cloud = f", cloud {site.cloud}" if site.cloud else ""
-    about = f"Tier {site.tier} site{cloud}"
-    return lambda: Found("site", site.name, about, site_url(site.name, MatrixQuery()))
-
-
-def of_endpoint(place: EndpointInfo) -> Callable[[], Found]:
-    about = f"{'retired ' if place.retired else ''}endpoint of {place.site}"
-    return lambda: Found("endpoint", place.name, about, endpoint_url(place.name))
+def page_of(subject: Site | EndpointInfo) -> Found:
+    name = subject.name
+    if isinstance(subject, EndpointInfo):
+        about = f"{'retired ' if subject.retired else ''}endpoint of {subject.site}"
+        return Found("endpoint", name, about, endpoint_url(name))
+    cloud = f", cloud {subject.cloud}" if subject.cloud else ""
+    return Found("site", name, f"Tier {subject.tier} site{cloud}", site_url(name, MatrixQuery()))
 
 
 def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
@@ -108,7 +107,16 @@ def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
         return []
     one, other = (ends_with(part, places) for part in ends)
     pairs = [*product(one, other), *(() if directed else product(other, one))]
-    return [of_link(*pair) for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+    return [
+        Found(
+            kind="link",
+            name=f"{source.name} → {destination.name}",
+            about=f"link from {source.site} to {destination.site}",
+            url=link_url(source.name, destination.name, MatrixQuery()),
+        )
+        for source, destination in dict.fromkeys(pairs)
+        if source != destination
+    ]
 
 
 def ends_with(text: str, places: Iterable[EndpointInfo]) -> list[EndpointInfo]:
@@ -119,9 +127,3 @@ def ends_with(text: str, places: Iterable[EndpointInfo]) -> list[EndpointInfo]:
     ]
     found = sorted((one for one in ranked if one[0] < NOT_FOUND), key=lambda one: one[:3])
     return [place for *_, place in found[:MOST_ENDS]]
-
-
-def of_link(source: EndpointInfo, destination: EndpointInfo) -> Found:
-    name = f"{source.name} → {destination.name}"
-    url = link_url(source.name, destination.name, MatrixQuery())
-    return Found("link", name, f"link from {source.site} to {destination.site}", url)
