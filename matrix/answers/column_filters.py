@@ -19,7 +19,7 @@ import numpy as np
 from matrix.answers.link_table import ENDS, LinkTable
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.forms import read_age
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags
 
 TEXTS = tuple(
     f"{end}{one}" for end in ENDS for one in ("", ".site", ".cloud", ".country", ".label")
@@ -64,17 +64,15 @@ class Condition:
             return table.where(self.column, lambda text: text == self.text)
         if self.how == "has":
             return table.where(self.column, lambda text: self.text.casefold() in text.casefold())
-        values = numbers(table, self.column, now)
+        of, _, field = self.column.rpartition(".")
+        if field == "age":
+            # As of now, or of the end of a window that is past.
+            moment = min(now, table.window.end).timestamp()
+            values = moment - table.column(f"{of}.last_ok")
+        else:
+            values = table.column(self.column)
         # No value is neither at least nor at most anything.
         return np.asarray(values >= self.value if self.how == "min" else values <= self.value)
-
-
-def numbers(table: LinkTable, column: str, now: datetime) -> Floats | Integers:
-    """Return a column of numbers; ages are those of now, or of the end of a window that is past."""
-    of, _, field = column.rpartition(".")
-    if field != "age":
-        return table.column(column)
-    return min(now, table.window.end).timestamp() - table.column(f"{of}.last_ok")
 
 
 def names(sizes: Iterable[str]) -> list[str]:

@@ -110,20 +110,17 @@ class LinkTable:
 
     def _ranks(self, name: str) -> NDArray[Any]:
         """Return numbers that order as a column does; links of one source by destination."""
-        end = name.partition(".")[0]
-        if end not in ENDS:
+        if name.partition(".")[0] not in ENDS:
             return self.column(name)
-        ranks = self._ranks_at(end, name)
-        if name not in ENDS:
-            return ranks
-        other = "destination" if name == "source" else "source"
-        return np.asarray(ranks * len(self.places) + self._ranks_at(other, other))
-
-    def _ranks_at(self, end: str, name: str) -> Integers:
-        """Rank by text, without regard to case: places are few and links are many."""
-        texts = [str(value).casefold() for value in self._of_places(name)]
-        ranks: NDArray[Any] = np.unique(texts, return_inverse=True)[1]
-        return ranks[self._places_at(end)]
+        columns = {"source": ("source", "destination"), "destination": ("destination", "source")}
+        ranks: NDArray[Any] = np.zeros(len(self), dtype=np.int64)
+        for column in columns.get(name, (name,)):
+            # By text, without regard to case: places are few and links are many.
+            texts = [str(value).casefold() for value in self._of_places(column)]
+            of_places = np.unique(texts, return_inverse=True)[1]
+            at = self._places_at(column.partition(".")[0])
+            ranks = ranks * len(self.places) + of_places[at]
+        return ranks
 
     def order(self, name: str, *, descending: bool = False, among: Flags | None = None) -> Integers:
         """Return rows sorted by a column: no value comes last, equal ones stay as they were.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from matrix.query.filters import ALONE, Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import data_version
 from matrix.store.cache import Kept
@@ -70,10 +70,6 @@ class MeshPromises:
         size = len(links.places) ** 2
         return cls(np.full(size, np.inf), np.full(size, NO_PRIORITY, dtype=np.int16))
 
-    def drop(self, links: Flags) -> None:
-        self.every[links] = np.inf
-        self.priority[links] = NO_PRIORITY
-
 
 _places: Kept[tuple[EndpointInfo, ...]] = Kept(LRUCache(2))
 # 10 MB each at 1,000 endpoints.
@@ -127,7 +123,8 @@ def _read_plan(size: str, made: Iterable[Filter], links: LinkIndex) -> MeshPromi
     plan, numbers = MeshPromises.blank(links), links.numbers(rows)
     np.minimum.at(plan.every, numbers, rows["every_seconds"])
     np.maximum.at(plan.priority, numbers, rows["priority"].astype(np.int16))
-    plan.drop(links.ends(place.retired for place in links.places))
+    retired = links.ends(place.retired for place in links.places)
+    plan.every[retired], plan.priority[retired] = np.inf, NO_PRIORITY
     plan.every.flags.writeable = plan.priority.flags.writeable = False
     return plan
 
