@@ -19,7 +19,7 @@ import numpy as np
 from matrix.answers.link_table import LinkTable
 from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAttribute
 from matrix.query.catalogue import TABLE_QUANTILES
-from matrix.query.forms import read_age, read_number
+from matrix.query.forms import read_age
 from matrix.statistics.arrays import Flags
 
 
@@ -107,13 +107,9 @@ def read_size(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
+# How a number is read that is not written plainly; ValueError says what it should have been.
 READERS: dict[str, Callable[[str], float]] = {
     "size_mean_bytes": read_size,
     "size_std_bytes": read_size,
     "age": read_age,
 }
-
-
-def read_bound(column: str, text: str) -> float:
-    """Read a number as it is written for a column; ValueError says what it should have been."""
-    return READERS.get(column.rpartition(".")[2], read_number)(text)

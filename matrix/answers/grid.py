@@ -173,25 +173,25 @@ def fill(
     """Compute the cells from the results, as they stand at a moment."""
     links = frame.links
     down = Downtime.endpoints_down(moment)
+    outdated = None
+    if query.max_age:
+        # The cells that have no success as young as the query asks for.
+        newest = links.numbering.newest([run.newest_ok() for run in results])
+        started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
+        outdated = np.asarray(moment.timestamp() - started > read_age(query.max_age))
     return frame.cells(
         reduce.reduce(results, frame.pooling, EXTRAS & {query.stat, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),
-        outdated=outdated(query, frame, results, moment) if query.max_age else None,
+        outdated=outdated,
     )
-
-
-def outdated(query: MatrixQuery, frame: Frame, results: Sequence[Run], moment: datetime) -> Flags:
-    """Say which cells have no success that is as young as the query asks for."""
-    newest = frame.links.numbering.newest([run.newest_ok() for run in results])
-    started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
-    return np.asarray(moment.timestamp() - started > read_age(query.max_age))
 
 
 def idle(links: LinkIndex, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
     """Name the endpoints in use that match the filters and have no row and no column."""
-    unused = links.touching(allowed) & ~links.touching(applicable)
+    used = np.logical_or(*links.touched(applicable))
+    unused = np.logical_or(*links.touched(allowed)) & ~used
     return tuple(
         place.name
         for place, is_unused in zip(links.places, unused, strict=True)

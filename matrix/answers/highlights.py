@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,6 @@ import numpy as np
 from matrix.answers.grid import Grid
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import AxisGroup
 from matrix.statistics.states import FAILED, MEASURED, STALE
 from sonar.units import format_age, format_count, three_digits
 from sonar.windows import format_moment
@@ -64,7 +63,13 @@ class Highlights:
     more: Mapping[str, str]
 
     def all(self) -> list[Highlight]:
-        kinds = [*self.worst(), self.failing(), self.stale(), *self.asymmetric()]
+        cells = self.grid.cells
+        kinds = [
+            *self.worst(),
+            self.of("failed", "failing", cells.state == FAILED, -cells.failed, self.counts),
+            self.of("stale", "stale", cells.state == STALE, cells.last, self.age_words),
+            *self.asymmetric(),
+        ]
         return [highlight for highlight in kinds if highlight.count]
 
     def worst(self) -> Iterable[Highlight]:
@@ -81,14 +86,6 @@ class Highlights:
         if statistic.greatest is not None:
             bad &= values < statistic.greatest
         yield self.of("worst", statistic.worst, bad, badness, self.value_words)
-
-    def failing(self) -> Highlight:
-        cells = self.grid.cells
-        return self.of("failed", "failing", cells.state == FAILED, -cells.failed, self.counts)
-
-    def stale(self) -> Highlight:
-        cells = self.grid.cells
-        return self.of("stale", "stale", cells.state == STALE, cells.last, self.age_words)
 
     def asymmetric(self) -> Iterable[Highlight]:
         """Compare both directions of each pair; the slow one is the item."""
@@ -172,15 +169,10 @@ def lowest(values: Floats, most: int) -> list[Where]:
 def reverse(grid: Grid) -> Floats:
     """Return for each cell the mean of the measured cell in the other direction, NaN for none."""
     means = np.where(grid.cells.state == MEASURED, grid.cells.mean, np.nan)
-    row_of, column_of = (
-        places(grid.destinations, grid.sources),
-        places(grid.sources, grid.destinations),
-    )
+    # What does not stand at the other end is at -1, where the padding has no value.
     wide = np.pad(means, (0, 1), constant_values=np.nan)
-    return wide[np.ix_(row_of, column_of)].T
-
-
-def places(groups: Sequence[AxisGroup], among: Sequence[AxisGroup]) -> list[int]:
-    """Return where each group stands among others, -1 if it does not."""
-    at = {group.name: place for place, group in enumerate(among)}
-    return [at.get(group.name, -1) for group in groups]
+    row_of = {group.name: row for row, group in enumerate(grid.sources)}
+    column_of = {group.name: column for column, group in enumerate(grid.destinations)}
+    rows = [row_of.get(group.name, -1) for group in grid.destinations]
+    columns = [column_of.get(group.name, -1) for group in grid.sources]
+    return wide[np.ix_(rows, columns)].T

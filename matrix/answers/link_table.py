@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from matrix.answers.link_columns import COLUMNS, ClassColumns, LinkColumns
 from matrix.answers.link_reduction import reduce_links
 from matrix.query.attributes import BY_KEY, ENDS, search_text
-from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
@@ -110,20 +110,17 @@ class LinkTable:
 
     def _ranks(self, name: str) -> NDArray[Any]:
         """Return numbers that order as a column does; links of one source by destination."""
-        end = name.partition(".")[0]
-        if end not in ENDS:
+        if name.partition(".")[0] not in ENDS:
             return self.column(name)
-        ranks = self._ranks_at(end, name)
-        if name not in ENDS:
-            return ranks
-        other = "destination" if name == "source" else "source"
-        return np.asarray(ranks * len(self.places) + self._ranks_at(other, other))
-
-    def _ranks_at(self, end: str, name: str) -> Integers:
-        """Rank by text, without regard to case: places are few and links are many."""
-        texts = [str(value).casefold() for value in self._of_places(name)]
-        ranks: NDArray[Any] = np.unique(texts, return_inverse=True)[1]
-        return ranks[self._places_at(end)]
+        columns = {"source": ("source", "destination"), "destination": ("destination", "source")}
+        ranks: NDArray[Any] = np.zeros(len(self), dtype=np.int64)
+        for column in columns.get(name, (name,)):
+            # By text, without regard to case: places are few and links are many.
+            texts = [str(value).casefold() for value in self._of_places(column)]
+            of_places = np.unique(texts, return_inverse=True)[1]
+            at = self._places_at(column.partition(".")[0])
+            ranks = ranks * len(self.places) + of_places[at]
+        return ranks
 
     def order(self, name: str, *, descending: bool = False, among: Flags | None = None) -> Integers:
         """Return rows sorted by a column: no value comes last, equal ones stay as they were.
@@ -153,8 +150,11 @@ class LinkTable:
 
     def searched(self, text: str) -> Flags:
         """Say which links have every word of a text in some attribute of one of their ends."""
+        texts = [
+            search_text((attribute, place.value(key)) for key, attribute in BY_KEY.items())
+            for place in self.places
+        ]
         found = np.ones(len(self), dtype=bool)
-        texts = [place_text(place) for place in self.places]
         for word in text.casefold().split():
             flags = np.array([word in one for one in texts], dtype=bool)
             found &= flags[self.source] | flags[self.destination]
@@ -166,11 +166,6 @@ class LinkTable:
         return flags[self._places_at(name.partition(".")[0])]
 
 
-def place_text(place: EndpointInfo) -> str:
-    """Return what a search looks into."""
-    return search_text((attribute, place.value(key)) for key, attribute in BY_KEY.items())
-
-
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the table may, for one SQL statement.
 
@@ -178,12 +173,8 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    filters = among(query.filters, PROFILE_FILTERS)
+    filters = [one for one in query.filters if one.parameter in PROFILE_FILTERS]
     return data_version.read(None, window).asked((filters, window, minute))
-
-
-def among(filters: Iterable[Filter], parameters: Container[str]) -> list[Filter]:
-    return [one for one in filters if one.parameter in parameters]
 
 
 def build(
@@ -202,7 +193,7 @@ def build(
     known_version = known_version or version(query, now)
     key = ("links", known_version, frozenset(quantiles))
     links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles))
-    filters = among(query.filters, LINK_FILTERS)
+    filters = [one for one in query.filters if one.parameter in LINK_FILTERS]
     if not filters:
         return LinkTable(links)
     matching = LinkIndex(links.places).matching(filters)

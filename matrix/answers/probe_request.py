@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 from uuid import UUID
 
-from django.db.models import Model
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from matrix.query.filters import either
@@ -17,7 +16,6 @@ from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.registry import NAME
 from sonar.request_probes import Wish
 
-Named = TypeVar("Named", bound=Model)
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 
 # The permission to order; site admins have it for tests with an end at a site of theirs.
@@ -56,8 +54,9 @@ def read(given: Mapping[str, object]) -> list[Wish]:
     except ValidationError as error:
         wrong = {str(each["loc"][0]): each["type"] for each in error.errors()}
         raise BadQueryError({field: [sentence(field, wrong[field])] for field in wrong}) from error
-    endpoints = by_name(Endpoint, [tests.source, tests.destination])
-    sizes = by_name(SizeClass, tests.sizes)
+    ends = [tests.source, tests.destination]
+    endpoints = Endpoint.objects.in_bulk(ends, field_name="name")
+    sizes = SizeClass.objects.in_bulk(tests.sizes, field_name="name")
     if errors := problems(tests, endpoints, sizes):
         raise BadQueryError(errors)
     return [
@@ -106,11 +105,6 @@ def problems(
         errors["mover"] = [misfit]
     refusals = mover_catalogue.refusals(tests.mover, tests.mode, streams=tests.streams)
     return errors | {field: [refusal] for field, refusal in refusals.items()}
-
-
-def by_name(model: type[Named], names: Sequence[str]) -> dict[str, Named]:
-    rows = model._default_manager.filter(name__in=names)
-    return {row.name: row for row in rows}  # type: ignore[attr-defined]
 
 
 def ordered_test(test_id: UUID) -> Probe | Transfer | None:

@@ -96,12 +96,15 @@ class Cut:
 def cut_for(window: Window, bucket: str = AUTO) -> Cut:
     """Cut a window into buckets; raise ValueError for more than MOST."""
     span = Span.of(window)
-    name = auto(span) if bucket == AUTO else bucket
-    width = BUCKETS[name]
+    if bucket == AUTO:
+        # The finest of which the window has at most MOST_IF_AUTO, else the day.
+        fine = (name for name in CHOSEN if count_of(span, BUCKETS[name]) <= MOST_IF_AUTO)
+        bucket = next(fine, "1d")
+    width = BUCKETS[bucket]
     count = count_of(span, width)
     if count > MOST:
-        raise ValueError(f"a bucket of {name} makes {count} of them: at most {MOST} can be shown")
-    return Cut(name, floor(span.start, width), count)
+        raise ValueError(f"a bucket of {bucket} makes {count} of them: at most {MOST} can be shown")
+    return Cut(bucket, floor(span.start, width), count)
 
 
 def is_too_long(window: Window) -> bool:
@@ -128,12 +131,6 @@ def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeS
         {name: values / MB for name, values in of_link.items()},
         BucketPoints(started / 1000, np.where(done, rates / np.float64(MB), np.nan), done),
     )
-
-
-def auto(span: Span) -> str:
-    """Return the finest bucket of which a window has at most MOST_IF_AUTO, else the day."""
-    fine = [name for name in CHOSEN if count_of(span, BUCKETS[name]) <= MOST_IF_AUTO]
-    return fine[0] if fine else "1d"
 
 
 def cut_to_fill(window: Window, several: Sequence[Integers]) -> Cut:

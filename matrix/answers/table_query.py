@@ -19,13 +19,13 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from matrix.answers import column_filters
-from matrix.answers.column_filters import Condition
+from matrix.answers.column_filters import READERS, Condition
 from matrix.answers.link_columns import COLUMNS
 from matrix.answers.link_table import LinkTable
 from matrix.query.attributes import BY_KEY, ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
 from matrix.query.filters import either
-from matrix.query.forms import BadQueryError, OneOf
+from matrix.query.forms import BadQueryError, OneOf, read_number
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 
@@ -102,10 +102,6 @@ class TableQuery:
     @property
     def descending(self) -> bool:
         return self.ordering.startswith("-")
-
-    @property
-    def narrows(self) -> bool:
-        return bool(self.search or self.conditions)
 
     def rows(self, table: LinkTable, now: datetime) -> Integers:
         """Return the rows of the table that are shown, in their order."""
@@ -254,7 +250,7 @@ class Bound(Named):
         column, _, how = self.parameter.rpartition(".")
         text = (value or "").strip()
         try:
-            number = column_filters.read_bound(column, text) if text else 0
+            number = READERS.get(column.rpartition(".")[2], read_number)(text) if text else 0
         except ValueError as error:
             raise self.wrong(text, str(error)) from None
         return Condition(column, how, text, number) if text else None

@@ -31,7 +31,7 @@ def of_report(report: Report, site: Site) -> Json:
     return {
         "query": echo(report.query, report.window),
         "unit": "MB/s",
-        "simulated": report.simulated,
+        "simulated": report.links.simulated,
         "site": of_site(site),
         "endpoints": [endpoint.name for endpoint in endpoints if not endpoint.retired],
         "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired],

@@ -42,7 +42,8 @@ def add_note(request: HttpRequest) -> HttpResponse:
         return render(request, "400.html", {"errors": form.sentences()}, status=400)
     if not roles.may(author, WRITE, form.sites()):
         raise PermissionDenied
-    form.written_by(author)
+    form.instance.author = author
+    form.save()
     return back(request)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -19,6 +19,8 @@ from matrix.statistics.states import STATES
 from matrix.store.data_version import DataVersion
 
 Kind = TypeVar("Kind", bound=np.generic)
+# Orders in which a line stands before each cloud or tier.
+SEPARATED = ("cloud", "tier")
 # Sorts behind every name and every tier.
 LAST = "\U0010ffff"
 
@@ -132,8 +134,8 @@ def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
     chosen = tuple(groups[index] for index in order.tolist())
     # A line before each cloud or tier, unless there is one alone, or each is a group.
     gaps: dict[int, str] = {}
-    if display.order in KEYS:
-        names = [KEYS[display.order](group)[1] for group in chosen]
+    if display.order in SEPARATED:
+        names = [key_of(group, display.order)[1] for group in chosen]
         firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
         if len(firsts) not in (1, len(chosen)):
             gaps = {at + before: names[at] for before, at in enumerate(firsts)}
@@ -143,9 +145,9 @@ def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
 
 def ordered(groups: Sequence[AxisGroup], average: Floats, display: Display) -> Integers:
     """Return the places of the groups in order; they come in the order of their names."""
-    if display.order in KEYS:
-        key = KEYS[display.order]
-        return np.array(sorted(range(len(groups)), key=lambda at: key(groups[at])), dtype=np.int64)
+    if display.order in SEPARATED:
+        keys = [key_of(group, display.order) for group in groups]
+        return np.array(sorted(range(len(groups)), key=keys.__getitem__), dtype=np.int64)
     if display.order == "average":
         return np.argsort(-average, kind="stable")
     if display.order == "-average":
@@ -153,17 +155,11 @@ def ordered(groups: Sequence[AxisGroup], average: Floats, display: Display) -> I
     return np.arange(len(groups))
 
 
-def by_cloud(group: AxisGroup) -> tuple[str, str]:
-    """Return what clouds sort by, and how a cloud is called; groups of several come last."""
+def key_of(group: AxisGroup, order: str) -> tuple[str, str]:
+    """Return what its cloud or tier sorts by, and how it is called; several come last."""
+    if order == "tier":
+        several = (LAST, "several tiers")
+        return several if group.tier is None else (str(group.tier), f"Tier {group.tier}")
     if group.cloud is None:
         return LAST, "several clouds"
     return (group.cloud.casefold(), group.cloud) if group.cloud else (LAST, "no cloud")
-
-
-def by_tier(group: AxisGroup) -> tuple[str, str]:
-    return (
-        (LAST, "several tiers") if group.tier is None else (str(group.tier), f"Tier {group.tier}")
-    )
-
-
-KEYS: dict[str, Callable[[AxisGroup], tuple[str, str]]] = {"cloud": by_cloud, "tier": by_tier}

@@ -48,7 +48,7 @@ def singles(line: Line, direction: int, axis: str, count: int) -> Json:
         "x": done.started.tolist(),
         "y": [rounded(rate / MB) for rate in done.rates.tolist()],
         "yaxis": axis,
-        "customdata": ids(done),
+        "customdata": [identifier.tobytes().hex() for identifier in done.ids],
         "cliponaxis": False,  # the newest stand at the edge
         "marker": {"symbol": POINTS[direction], "color": COLOURS[direction]} | look,
         "hovertemplate": f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%Y-%m-%d %H:%M:%S}} UTC"
@@ -67,7 +67,7 @@ def crosses(line: Line, direction: int, axis: str) -> Json:
         "x": failed.started.tolist(),
         "y": [direction] * len(failed),
         "yaxis": axis,
-        "customdata": ids(failed),
+        "customdata": [identifier.tobytes().hex() for identifier in failed.ids],
         "cliponaxis": False,
         "marker": {
             "symbol": CROSSES[direction],
@@ -145,10 +145,6 @@ def edges(series: TimeSeries, buckets: Integers) -> list[int]:
     starts = np.round(series.starts[buckets] * 1000).astype(np.int64)
     both: list[int] = np.stack([starts, starts + BUCKETS[series.bucket]], axis=1).ravel().tolist()
     return both
-
-
-def ids(results: Results) -> list[str]:
-    return [identifier.tobytes().hex() for identifier in results.ids]
 
 
 def rounded(rate: float) -> float:

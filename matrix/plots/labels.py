@@ -26,16 +26,16 @@ def labels_for(arrangement: Arrangement) -> Labels:
     grid = arrangement.grid
     ending = shared_ending([*grid.sources, *grid.destinations])
     all_end = f", all {escape(ending.lstrip('_-.'))}" if ending else ""
+    rows_title, columns_title = (
+        f"{'from' if side.end == 'source' else 'to'} ({side.end} {side.grouping}{all_end})"
+        for side in (arrangement.rows, arrangement.columns)
+    )
     return Labels(
         rows=labels_of(arrangement.rows, ending, LONGEST_ROW),
         columns=labels_of(arrangement.columns, ending, LONGEST_COLUMN),
-        rows_title=f"{title(arrangement.rows)}{all_end})",
-        columns_title=f"{title(arrangement.columns)}{all_end})",
+        rows_title=rows_title,
+        columns_title=columns_title,
     )
-
-
-def title(side: Side) -> str:
-    return f"{'from' if side.end == 'source' else 'to'} ({side.end} {side.grouping}"
 
 
 def labels_of(side: Side, ending: str, longest: int) -> list[str]:

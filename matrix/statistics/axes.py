@@ -171,17 +171,10 @@ class LinkIndex:
         known = np.isin(rows["source_id"], ids) & np.isin(rows["destination_id"], ids)
         return np.where(known, source * len(ids) + destination, 0)
 
-    def touching(self, links: Flags) -> Flags:
-        """Return the places that are an end of at least one of these links."""
-        return self.sources(links) | self.destinations(links)
-
-    def sources(self, links: Flags) -> Flags:
-        """Return the places that at least one of these links starts from."""
-        return np.asarray(links.reshape(self.shape).any(axis=1))
-
-    def destinations(self, links: Flags) -> Flags:
-        """Return the places that at least one of these links goes to."""
-        return np.asarray(links.reshape(self.shape).any(axis=0))
+    def touched(self, links: Flags) -> tuple[Flags, Flags]:
+        """Return the places that at least one of these links starts from, and goes to."""
+        square = links.reshape(self.shape)
+        return np.asarray(square.any(axis=1)), np.asarray(square.any(axis=0))
 
     def ends(self, flags: Iterable[bool], end: str = "") -> Flags:
         """Return the links whose source, destination, or (for no end) one of both is flagged."""

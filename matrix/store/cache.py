@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from operator import attrgetter
 from threading import Condition
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cachetools import Cache, TTLCache, cached
 from django.conf import settings
@@ -27,13 +28,10 @@ class Kept(Generic[T]):
 
         @cached(cache, key=lambda key, build: key, condition=self._condition)
         def get(key: Hashable, build: Callable[[], T]) -> T:
+            """Return the answer for a key, built now unless it is kept."""
             return build()
 
-        self._get = get
-
-    def get(self, key: Hashable, build: Callable[[], T]) -> T:
-        """Return the answer for a key, built now unless it is kept."""
-        return self._get(key, build)
+        self.get = get
 
     def __contains__(self, key: Hashable) -> bool:
         with self._condition:
@@ -44,20 +42,13 @@ class Kept(Generic[T]):
             self._cache.clear()
 
 
-class Storable(Protocol):
-    """What says how much memory it takes."""
-
-    @property
-    def nbytes(self) -> int: ...
-
-
 def answers_up_to(megabytes: int) -> Kept[Any]:
     """Return a place for answers of several kinds, whose keys begin with the kind.
 
-    What was used longest ago goes first; what is larger than all of it is not kept.
+    An answer says in ``nbytes`` how much memory it takes. What was used longest ago goes first;
+    what is larger than all of it is not kept.
     """
-    bytes_of: Callable[[Storable], float] = lambda answer: answer.nbytes  # noqa: E731 - typed
-    return Kept(TTLCache(megabytes * 2**20, SECONDS_KEPT, getsizeof=bytes_of))
+    return Kept(TTLCache(megabytes * 2**20, SECONDS_KEPT, getsizeof=attrgetter("nbytes")))
 
 
 ANSWERS = answers_up_to(settings.SONAR_ANSWERS_MB)

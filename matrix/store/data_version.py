@@ -106,11 +106,6 @@ def read(size: str | None, window: Window) -> DataVersion:
     )
 
 
-def read_all() -> DataVersion:
-    """Return what changes with every change of the registry, the schedule and the results."""
-    return fetch(OF_ALL)
-
-
 def fetch(
     statement: str, parameters: Mapping[str, str | datetime | None] | None = None
 ) -> DataVersion:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from django.contrib.auth.models import User
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -96,9 +95,3 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
             names.get(field, field): [f"{names.get(field, field)}: {text}" for text in texts]
             for field, texts in self.errors.items()
         }
-
-    def written_by(self, author: User) -> Annotation:
-        note: Annotation = self.save(commit=False)
-        note.author = author
-        note.save()
-        return note

@@ -44,10 +44,6 @@ class Dirty(NamedTuple):
     days: frozenset[int]
     hours: frozenset[int]
 
-    def whole_days(self) -> frozenset[int]:
-        """Return the days whose segment does not count: marked, or with an hour that is."""
-        return self.days | {floor(hour, DAY_MS) for hour in self.hours}
-
 
 @dataclass(frozen=True)
 class ReadPlan:
@@ -70,24 +66,17 @@ def plan(window: Span, dirty: Dirty) -> ReadPlan:
     """
     days = Span(floor(window.start, DAY_MS), -floor(-window.end, DAY_MS))
     edges = (days.start, days.end - DAY_MS)
-    short = {day for day in edges if 2 * covered(window, day) < DAY_MS}
-    split = dirty.whole_days() | short
-    hours = [hour for day in sorted(split) for hour in hours_of(day, window)]
+    parts = {day: Span(day, day + DAY_MS).within(window) for day in edges}
+    short = {day for day, part in parts.items() if 2 * (part.end - part.start) < DAY_MS}
+    # The segment of a day does not count if the day is marked, or one of its hours.
+    split = dirty.days | {floor(hour, DAY_MS) for hour in dirty.hours} | short
+    hours: list[int] = []
+    for day in sorted(split):
+        part = Span(day, day + DAY_MS).within(window)
+        hours += range(floor(part.start, HOUR_MS), part.end, HOUR_MS)
     raw = [Span(hour, hour + HOUR_MS).within(window) for hour in hours if hour in dirty.hours]
     clean = [hour for hour in hours if hour not in dirty.hours]
     return ReadPlan(days, split, clean, list(merged(raw)))
-
-
-def covered(window: Span, day: int) -> int:
-    """Return how much of a day lies in the window."""
-    part = Span(day, day + DAY_MS).within(window)
-    return part.end - part.start
-
-
-def hours_of(day: int, window: Span) -> range:
-    """Return the hours of a day that have a part in the window."""
-    part = Span(day, day + DAY_MS).within(window)
-    return range(floor(part.start, HOUR_MS), part.end, HOUR_MS)
 
 
 def merged(spans: Iterable[Span]) -> Iterator[Span]:

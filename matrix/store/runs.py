@@ -118,8 +118,11 @@ def _pieces(size_class: int, plan: ReadPlan, window: Span) -> Iterator[Piece]:
 def _of_segments(
     pieces: Sequence[Piece], allowed: Flags | None, extras: Extras
 ) -> Iterator[tuple[int, Run]]:
-    derived = _derived(allowed, extras)
-    # What was made of whole segments before.
+    # What is made of whole segments to be kept: nothing where results are filtered.
+    distinct = extras.distinct_profiles and not extras.profiles
+    derived = ["distinct_profiles"] * distinct + ["failures"] * extras.failures
+    if allowed is not None:
+        derived = []
     kept = segment_columns.CACHE.get(
         [Key(piece.segment, name) for piece in pieces if piece.whole for name in derived]
     )
@@ -136,18 +139,10 @@ def _of_segments(
         keys = {name: Key(piece.segment, name) for name in derived if piece.whole}
         columns |= {name: kept[key] for name, key in keys.items() if key in kept}
         run = _run(piece, columns, allowed, extras)
-        segment_columns.keep(
+        segment_columns.CACHE.put(
             {key: getattr(run, name) for name, key in keys.items() if key not in kept}
         )
         yield piece.start, run
-
-
-def _derived(allowed: Flags | None, extras: Extras) -> list[str]:
-    """Name what is made of whole segments to be kept: nothing where results are filtered."""
-    if allowed is not None:
-        return []
-    distinct = extras.distinct_profiles and not extras.profiles
-    return ["distinct_profiles"] * distinct + ["failures"] * extras.failures
 
 
 def _columns_for(

@@ -70,7 +70,7 @@ class Cache:
         with self._lock:
             return {key: self._columns[key] for key in keys if key in self._columns}
 
-    def put(self, arrays: Mapping[Key, Array], needed: Collection[Key]) -> None:
+    def put(self, arrays: Mapping[Key, Array], needed: Collection[Key] = ()) -> None:
         """Take in as many of the arrays as fit.
 
         What is ``needed`` at present makes no room: a window that is larger than the cache
@@ -104,14 +104,9 @@ def load(wanted: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Arr
         for key, array in fetch(missing):
             fetched[key] = array + np.int64(wanted[key]) if key.column == "lasts" else array
             fetched[key].flags.writeable = False
-        keep({key: array for key, array in fetched.items() if key not in once}, wanted.keys())
+        CACHE.put({key: array for key, array in fetched.items() if key not in once}, wanted.keys())
         found |= fetched
     return found
-
-
-def keep(arrays: Mapping[Key, Array], needed: Collection[Key] = ()) -> None:
-    """Put columns into the cache, or what was made of them, as Cache.put does."""
-    CACHE.put(arrays, needed)
 
 
 def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:

@@ -14,6 +14,9 @@ from sonar.windows import format_moment
 
 register = template.Library()
 
+register.filter("volume", format_bytes)
+register.filter("moment", format_moment)
+
 NO_RESULT = "no result in this window"
 
 
@@ -64,27 +67,17 @@ def count(number: float) -> str:
 
 
 @register.filter
-def volume(size: float) -> str:
-    return format_bytes(size)
-
-
-@register.filter
 def ago(unix: float | None, now: datetime) -> str:
     """Write a Unix time as its age, and the time itself on hover."""
     if unix is None or math.isnan(unix):
         return dash(NO_RESULT)
     then = datetime.fromtimestamp(unix, UTC)
-    return format_html('<span title="{}">{}</span>', moment(then), age_words(unix, now))
+    return format_html('<span title="{}">{}</span>', format_moment(then), age_words(unix, now))
 
 
 def age_words(unix: float, now: datetime) -> str:
     """Write a Unix time as its age now, whichever window it was found in."""
     return format_age(now - datetime.fromtimestamp(unix, UTC))
-
-
-@register.filter
-def moment(time: datetime) -> str:
-    return format_moment(time)
 
 
 @register.filter

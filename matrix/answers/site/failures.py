@@ -81,7 +81,9 @@ def grouped(
 def errors_of(report: Report) -> dict[str, Any]:
     """Return the groups of errors of the links with failed tests, and how many tests they are."""
     failed = report.links.cells.failed > 0
-    links = report.ids_of(reports.cells_of(report.links, failed))
+    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
+    cells = reports.cells_of(report.links, failed)
+    links = [(ids[cell.source], ids[cell.destination]) for cell in cells]
     groups, total = grouped(links, report.query.size, report.window, report.query.filters)
     return {
         "errors": groups,

@@ -47,11 +47,6 @@ class SiteOverview:
         )
 
     @property
-    def is_history(self) -> bool:
-        """Say whether it had endpoints and all of them are retired."""
-        return bool(self.endpoints) and not self.in_use
-
-    @property
     def simulated(self) -> bool:
         return any(endpoint.simulated for endpoint in self.endpoints)
 
@@ -157,7 +152,15 @@ def has(site: Site, endpoints: Iterable[EndpointInfo], condition: Filter) -> boo
 def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
     """Return the sites that have every word somewhere."""
     words = text.casefold().split()
-    return [site for site in sites if all(word in site.text for word in words)]
+    matching = []
+    for line in sites:
+        site = line.site
+        names = [site.name, site.cloud, site.country, f"T{site.tier}", f"Tier {site.tier}"]
+        names += [endpoint.name for endpoint in line.endpoints]
+        searchable = " ".join(names).casefold()
+        if all(word in searchable for word in words):
+            matching.append(line)
+    return matching
 
 
 def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:

@@ -82,7 +82,7 @@ def findings(report: Report) -> list[Finding]:
     failing: dict[str, Judged] = {}
     slow: dict[str, Judged] = {}
     for end in ENDS:
-        side = RankedSide.of(report.matrix, end)
+        side = RankedSide.of(report.sites[report.query.size], end)
         row = side.row_of(report.name)
         if row is None:
             nobody = np.zeros(len(side.partners), dtype=bool)

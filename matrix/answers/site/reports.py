@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -81,19 +81,11 @@ class Report:
     def endpoints(self) -> list[EndpointInfo]:
         return [endpoint for endpoint in self.all_endpoints if endpoint.site == self.name]
 
-    @property
-    def tier(self) -> int:
-        return self.endpoints[0].tier if self.endpoints else -1
-
-    @property
-    def matrix(self) -> Grid:
-        """Return the matrix of sites in the class asked for."""
-        return self.sites[self.query.size]
-
     def standings(self, end: str) -> dict[str, Standing]:
         """Return how the site stands at this end, by size class."""
+        tier = self.endpoints[0].tier if self.endpoints else -1
         return {
-            size: standing_of(RankedSide.of(matrix, end), self.name, self.tier)
+            size: standing_of(RankedSide.of(matrix, end), self.name, tier)
             for size, matrix in self.sites.items()
         }
 
@@ -115,15 +107,6 @@ class Report:
         """Return the links of the site on which every test failed, the most tested first."""
         none_ok = at_end(self.links, end, self.name) & (self.links.cells.state == FAILED)
         return sorted(cells_of(self.links, none_ok), key=lambda cell: -cell.failed)
-
-    def ids_of(self, links: Iterable[ReportCell]) -> list[tuple[int, int]]:
-        """Return the ids of the ends of links between endpoints."""
-        ids = {endpoint.name: endpoint.id for endpoint in self.all_endpoints}
-        return [(ids[cell.source], ids[cell.destination]) for cell in links]
-
-    @property
-    def simulated(self) -> bool:
-        return self.links.simulated
 
 
 def build(name: str, query: MatrixQuery, now: datetime) -> Report:

@@ -163,7 +163,7 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 def read(now: datetime) -> Status:
     """Read the status: three small SQL queries, and what is dear if it is too old."""
-    version = data_version.read_all()
+    version = data_version.fetch(data_version.OF_ALL)
     return Status(
         moment=now,
         life=Life(now, tuple(SignOfLife.objects.all())),
