@@ -30,25 +30,19 @@ class Side:
     """The rows or the columns as they are drawn, all lines from 0 to ``length``.
 
     ``end`` is `source` or `destination`. ``order`` has the places in the grid of ``groups``,
-    ``at`` their lines, ``average`` their means. ``gaps`` are the other lines, which stay
-    empty, and the cloud or tier that begins there.
+    ``names`` what these are called, ``at`` their lines, ``average`` their means. ``gaps`` are
+    the other lines, which stay empty, and the cloud or tier that begins there.
     """
 
     end: str
     grouping: str
     groups: tuple[AxisGroup, ...]
+    names: list[str]
     order: Integers
     at: Integers
     average: Floats
     gaps: dict[int, str]
-
-    @property
-    def length(self) -> int:
-        return len(self.groups) + len(self.gaps)
-
-    @property
-    def names(self) -> list[str]:
-        return [group.name for group in self.groups]
+    length: int
 
     def spread(self, values: NDArray[Kind], blank: float) -> NDArray[Kind]:
         """Put an array by group at its lines, with something blank in the gaps."""
@@ -135,12 +129,22 @@ def side(end: str, grid: Grid, display: Display, shown: Flags) -> Side:
     # A line before each cloud or tier, unless there is one alone, or each is a group.
     gaps: dict[int, str] = {}
     if display.order in SEPARATED:
-        names = [key_of(group, display.order)[1] for group in chosen]
-        firsts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+        titles = [key_of(group, display.order)[1] for group in chosen]
+        firsts = [at for at, title in enumerate(titles) if at == 0 or titles[at - 1] != title]
         if len(firsts) not in (1, len(chosen)):
-            gaps = {at + before: names[at] for before, at in enumerate(firsts)}
-    at = np.setdiff1d(np.arange(len(chosen) + len(gaps)), list(gaps))
-    return Side(end, grouping, chosen, order, at, average[order], gaps)
+            gaps = {at + before: titles[at] for before, at in enumerate(firsts)}
+    length = len(chosen) + len(gaps)
+    return Side(
+        end=end,
+        grouping=grouping,
+        groups=chosen,
+        names=[group.name for group in chosen],
+        order=order,
+        at=np.setdiff1d(np.arange(length), list(gaps)),
+        average=average[order],
+        gaps=gaps,
+        length=length,
+    )
 
 
 def ordered(groups: Sequence[AxisGroup], average: Floats, display: Display) -> Integers:

@@ -61,11 +61,8 @@ class Coverage:
 
     size: str
     states: Mapping[str, int]
+    links: int
     as_of: datetime
-
-    @property
-    def links(self) -> int:
-        return sum(self.states.values())
 
 
 @dataclass(frozen=True)
@@ -218,5 +215,6 @@ def read_coverage(now: datetime) -> tuple[Coverage, ...]:
     coverage = []
     for name in SizeClass.objects.values_list("name", flat=True):
         states = grid.build(MatrixQuery(size=name, window=WINDOW), now).states()
-        coverage.append(Coverage(name, {state: states[state] for state in COVERED}, now))
+        covered = {state: states[state] for state in COVERED}
+        coverage.append(Coverage(name, covered, sum(covered.values()), now))
     return tuple(coverage)
