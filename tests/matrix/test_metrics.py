@@ -168,7 +168,9 @@ def test_requests_are_counted_by_route_and_never_by_path(
     assert {method for _, method in found - before} <= {"GET", "<invalid method>"}
     assert len(found - before) <= 6
     routes: Any = get_resolver().reverse_dict
-    for view, _ in found:
+    assert not [view for view, _ in found if "/" in view]
+    # Tests that add routes of their own may have been here before.
+    for view, _ in found - before:
         assert view in routes or "." in view or ":" in view or view == "<unnamed view>", view
 
 

@@ -152,15 +152,7 @@ def has(site: Site, endpoints: Iterable[EndpointInfo], condition: Filter) -> boo
 def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
     """Return the sites that have every word somewhere."""
     words = text.casefold().split()
-    matching = []
-    for line in sites:
-        site = line.site
-        names = [site.name, site.cloud, site.country, f"T{site.tier}", f"Tier {site.tier}"]
-        names += [endpoint.name for endpoint in line.endpoints]
-        searchable = " ".join(names).casefold()
-        if all(word in searchable for word in words):
-            matching.append(line)
-    return matching
+    return [line for line in sites if all(word in line.text for word in words)]
 
 
 def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:
