@@ -14,9 +14,16 @@ from kombu.exceptions import OperationalError as QueueAway
 from sonar.celery import app
 from sonar.db_retry import one_line
 from sonar.models import Probe
-from sonar.scheduler import PlannerBusyError, RefusedError, Wish, order_all, start_waiting
+from sonar.scheduler import PlannerBusyError, ProbeRequest, RefusedError, order_all, start_waiting
 
-__all__ = ["NotCancelledError", "PlannerBusyError", "RefusedError", "Wish", "cancel", "order"]
+__all__ = [
+    "NotCancelledError",
+    "PlannerBusyError",
+    "ProbeRequest",
+    "RefusedError",
+    "cancel",
+    "order",
+]
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +37,12 @@ class NotCancelledError(Exception):
     """A test that cannot be cancelled any more; the sentence says why."""
 
 
-def order(wishes: Sequence[Wish], now: datetime) -> list[Probe]:
+def order(probe_requests: Sequence[ProbeRequest], now: datetime) -> list[Probe]:
     """Queue these tests, or let them wait; send what is queued to the workers after the commit.
 
     Raises RefusedError (nothing is ordered then) or PlannerBusyError.
     """
-    ordered = order_all(wishes, now)
+    ordered = order_all(probe_requests, now)
     transaction.on_commit(partial(send, ordered.started))
     return ordered.probes
 

@@ -244,6 +244,8 @@ def test_no_module_has_a_former_name():
 FORMER_IDENTIFIERS = """
     Links Finder Asked Known Made Told Spent Also Standout standouts held_back both_ways
     order_posting posting upcoming leftovers orders sweeping throttles error_texts spent one_result
+    Wish wishes wished Wanted Between Measured Slowed UnderWay under_way Room openings Attempt
+    attempt attempts troubles made way
 """
 
 

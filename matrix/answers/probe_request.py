@@ -14,7 +14,7 @@ from matrix.store import probes, transfers
 from sonar import mover_catalogue
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.registry import NAME
-from sonar.request_probes import Wish
+from sonar.request_probes import ProbeRequest
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 
@@ -47,7 +47,7 @@ ALLOWED = {
 }
 
 
-def read(given: Mapping[str, object]) -> list[Wish]:
+def read(given: Mapping[str, object]) -> list[ProbeRequest]:
     """Read what is asked for; raise BadQueryError with sentences by field. Two SQL queries."""
     try:
         tests = OrderedTests.model_validate(given)
@@ -60,7 +60,7 @@ def read(given: Mapping[str, object]) -> list[Wish]:
     if errors := problems(tests, endpoints, sizes):
         raise BadQueryError(errors)
     return [
-        Wish(
+        ProbeRequest(
             source=endpoints[tests.source],
             destination=endpoints[tests.destination],
             size_class=sizes[size],
@@ -109,9 +109,9 @@ def problems(
 
 def ordered_test(test_id: UUID) -> Probe | Transfer | None:
     """Find a test by its id, whether it has ended or not."""
-    return probes.rows().filter(id=test_id).first() or transfers.known(test_id)
+    return probes.rows().filter(id=test_id).first() or transfers.by_id(test_id)
 
 
-def sites_of(tests: Iterable[Wish | Probe | Transfer]) -> set[int]:
+def sites_of(tests: Iterable[ProbeRequest | Probe | Transfer]) -> set[int]:
     """Return the ids of the sites at both ends: an admin of either may order, and cancel."""
     return {end.site_id for test in tests for end in (test.source, test.destination)}

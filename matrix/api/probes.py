@@ -25,7 +25,7 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, allow_somewhere, sees
 from matrix.query.addresses import address
 from matrix.store import probes, transfers
-from matrix.store.probes import UnderWay
+from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import Cursor
 from sonar import request_probes
 from sonar.models import Endpoint, Probe, Site, SizeClass
@@ -48,7 +48,7 @@ class ProbesView(ApiView):
             page_records = [record(test, request) for test in listing.tests]
             next_page = following(request, str(listing.next)) if listing.next else None
             return as_json({"probes": page_records, "next": next_page})
-        tests = probes.under_way(list(rows.order_by(*probes.ORDER)), now)
+        tests = probes.progress_of(list(rows.order_by(*probes.ORDER)), now)
         records = [record(test, request) for test in tests]
         if format_name == "ndjson":
             return as_ndjson(records)
@@ -68,15 +68,15 @@ class ProbesView(ApiView):
         `url` until `ended` is true.
         """
         allow_somewhere(request, probe_request.ORDER)
-        wishes = probe_request.read(cast("dict[str, Any]", request.data))
-        allow(request, probe_request.ORDER, probe_request.sites_of(wishes))
+        probe_requests = probe_request.read(cast("dict[str, Any]", request.data))
+        allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
         try:
-            ordered = request_probes.order(wishes, timezone.now())
+            ordered = request_probes.order(probe_requests, timezone.now())
         except request_probes.RefusedError as error:
             raise Conflict(error.errors) from error
         except request_probes.PlannerBusyError as error:
             raise NotNow(str(error), RETRY_SECONDS) from error
-        tests = probes.under_way(ordered, timezone.now())
+        tests = probes.progress_of(ordered, timezone.now())
         return as_json({"probes": [record(test, request) for test in tests]}, status=202)
 
 
@@ -89,7 +89,7 @@ class ProbeView(ApiView):
         # First the probe: should it end in between, it is found as a transfer.
         if probe := probes.known(id, timezone.now()):
             return as_json(record(probe, request) | {"ended": False})
-        if transfer := transfers.known(id):
+        if transfer := transfers.by_id(id):
             return as_json(shown(transfer, request) | {"ended": True})
         raise NotFound(why_not(id))
 
@@ -127,7 +127,7 @@ def filtered(params: QueryDict) -> QuerySet[Probe]:
     return probes.rows().filter(filters)
 
 
-def record(test: UnderWay, request: Request) -> dict[str, Any]:
+def record(test: ProbeProgress, request: Request) -> dict[str, Any]:
     """Return what the reader may see of a test: names of machines are internal."""
     probe = test.probe
     internal = {"worker": probe.worker or None} if sees(request, SEES_WORKERS) else {}

@@ -85,8 +85,8 @@ def of_failures(failures: Failures) -> Json:
 
 def of_plan(plan: PlannedTests) -> Json:
     return {
-        OUT: of_load(plan.of_way(OUT)),
-        IN: of_load(plan.of_way(IN)),
+        OUT: of_load(plan.of_direction(OUT)),
+        IN: of_load(plan.of_direction(IN)),
         "meshes": [
             {"mesh": mesh, "size": size, OUT: of_load(out), IN: of_load(into)}
             for mesh, size, out, into in plan.lines()

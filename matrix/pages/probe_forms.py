@@ -31,13 +31,13 @@ def order_probe(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     fields = {field: request.POST.get(field, "").strip() for field in FIELDS}
     try:
-        wishes = probe_request.read({**fields, "sizes": request.POST.getlist("size")})
+        probe_requests = probe_request.read({**fields, "sizes": request.POST.getlist("size")})
     except BadQueryError as error:
         return not_ordered(request, error.errors, 400)
-    if not roles.may(user, probe_request.ORDER, probe_request.sites_of(wishes)):
+    if not roles.may(user, probe_request.ORDER, probe_request.sites_of(probe_requests)):
         raise PermissionDenied
     try:
-        first, *_ = request_probes.order(wishes, timezone.now())
+        first, *_ = request_probes.order(probe_requests, timezone.now())
     except request_probes.RefusedError as error:
         return not_ordered(request, error.errors, 409)
     except request_probes.PlannerBusyError as error:

@@ -19,7 +19,7 @@ ORDER = ("requested_at", "id")
 
 
 @dataclass(frozen=True)
-class UnderWay:
+class ProbeProgress:
     """A test at a moment. ``place`` is 1 for the next, None for one that runs.
 
     A queued test stands among all that are queued for a worker, one that waits for room among
@@ -51,7 +51,7 @@ class UnderWay:
 class ProbeList:
     """Some of them, oldest first; ``next`` says where the next page begins, if there is one."""
 
-    tests: list[UnderWay]
+    tests: list[ProbeProgress]
     next: Cursor | None
 
 
@@ -64,14 +64,14 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
     place = (after.started_at, after.id) if after else None
     probes, last = keyset.page(chosen, ORDER, count, place)
     following = Cursor(probes[-1].requested_at, probes[-1].id) if last else None
-    return ProbeList(under_way(probes, now), following)
+    return ProbeList(progress_of(probes, now), following)
 
 
-def under_way(probes: list[Probe], now: datetime) -> list[UnderWay]:
+def progress_of(probes: list[Probe], now: datetime) -> list[ProbeProgress]:
     places = queueing.places()
-    return [UnderWay(probe, places.get(probe.id), now) for probe in probes]
+    return [ProbeProgress(probe, places.get(probe.id), now) for probe in probes]
 
 
-def known(sought: UUID, now: datetime) -> UnderWay | None:
+def known(sought: UUID, now: datetime) -> ProbeProgress | None:
     probe = rows().filter(id=sought).first()
-    return under_way([probe], now)[0] if probe else None
+    return progress_of([probe], now)[0] if probe else None

@@ -36,7 +36,7 @@ DIFFERENCES = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TransferSelection:
     """Which results a list shows. What is empty chooses all, but lost ones are named in states."""
 
     window: Window
@@ -174,7 +174,7 @@ def cause() -> Func:
     )
 
 
-def known(transfer: UUID) -> Transfer | None:
+def by_id(transfer: UUID) -> Transfer | None:
     """Return one result by its id, wherever in time; one look into the index of each month."""
     transfers = Transfer.objects.filter(id=transfer).select_related(
         "profile__mesh", "size_class", "source__site", "destination__site"

@@ -1,18 +1,18 @@
 """Which links are due for a test and may run: claims them, and says why the others wait."""
 
-from sonar.scheduler.capacity import Room
+from sonar.scheduler.capacity import Capacity
 from sonar.scheduler.claims import claim_due
 from sonar.scheduler.lock import PlannerBusyError
-from sonar.scheduler.on_demand import Ordered, RefusedError, Wish, order_all
+from sonar.scheduler.on_demand import Ordered, ProbeRequest, RefusedError, order_all
 from sonar.scheduler.sync import follow_registry
 from sonar.scheduler.waiting import start_waiting
 
 __all__ = [
+    "Capacity",
     "Ordered",
     "PlannerBusyError",
+    "ProbeRequest",
     "RefusedError",
-    "Room",
-    "Wish",
     "claim_due",
     "follow_registry",
     "order_all",

@@ -22,7 +22,7 @@ LINK_IN = """
 
 
 @dataclass
-class Room:
+class Capacity:
     """How many more tests each endpoint, each link and Sonar itself bear at this moment."""
 
     in_flight: int
@@ -39,7 +39,7 @@ class Room:
     """The endpoints with an open circuit that are to have none now."""
 
     @classmethod
-    def left(cls, now: datetime) -> Room:
+    def left(cls, now: datetime) -> Capacity:
         """Count what is queued and running against the caps, and today's bytes.
 
         The bytes of tests that wait are taken: who ordered them was told that they will run.
@@ -47,16 +47,16 @@ class Room:
         ends = Endpoint.objects.values_list("id", "outbound_cap", "inbound_cap").order_by()
         outbound = Counter({end: cap for end, cap, _ in ends})
         inbound = Counter({end: cap for end, _, cap in ends})
-        room = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, _budgets_left(now), set())
+        capacity = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, _budgets_left(now), set())
         probes = Probe.objects.values_list("source_id", "destination_id", "bytes", "state")
         for source, destination, size, state in probes:
-            room._spend(source, destination, size)
+            capacity._spend(source, destination, size)
             if state == Probe.State.WAITING:
-                room.waiting += 1
+                capacity.waiting += 1
             else:
-                room.start(source, destination)
-        room._look_at_circuits(now)
-        return room
+                capacity.start(source, destination)
+        capacity._look_at_circuits(now)
+        return capacity
 
     def _look_at_circuits(self, now: datetime) -> None:
         """Find who is tested thinly. One SQL query."""

@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from sonar import circuits
 from sonar.models import Downtime, Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
-from sonar.scheduler.capacity import Room, either_end
+from sonar.scheduler.capacity import Capacity, either_end
 from sonar.scheduler.clock import put_right
 from sonar.scheduler.lending import forbidden
 from sonar.scheduler.lock import is_only_planner
@@ -64,8 +64,8 @@ def claim_due(now: datetime) -> list[UUID]:
             return []
         follow_registry(now)
         put_right(now)
-        room = Room.left(now)
-        probes = start(room, now)
+        capacity = Capacity.left(now)
+        probes = start(capacity, now)
         cursor.execute(READ_AS_QUEUE)
         classes = list(SizeClass.objects.all())
         down = either_end(Downtime.endpoints_down(now))
@@ -75,15 +75,15 @@ def claim_due(now: datetime) -> list[UUID]:
         due = Schedule.objects.filter(next_due__lte=now)
         for _, meshes in groupby(loud, attrgetter("priority")):
             allowed = due.filter(mesh__in=list(meshes)).exclude(down).exclude(giving_away)
-            probes += _claim_batches(allowed, room, classes, now)
+            probes += _claim_batches(allowed, capacity, classes, now)
         why: dict[SkipReason, Q | RawSQL] = {
             # First what does not pass by itself.
             SkipReason.CREDENTIAL: giving_away,
             SkipReason.DOWNTIME: down,
             SkipReason.QUIET_HOURS: Q(mesh__in=quiet),
-            SkipReason.BUDGET: room.over_budget(classes),
-            SkipReason.CIRCUIT: room.rests(),
-            SkipReason.LINK: room.is_busy(),
+            SkipReason.BUDGET: capacity.over_budget(classes),
+            SkipReason.CIRCUIT: capacity.rests(),
+            SkipReason.LINK: capacity.is_busy(),
         }
         _note_reasons(due, why, now)
     return probes
@@ -98,7 +98,7 @@ def _by_quiet_hours(meshes: Iterable[Mesh], now: datetime) -> tuple[list[Mesh], 
 
 
 def _claim_batches(
-    allowed: QuerySet[Schedule], room: Room, classes: list[SizeClass], now: datetime
+    allowed: QuerySet[Schedule], capacity: Capacity, classes: list[SizeClass], now: datetime
 ) -> list[UUID]:
     """Take the due tests batch by batch; every batch takes the first of its rows at least.
 
@@ -108,15 +108,17 @@ def _claim_batches(
     probes: list[UUID] = []
     sizes = {one.id: one.test_bytes for one in classes}
     whole = True
-    while room.in_flight > 0 and whole:
-        rows = allowed.exclude(room.capped()).exclude(room.over_budget(classes))
-        oldest = rows.exclude(room.rests()).exclude(room.is_busy()).order_by("next_due", "id")
+    while capacity.in_flight > 0 and whole:
+        rows = allowed.exclude(capacity.capped()).exclude(capacity.over_budget(classes))
+        oldest = (
+            rows.exclude(capacity.rests()).exclude(capacity.is_busy()).order_by("next_due", "id")
+        )
         batch = oldest.values_list("id", "source_id", "destination_id", "size_class_id", "mesh_id")[
             :BATCH
         ]
-        thin, taken = set(room.thin), []
+        thin, taken = set(capacity.thin), []
         for schedule, source, destination, size_class, mesh in batch:
-            if room.take(source, destination, sizes[size_class]):
+            if capacity.take(source, destination, sizes[size_class]):
                 taken.append(schedule)
                 if ends := thin & {source, destination}:
                     circuits.rest(ends, _shortest_interval(mesh), now)

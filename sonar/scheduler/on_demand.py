@@ -13,7 +13,7 @@ from django.db import transaction
 
 from sonar import credentials, mover_catalogue
 from sonar.models import Downtime, Endpoint, Probe, SizeClass
-from sonar.scheduler.capacity import Room
+from sonar.scheduler.capacity import Capacity
 from sonar.scheduler.lock import wait_for_planner
 from sonar.scheduler.waiting import start
 
@@ -33,7 +33,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Wish:
+class ProbeRequest:
     """A test that somebody asks for, outside every mesh."""
 
     source: Endpoint
@@ -51,7 +51,7 @@ class Ordered(NamedTuple):
     started: list[UUID]
 
 
-def order_all(wishes: Sequence[Wish], now: datetime, worker: str = "") -> Ordered:
+def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str = "") -> Ordered:
     """Order all these tests, or none: what has room now is queued, the others wait for it.
 
     With ``worker`` they are for that process, and nobody is to be sent their ids. Raises
@@ -59,30 +59,31 @@ def order_all(wishes: Sequence[Wish], now: datetime, worker: str = "") -> Ordere
     """
     with transaction.atomic():
         wait_for_planner()
-        room = Room.left(now)
-        if problems := list(_problems(wishes, room, now)):
+        capacity = Capacity.left(now)
+        if problems := list(_problems(probe_requests, capacity, now)):
             raise RefusedError(problems)
         # Ordered together, they run in the order in which they were given.
-        ids = sorted(uuid4() for _ in wishes)
+        ids = sorted(uuid4() for _ in probe_requests)
         Probe.objects.bulk_create(
-            _probe(wish, number, now, worker) for wish, number in zip(wishes, ids, strict=True)
+            _probe(probe_request, number, now, worker)
+            for probe_request, number in zip(probe_requests, ids, strict=True)
         )
-        room.waiting += len(wishes)
-        started = start(room, now)
+        capacity.waiting += len(probe_requests)
+        started = start(capacity, now)
         named = Probe.objects.select_related("source", "destination", "size_class", "mesh")
         return Ordered(list(named.filter(id__in=ids).order_by("id")), started)
 
 
-def _probe(wish: Wish, number: UUID, now: datetime, worker: str) -> Probe:
+def _probe(probe_request: ProbeRequest, number: UUID, now: datetime, worker: str) -> Probe:
     return Probe(
         id=number,
-        source=wish.source,
-        destination=wish.destination,
-        size_class=wish.size_class,
-        bytes=wish.size_class.test_bytes,
-        mover=wish.mover,
-        mode=wish.mode,
-        streams=wish.streams,
+        source=probe_request.source,
+        destination=probe_request.destination,
+        size_class=probe_request.size_class,
+        bytes=probe_request.size_class.test_bytes,
+        mover=probe_request.mover,
+        mode=probe_request.mode,
+        streams=probe_request.streams,
         state=Probe.State.WAITING,
         requested_at=now,
         sent_at=now,
@@ -90,66 +91,80 @@ def _probe(wish: Wish, number: UUID, now: datetime, worker: str) -> Probe:
     )
 
 
-def _problems(wishes: Sequence[Wish], room: Room, now: datetime) -> Iterator[Problem]:
+def _problems(
+    probe_requests: Sequence[ProbeRequest], capacity: Capacity, now: datetime
+) -> Iterator[Problem]:
     """Yield why these tests cannot run, all together; each with the field that it is about."""
-    if any(wish.source == wish.destination for wish in wishes):
+    if any(probe_request.source == probe_request.destination for probe_request in probe_requests):
         yield "destination", "a test needs two different endpoints."
-    for mover in sorted({wish.mover for wish in wishes}):
-        base_urls = _base_urls(wish for wish in wishes if wish.mover == mover)
+    for mover in sorted({probe_request.mover for probe_request in probe_requests}):
+        base_urls = _base_urls(
+            probe_request for probe_request in probe_requests if probe_request.mover == mover
+        )
         if misfit := mover_catalogue.fitting(mover, base_urls):
             yield "mover", misfit
-    yield from dict.fromkeys(_disobeyed(wishes))
-    yield from dict.fromkeys(_given_away(wishes))
-    if room.waiting + len(wishes) > MOST_WAITING:
+    yield from dict.fromkeys(_disobeyed(probe_requests))
+    yield from dict.fromkeys(_given_away(probe_requests))
+    if capacity.waiting + len(probe_requests) > MOST_WAITING:
         yield "count", f"{MOST_WAITING} ordered tests wait at most: try again when some have run."
-    down, needed = Downtime.endpoints_down(now), _bytes_by_end(wishes)
-    sources = dict.fromkeys(wish.source for wish in wishes)
-    destinations = dict.fromkeys(wish.destination for wish in wishes)
+    down, needed = Downtime.endpoints_down(now), _bytes_by_end(probe_requests)
+    sources = dict.fromkeys(probe_request.source for probe_request in probe_requests)
+    destinations = dict.fromkeys(probe_request.destination for probe_request in probe_requests)
     for field, ends in (("source", sources), ("destination", destinations)):
         for end in ends:
-            yield from ((field, one) for one in _of_end(end, needed[end], room, down))
+            yield from ((field, one) for one in _of_end(end, needed[end], capacity, down))
 
 
-def _disobeyed(wishes: Iterable[Wish]) -> Iterator[Problem]:
-    for wish in wishes:
-        yield from mover_catalogue.refusals(wish.mover, wish.mode, streams=wish.streams).items()
+def _disobeyed(probe_requests: Iterable[ProbeRequest]) -> Iterator[Problem]:
+    for probe_request in probe_requests:
+        yield from mover_catalogue.refusals(
+            probe_request.mover, probe_request.mode, streams=probe_request.streams
+        ).items()
 
 
-def _given_away(wishes: Sequence[Wish]) -> Iterator[Problem]:
+def _given_away(probe_requests: Sequence[ProbeRequest]) -> Iterator[Problem]:
     """Yield for which tests a credential would go where it may not. One SQL query at most."""
-    ends = {end for wish in wishes for end in (wish.source, wish.destination)}
+    ends = {
+        end
+        for probe_request in probe_requests
+        for end in (probe_request.source, probe_request.destination)
+    }
     if not any(end.credential_id or end.credential_lent_id for end in ends):
         return
     rows = Endpoint.objects.select_related("credential", "credential_lent")
     now = rows.in_bulk([end.pk for end in ends])
-    for wish in wishes:
-        source, destination = now[wish.source.pk], now[wish.destination.pk]
+    for probe_request in probe_requests:
+        source, destination = now[probe_request.source.pk], now[probe_request.destination.pk]
         for field, end in (("source", source), ("destination", destination)):
             if sentence := credentials.problem(end):
                 yield field, sentence
-        if sentence := credentials.forbids(source, destination, wish.mode):
-            yield credentials.PASSIVE_AND_ACTIVE[wish.mode][0], sentence
+        if sentence := credentials.forbids(source, destination, probe_request.mode):
+            yield credentials.PASSIVE_AND_ACTIVE[probe_request.mode][0], sentence
 
 
-def _base_urls(wishes: Iterable[Wish]) -> dict[str, str]:
-    ends = (end for wish in wishes for end in (wish.source, wish.destination))
+def _base_urls(probe_requests: Iterable[ProbeRequest]) -> dict[str, str]:
+    ends = (
+        end
+        for probe_request in probe_requests
+        for end in (probe_request.source, probe_request.destination)
+    )
     return {end.name: end.base_url for end in ends}
 
 
-def _bytes_by_end(wishes: Sequence[Wish]) -> Counter[Endpoint]:
+def _bytes_by_end(probe_requests: Sequence[ProbeRequest]) -> Counter[Endpoint]:
     needed: Counter[Endpoint] = Counter()
-    for wish in wishes:
-        for end in (wish.source, wish.destination):
-            needed[end] += wish.size_class.test_bytes
+    for probe_request in probe_requests:
+        for end in (probe_request.source, probe_request.destination):
+            needed[end] += probe_request.size_class.test_bytes
     return needed
 
 
-def _of_end(end: Endpoint, needed: int, room: Room, down: set[int]) -> Iterator[str]:
+def _of_end(end: Endpoint, needed: int, capacity: Capacity, down: set[int]) -> Iterator[str]:
     if end.retired_at:
         yield f"{end.name} is retired."
     if end.id in down:
         yield f"{end.name} is in a declared downtime."
-    left = room.budget_bytes.get(end.id, needed)
+    left = capacity.budget_bytes.get(end.id, needed)
     if left < needed:
         yield (
             f"{end.name} has used up its test bytes of today: {max(left, 0)} are left, "

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from sonar import credentials, results
 from sonar.models import Downtime, Probe
-from sonar.scheduler.capacity import Room, exhausted
+from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
 
 
@@ -22,16 +22,16 @@ def start_waiting(now: datetime) -> list[UUID]:
     if not Probe.objects.filter(state=Probe.State.WAITING).exists():
         return []
     with transaction.atomic():
-        return start(Room.left(now), now) if is_only_planner() else []
+        return start(Capacity.left(now), now) if is_only_planner() else []
 
 
-def start(room: Room, now: datetime) -> list[UUID]:
+def start(capacity: Capacity, now: datetime) -> list[UUID]:
     """Do so under the planner's lock, and take their room from what others may have.
 
     SONAR_IN_FLIGHT and circuits hold nothing back that people ordered. A test with a ``worker``
     was ordered in the foreground: who ordered it takes it, and its id is not returned.
     """
-    if not room.waiting:
+    if not capacity.waiting:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
     probes = waiting.select_related(*credentials.WITH_CREDENTIALS).order_by("requested_at", "id")
@@ -39,16 +39,16 @@ def start(room: Room, now: datetime) -> list[UUID]:
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
     for probe in _in_use(probes, now):
-        if why := _why_not(probe, room, down):
+        if why := _why_not(probe, capacity, down):
             held[probe] = why
         else:
-            room.start(probe.source_id, probe.destination_id)
+            capacity.start(probe.source_id, probe.destination_id)
             begun.append(probe)
     waiting.filter(id__in=[probe.id for probe in begun]).update(
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
     )
     _note(held)
-    _keep_room(room, [probe for probe in held if not _not_today(probe, down)])
+    _keep_capacity(capacity, [probe for probe in held if not _not_today(probe, down)])
     return [probe.id for probe in begun if not probe.worker]
 
 
@@ -70,16 +70,16 @@ def _not_today(probe: Probe, down: Container[int]) -> str:
     return credentials.hindrance(probe.source, probe.destination, probe.mode)
 
 
-def _why_not(probe: Probe, room: Room, down: Container[int]) -> str:
+def _why_not(probe: Probe, capacity: Capacity, down: Container[int]) -> str:
     """Say in a sentence why a test has to wait; empty if it may run now."""
     source, destination = probe.source, probe.destination
     if why := _not_today(probe, down):
         return why
-    if (source.id, destination.id) in room.busy:
+    if (source.id, destination.id) in capacity.busy:
         return "Another test of this link runs."
-    if room.outbound[source.id] <= 0:
+    if capacity.outbound[source.id] <= 0:
         return f"{source.name} sends its cap of {_tests(source.outbound_cap)} at once."
-    if room.inbound[destination.id] <= 0:
+    if capacity.inbound[destination.id] <= 0:
         return f"{destination.name} receives its cap of {_tests(destination.inbound_cap)} at once."
     return ""
 
@@ -96,18 +96,18 @@ def _note(held: Mapping[Probe, str]) -> None:
     Probe.objects.bulk_update(changed, ["waits_because"])
 
 
-def _keep_room(room: Room, held: Iterable[Probe]) -> None:
+def _keep_capacity(capacity: Capacity, held: Iterable[Probe]) -> None:
     """Keep a place at the other end for the oldest that waits for an end at its cap.
 
     Else scheduled tests, of which there are always some, would fill now one end and now the
     other for ever.
     """
-    full = {("out", end) for end in exhausted(room.outbound)}
-    full |= {("in", end) for end in exhausted(room.inbound)}
+    full = {("out", end) for end in exhausted(capacity.outbound)}
+    full |= {("in", end) for end in exhausted(capacity.inbound)}
     for probe in held:
         link = source, destination = probe.source_id, probe.destination_id
         waits_for = full & {("out", source), ("in", destination)}
-        if waits_for and link not in room.busy:
+        if waits_for and link not in capacity.busy:
             full -= waits_for  # those that come later keep nothing for this end
-            room.outbound[source] -= 1
-            room.inbound[destination] -= 1
+            capacity.outbound[source] -= 1
+            capacity.inbound[destination] -= 1

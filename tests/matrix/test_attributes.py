@@ -166,7 +166,7 @@ class TestOneEntryMore:
     def test_transfers_are_chosen_by_it(self):
         registry, transfers = part("store.registry"), part("store.transfers")
         query = self.asked("destination_software=dCache 9&window=24h")
-        wanted = transfers.Wanted(query.window_at(NOW), filters=query.filters)
+        wanted = transfers.TransferSelection(query.window_at(NOW), filters=query.filters)
         rows = wanted.rows(registry.read_places(registry.read_versions()))
         assert {one.destination.name for one in rows} == {"RAL_DATADISK"}
 

@@ -14,7 +14,7 @@ from django.http import QueryDict
 from matrix.answers import grid
 from matrix.answers.link import report
 from matrix.answers.link.directions import Direction, in_words
-from matrix.answers.link.report import Between, Question
+from matrix.answers.link.report import LinkReport, Question
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
 from matrix.store import registry
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 
 
-def asked(source: Endpoint, destination: Endpoint, text: str = "", **more: Any) -> Between:
+def asked(source: Endpoint, destination: Endpoint, text: str = "", **more: Any) -> LinkReport:
     places = {one.name: one for one in registry.read_places(registry.read_versions())}
     query = MatrixQuery.from_params(QueryDict(text))
     question = Question(places[source.name], places[destination.name], query, **more)
     return report.answer(question, NOW)
 
 
-def of_class(found: Between, size: str = "large") -> tuple[Direction, Direction]:
+def of_class(found: LinkReport, size: str = "large") -> tuple[Direction, Direction]:
     (one,) = [one for one in found.classes if one.size == size]
     return one.there, one.back
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.query.filters import Filter
 from matrix.store import registry, transfers
-from matrix.store.transfers import Cursor, Wanted
+from matrix.store.transfers import Cursor, TransferSelection
 from sonar.models import Transfer
 from sonar.windows import Window
 from tests.matrix import world
@@ -26,7 +26,7 @@ EVERY = tuple(Transfer.State.values)
 
 
 def rows(*filters: Filter, **more: Any) -> QuerySet[Transfer]:
-    wanted = Wanted(DAY, filters=filters, **more)
+    wanted = TransferSelection(DAY, filters=filters, **more)
     return wanted.rows(registry.read_places(registry.read_versions()))
 
 
@@ -172,5 +172,5 @@ def test_the_results_of_a_link_are_found_by_its_index(small_world: World) -> Non
     )
     plan = rows(*ends).order_by("-started_at", "-id")[:50].explain()
     assert "source_id_destination_id_started_at_idx" in plan, plan
-    newest = Wanted(Window(NOW - timedelta(days=30), NOW + HOUR)).rows([])
+    newest = TransferSelection(Window(NOW - timedelta(days=30), NOW + HOUR)).rows([])
     assert "Index Scan Backward" in newest.order_by("-started_at", "-id")[:50].explain()

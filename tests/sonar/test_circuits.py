@@ -29,9 +29,9 @@ def roomy(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(source: Endpoint, destination: Endpoint, fails: Where | None = None) -> None:
     """Run one test to its end; ``fails`` says where, if it does."""
     small = SizeClass.objects.get(name="small")
-    ordered = scheduler.order_all([scheduler.Wish(source, destination, small, "fake")], NOW).probes[
-        0
-    ]
+    ordered = scheduler.order_all(
+        [scheduler.ProbeRequest(source, destination, small, "fake")], NOW
+    ).probes[0]
     end(ordered, fails)
 
 
@@ -74,7 +74,9 @@ def test_what_is_lost_says_nothing_of_an_end():
     glasgow, lancs, _ = three_endpoints()
     run(glasgow, lancs, Where.SOURCE)
     small = SizeClass.objects.get(name="small")
-    ordered = scheduler.order_all([scheduler.Wish(glasgow, lancs, small, "fake")], NOW).probes[0]
+    ordered = scheduler.order_all(
+        [scheduler.ProbeRequest(glasgow, lancs, small, "fake")], NOW
+    ).probes[0]
     lost = probes.claim(ordered.id, NOW)
     assert lost is not None
     assert results.lose_probe(lost, NOW + HOUR)

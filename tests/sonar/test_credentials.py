@@ -23,7 +23,7 @@ from sonar.models import (
     Version,
 )
 from sonar.movers.base import MoverError, Where
-from sonar.request_probes import Wish
+from sonar.request_probes import ProbeRequest
 from sonar.roles import Role
 from sonar.storage_hosts import known_hosts
 from tests.accounts import account
@@ -530,8 +530,8 @@ def test_the_claim_asks_twice_about_credentials_and_joins_nothing(django_assert_
     assert "JOIN" not in str(Schedule.objects.exclude(held).query)
 
 
-def probe_request(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Wish:
-    return Wish(source, destination, SizeClass.objects.get(name="small"), "fake", mode)
+def probe_request(source: Endpoint, destination: Endpoint, mode: str = "pull") -> ProbeRequest:
+    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fake", mode)
 
 
 def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():

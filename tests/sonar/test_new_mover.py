@@ -98,7 +98,7 @@ def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
     mesh = Mesh.objects.get()
     (source,), (destination,) = mesh.sources.all(), mesh.destinations.all()
     size_class = mesh.intervals.get().size_class
-    wish = scheduler.Wish(source, destination, size_class, "disk", "pull", 2)
+    wish = scheduler.ProbeRequest(source, destination, size_class, "disk", "pull", 2)
     with pytest.raises(scheduler.RefusedError) as caught:
         scheduler.order_all([wish, wish], NOW)
     assert caught.value.errors == {

@@ -102,7 +102,7 @@ def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
 def order(count: int) -> list[Probe]:
     small = SizeClass.objects.get(name="small")
     glasgow, lancs = (three_names()[name] for name in ("GLASGOW_DATADISK", "LANCS_DATADISK"))
-    wish = scheduler.Wish(glasgow, lancs, small)
+    wish = scheduler.ProbeRequest(glasgow, lancs, small)
     return scheduler.order_all([wish] * count, timezone.now()).probes
 
 

@@ -53,7 +53,9 @@ def probe() -> Probe:
 
 def ordered(source: Endpoint, destination: Endpoint) -> Probe:
     small = SizeClass.objects.get(name="small")
-    return scheduler.order_all([scheduler.Wish(source, destination, small, "fake")], NOW).probes[0]
+    return scheduler.order_all(
+        [scheduler.ProbeRequest(source, destination, small, "fake")], NOW
+    ).probes[0]
 
 
 def claimed(probe: Probe) -> Probe:

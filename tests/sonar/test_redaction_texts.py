@@ -101,7 +101,7 @@ def test_leftovers_are_kept_without_tokens(credential: str, probe: Probe):
 def probe() -> Probe:
     glasgow, lancs, _ = three_endpoints()
     small = SizeClass.objects.get(name="small")
-    order = scheduler.Wish(glasgow, lancs, small, "fake")
+    order = scheduler.ProbeRequest(glasgow, lancs, small, "fake")
     scheduler.order_all([order], NOW)
     taken = probes.claim(Probe.objects.get().id, NOW)
     assert taken

@@ -23,8 +23,8 @@ from sonar.movers.measure import Outcome
 from sonar.request_probes import (
     NotCancelledError,
     PlannerBusyError,
+    ProbeRequest,
     RefusedError,
-    Wish,
     cancel,
     order,
 )
@@ -39,11 +39,11 @@ def small() -> SizeClass:
     return SizeClass.objects.get(name="small")
 
 
-def probe_requests(source: Endpoint, destination: Endpoint, count: int = 1) -> list[Wish]:
-    return [Wish(source, destination, small(), "fake") for _ in range(count)]
+def probe_requests(source: Endpoint, destination: Endpoint, count: int = 1) -> list[ProbeRequest]:
+    return [ProbeRequest(source, destination, small(), "fake") for _ in range(count)]
 
 
-def refused(requests: list[Wish]) -> dict[str, list[str]]:
+def refused(requests: list[ProbeRequest]) -> dict[str, list[str]]:
     with pytest.raises(RefusedError) as caught:
         order(requests, NOW)
     return caught.value.errors
@@ -51,7 +51,7 @@ def refused(requests: list[Wish]) -> dict[str, list[str]]:
 
 def test_all_are_queued_with_what_was_wished(db):
     glasgow, lancs, ral = three_endpoints()
-    both = [Wish(one, lancs, small(), "fake", "push", 4) for one in (glasgow, ral)]
+    both = [ProbeRequest(one, lancs, small(), "fake", "push", 4) for one in (glasgow, ral)]
     ordered = order(both, NOW)
     assert len({probe.id for probe in ordered}) == 2
     for probe in Probe.objects.all():
@@ -61,7 +61,7 @@ def test_all_are_queued_with_what_was_wished(db):
         assert probe.bytes == small().test_bytes
 
 
-def states(*of: Wish) -> list[str]:
+def states(*of: ProbeRequest) -> list[str]:
     """The states of all probes in their order, of these links alone if some are given."""
     found = Probe.objects.order_by("requested_at", "id")
     links = {(one.source.id, one.destination.id) for one in of}
@@ -82,7 +82,7 @@ def finish(probe: Probe) -> None:
 def test_five_of_one_link_run_one_after_the_other_in_the_order_in_which_they_were_given(db):
     glasgow, lancs, _ = three_endpoints()
     given = [
-        Wish(glasgow, lancs, SizeClass.objects.get(name=name), "fake")
+        ProbeRequest(glasgow, lancs, SizeClass.objects.get(name=name), "fake")
         for name in ("large", "small", "medium", "small", "large")
     ]
     ordered = order(given, NOW)
@@ -187,7 +187,7 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
     size = small().test_bytes
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=4 * size)
     order(probe_requests(glasgow, lancs, 3), NOW)
-    room = scheduler.Room.left(NOW)
+    room = scheduler.Capacity.left(NOW)
     assert (room.outbound[glasgow.id], room.inbound[lancs.id]) == (1, 1)
     assert room.in_flight == 99
     assert room.budget_bytes == {glasgow.id: size}
@@ -226,7 +226,7 @@ def test_a_test_whose_endpoint_retires_while_it_waits_fails_and_says_so(db):
 def test_a_mover_that_does_not_fit_an_end_is_refused_with_what_it_moves(db):
     glasgow = endpoint("GLASGOW", base_url="root://glasgow.example.org/data")
     lancs = endpoint("LANCS", base_url="https://lancs.example.org/data")
-    told = refused([Wish(glasgow, lancs, small(), "http-tpc")])
+    told = refused([ProbeRequest(glasgow, lancs, small(), "http-tpc")])
     assert told == {
         "mover": [
             "The mover http-tpc moves files by dav, davs, http, https, not those of "

@@ -215,9 +215,9 @@ def test_the_database_itself_refuses_a_second_test_of_a_link():
         waiting.update(**running)
 
 
-def probe_request(source: Endpoint, destination: Endpoint) -> scheduler.Wish:
+def probe_request(source: Endpoint, destination: Endpoint) -> scheduler.ProbeRequest:
     small = SizeClass.objects.get(name="small")
-    return scheduler.Wish(source, destination, small, "fake")
+    return scheduler.ProbeRequest(source, destination, small, "fake")
 
 
 def test_caps_hold_for_each_direction_and_the_rest_says_so():
@@ -338,7 +338,7 @@ def test_what_is_queued_and_running_counts_against_the_budget_too():
     for end in (glasgow, lancs):
         mine = Probe.objects.filter(Q(source=end) | Q(destination=end))
         ordered = mine.aggregate(Sum("bytes"))["bytes__sum"]
-        assert scheduler.Room.left(NOW).budget_bytes[end.id] == 10**10 - ordered
+        assert scheduler.Capacity.left(NOW).budget_bytes[end.id] == 10**10 - ordered
 
 
 def result(source: Endpoint, destination: Endpoint, started_at: datetime) -> Transfer:
@@ -359,7 +359,7 @@ def test_results_of_today_use_up_the_budget_and_those_of_yesterday_do_not():
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=50 * 10**6)
     for started_at in (NOW, NOW - timedelta(days=1)):
         result(glasgow, lancs, started_at)
-    assert scheduler.Room.left(NOW).budget_bytes == {glasgow.id: 20 * 10**6}
+    assert scheduler.Capacity.left(NOW).budget_bytes == {glasgow.id: 20 * 10**6}
 
 
 def test_results_that_come_late_or_go_count_in_hours_that_were_counted_before():
@@ -367,7 +367,7 @@ def test_results_that_come_late_or_go_count_in_hours_that_were_counted_before():
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=200 * 10**6)
 
     def left() -> int:
-        (budget,) = scheduler.Room.left(NOW).budget_bytes.values()
+        (budget,) = scheduler.Capacity.left(NOW).budget_bytes.values()
         return budget // 10**6
 
     result(glasgow, lancs, NOW)

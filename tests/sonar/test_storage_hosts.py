@@ -24,7 +24,9 @@ def set_base_url(name: str, base_url: str) -> None:
 def claimed() -> Probe:
     glasgow, lancs, _ = three_endpoints()
     small = SizeClass.objects.get(name="small")
-    ordered = scheduler.order_all([scheduler.Wish(glasgow, lancs, small, "fake")], NOW).probes[0]
+    ordered = scheduler.order_all(
+        [scheduler.ProbeRequest(glasgow, lancs, small, "fake")], NOW
+    ).probes[0]
     probe = probes.claim(ordered.id, NOW)
     assert probe
     return probe

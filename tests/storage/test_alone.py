@@ -85,7 +85,7 @@ def workers(tmp_path: Path) -> Iterator[None]:
 
 def order(count: int, size: str = "large") -> None:
     source, destination = (Endpoint.objects.get(name=f"{one}_DATADISK") for one in "AB")
-    wish = request_probes.Wish(source, destination, SizeClass.objects.get(name=size))
+    wish = request_probes.ProbeRequest(source, destination, SizeClass.objects.get(name=size))
     with transaction.atomic():
         request_probes.order([wish] * count, timezone.now())
 

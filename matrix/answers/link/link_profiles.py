@@ -76,13 +76,13 @@ def alone_or_unknown(name: str, value: str) -> list[Filter]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ProfileSummary:
     """What was measured with one profile in one size class; ``median`` in MB/s, NaN if all failed.
 
     ``used`` are the numbers of streams that were used, None among them where nobody can tell.
     """
 
-    method: ProfileKey
+    profile: ProfileKey
     size: str
     ok: int
     failed: int
@@ -91,14 +91,14 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Slowed:
+class CompanySlowdown:
     """Tests in company that were slower than those alone, alike in all else; rates in MB/s.
 
     ``way`` is a profile of theirs.
     """
 
     size: str
-    way: Profile
+    profile: Profile
     rates: Slowdown
 
 
@@ -108,11 +108,11 @@ def profiles_of(results: Results) -> list[Profile]:
     return list(Profile.objects.filter(id__in=ids).select_related("mesh").order_by("id"))
 
 
-def methods(
+def summaries(
     results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
-) -> list[Measured]:
+) -> list[ProfileSummary]:
     """Return what was measured, by what filters can tell apart and by size class."""
-    summaries: list[Measured] = []
+    summaries: list[ProfileSummary] = []
     for key, alike in sorted(grouped(profiles, ProfileKey.of).items()):
         of_profile = results.of_profiles(alike)
         for size, name in sizes.items():
@@ -130,7 +130,9 @@ def grouped(
     return groups
 
 
-def measured(key: ProfileKey, size: str, results: Results, alike: Iterable[Profile]) -> Measured:
+def measured(
+    key: ProfileKey, size: str, results: Results, alike: Iterable[Profile]
+) -> ProfileSummary:
     # Of what failed nobody can tell how many streams were used.
     telling = results.taken(results.ok) if results.ok.any() else results
     ids = set(np.unique(telling.profiles).tolist())
@@ -138,7 +140,7 @@ def measured(key: ProfileKey, size: str, results: Results, alike: Iterable[Profi
     median = float(np.median(rates_of(results))) if results.ok.any() else np.nan
     ok = int(results.ok.sum())
     ordered = tuple(sorted(used, key=lambda number: number or 0))
-    return Measured(key, size, ok, len(results) - ok, median, ordered)
+    return ProfileSummary(key, size, ok, len(results) - ok, median, ordered)
 
 
 def rates_of(results: Results) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -146,9 +148,11 @@ def rates_of(results: Results) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return results.rates[results.ok].astype(np.float64) / MB
 
 
-def slowed(results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]) -> list[Slowed]:
+def slowed(
+    results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
+) -> list[CompanySlowdown]:
     """Return where tests in company were slower than those alone, by size class and profile."""
-    slower: list[Slowed] = []
+    slower: list[CompanySlowdown] = []
     groups = list(grouped(profiles, comparable).values())
     for size, name in sizes.items():
         of_class = results.of_class(size)
@@ -162,7 +166,7 @@ def slowed(results: Results, sizes: Mapping[int, str], profiles: Iterable[Profil
                 for beside in (ALONE, IN_COMPANY)
             )
             if rates := slowdown.slowdown(alone, company):
-                slower.append(Slowed(name, alike[0], rates))
+                slower.append(CompanySlowdown(name, alike[0], rates))
     return slower
 
 

@@ -11,7 +11,13 @@ from django.db.models import Q
 from matrix.answers import series
 from matrix.answers.link import directions, samples, scheduled
 from matrix.answers.link.directions import Direction, StateInputs
-from matrix.answers.link.link_profiles import Measured, Slowed, methods, profiles_of, slowed
+from matrix.answers.link.link_profiles import (
+    CompanySlowdown,
+    ProfileSummary,
+    profiles_of,
+    slowed,
+    summaries,
+)
 from matrix.answers.link.samples import Results
 from matrix.answers.series import Cut, TimeSeries
 from matrix.query.filters import Filter
@@ -19,7 +25,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import transfers
 from matrix.store.snapshot import snapshot
-from matrix.store.transfers import Cursor, SimilarFailures, TransferList, Wanted
+from matrix.store.transfers import Cursor, SimilarFailures, TransferList, TransferSelection
 from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
@@ -43,14 +49,14 @@ class Question:
     def ends(self) -> tuple[EndpointInfo, EndpointInfo]:
         return self.source, self.destination
 
-    def of_lists(self, window: Window, size_class: int | None) -> Wanted:
+    def of_lists(self, window: Window, size_class: int | None) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
         ends = (
             Filter("source_endpoint", self.source.name),
             Filter("destination_endpoint", self.destination.name),
         )
         states = tuple(Transfer.State.values)
-        return Wanted(window, size_class, (*self.query.filters, *ends), states)
+        return TransferSelection(window, size_class, (*self.query.filters, *ends), states)
 
 
 @dataclass(frozen=True)
@@ -72,15 +78,15 @@ class ClassReport:
 
 
 @dataclass(frozen=True)
-class Between:
+class LinkReport:
     """The answer. ``classes`` begin with the smallest."""
 
     question: Question
     window: Window
     now: datetime
     classes: list[ClassReport]
-    methods: list[Measured]
-    slowed: list[Slowed]
+    summaries: list[ProfileSummary]
+    slowed: list[CompanySlowdown]
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
@@ -89,7 +95,7 @@ class Between:
     last: datetime | None
 
 
-def answer(question: Question, now: datetime) -> Between:
+def answer(question: Question, now: datetime) -> LinkReport:
     """Answer with a number of SQL queries that does not depend on the data."""
     window = question.query.window_at(now)
     with snapshot():
@@ -104,12 +110,12 @@ def answer(question: Question, now: datetime) -> Between:
         rows = question.of_lists(window, size_class).rows(question.ends)
         this_way = results.of_link(*question.ends)
         profiles = profiles_of(this_way)
-        return Between(
+        return LinkReport(
             question=question,
             window=window,
             now=now,
             classes=classes,
-            methods=methods(this_way, sizes, profiles),
+            summaries=summaries(this_way, sizes, profiles),
             slowed=slowed(this_way, sizes, profiles),
             schedules=planned,
             probes=scheduled.open_probes(question.ends),

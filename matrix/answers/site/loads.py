@@ -15,7 +15,7 @@ from sonar.units import MB
 
 DAY_SECONDS = 86_400
 OUT, IN = "out", "in"
-WAYS = {"source": OUT, "destination": IN}
+DIRECTIONS = {"source": OUT, "destination": IN}
 # By the index on mesh, source and destination; the schedule of 1,000 endpoints has millions of
 # rows, and those towards an endpoint are found by naming all that may send to it.
 LOAD = """
@@ -49,7 +49,7 @@ class LoadPart:
     """
 
     endpoint: int
-    way: str
+    direction: str
     mesh: str
     size: str
     test_bytes: int
@@ -93,8 +93,8 @@ class PlannedTests:
     parts: tuple[LoadPart, ...]
     open: tuple[tuple[int, int, str], ...]
 
-    def of_way(self, way: str) -> Load:
-        return Load.of(part for part in self.parts if part.way == way)
+    def of_direction(self, direction: str) -> Load:
+        return Load.of(part for part in self.parts if part.direction == direction)
 
     def of_endpoint(self, endpoint: int) -> Load:
         """Return what it sends and receives: what its budget of bytes counts."""
@@ -105,8 +105,11 @@ class PlannedTests:
         parts: dict[tuple[str, str], dict[str, list[LoadPart]]] = {}
         for part in self.parts:
             of_key = parts.setdefault((part.mesh, part.size), {OUT: [], IN: []})
-            of_key[part.way].append(part)
-        return [(*key, Load.of(of_way[OUT]), Load.of(of_way[IN])) for key, of_way in parts.items()]
+            of_key[part.direction].append(part)
+        return [
+            (*key, Load.of(of_direction[OUT]), Load.of(of_direction[IN]))
+            for key, of_direction in parts.items()
+        ]
 
     def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
         """Estimate how many tests run at once on average, at these rates by size class.
@@ -116,7 +119,7 @@ class PlannedTests:
         seconds = sum(
             part.bytes_per_day / (means_mb_s[part.size] * MB)
             for part in self.parts
-            if part.way == WAYS[end]
+            if part.direction == DIRECTIONS[end]
         )
         return seconds / DAY_SECONDS
 
@@ -134,9 +137,9 @@ class PlannedTests:
     def probes(self, state: str) -> int:
         return sum(probe[2] == state for probe in self.open)
 
-    def running(self, endpoint: int, way: str) -> int:
+    def running(self, endpoint: int, direction: str) -> int:
         """Return how many tests run out of an endpoint, or into it: what its cap counts."""
-        at = 0 if way == OUT else 1
+        at = 0 if direction == OUT else 1
         return sum(probe[at] == endpoint and probe[2] == "running" for probe in self.open)
 
 

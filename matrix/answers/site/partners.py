@@ -28,7 +28,7 @@ class Partner:
     received: PartnerDirection | None
 
     @property
-    def ways(self) -> tuple[PartnerDirection | None, PartnerDirection | None]:
+    def directions(self) -> tuple[PartnerDirection | None, PartnerDirection | None]:
         return self.sent, self.received
 
     @property

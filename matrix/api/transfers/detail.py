@@ -29,7 +29,7 @@ class TransferView(ApiView):
     def get(self, request: Request, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
         check_names(request.query_params, ["format"])
         form = asked_format(request)
-        transfer = transfers.known(id)
+        transfer = transfers.by_id(id)
         if transfer is None:
             raise NotFound(why_not(id))
         if form == "csv":

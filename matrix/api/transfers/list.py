@@ -20,7 +20,7 @@ from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.query.filters import LINK_FILTERS, by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
-from matrix.store.transfers import Cursor, Wanted, rate_of
+from matrix.store.transfers import Cursor, TransferSelection, rate_of
 from sonar.models import SizeClass, Transfer
 from sonar.windows import Window, format_time
 
@@ -35,7 +35,7 @@ class TransfersRequest:
 
     query: MatrixQuery
     window: Window
-    selection: Wanted
+    selection: TransferSelection
     form: str
     page: PageRequest[Cursor]
 
@@ -51,7 +51,7 @@ class TransfersRequest:
         if len(error) > LONGEST_SEARCH or not error.isprintable():
             sentence = f"error must be at most {LONGEST_SEARCH} printable characters of an error."
             raise wrong("error", sentence)
-        selection = Wanted(window, size_class, query.filters, error=error)
+        selection = TransferSelection(window, size_class, query.filters, error=error)
         if states := some_of(params, "state", Transfer.State.values):
             selection = replace(selection, states=states)
         page = PageRequest.read(request, form, Cursor.parse, TRANSFERS)

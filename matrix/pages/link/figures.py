@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.answers.link.report import MOST_POINTS, Between, ClassReport
+from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
 from matrix.answers.series import Cut, TimeSeries, cut_to_fill
 from matrix.plots import distribution
@@ -88,7 +88,7 @@ class Bin:
     count: int
 
 
-def drawn(answer: Between, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
+def drawn(answer: LinkReport, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
     """Draw the classes that have a result, with the reverse direction if it is asked for.
 
     Notes, those that the reader may see, are spans of the picture as downtimes are.
@@ -121,7 +121,7 @@ def drawn(answer: Between, notes: Sequence[Annotation], *, reverse: bool) -> Dra
     )
 
 
-def lines_of(part: ClassReport, answer: Between, cut: Cut) -> list[DirectionLine]:
+def lines_of(part: ClassReport, answer: LinkReport, cut: Cut) -> list[DirectionLine]:
     """Return the direction of the page, and then its reverse."""
     there, back = part.buckets(cut)
     source, destination = answer.question.source.name, answer.question.destination.name
@@ -132,7 +132,7 @@ def lines_of(part: ClassReport, answer: Between, cut: Cut) -> list[DirectionLine
 
 
 def rates_of(
-    answer: Between, measured: dict[str, list[DirectionLine]], since: int, spans: list[TimeSpan]
+    answer: LinkReport, measured: dict[str, list[DirectionLine]], since: int, spans: list[TimeSpan]
 ) -> Json:
     panels = []
     for size, lines in measured.items():
@@ -147,7 +147,7 @@ def rates_of(
     return figure(panels, answer.window, spans)
 
 
-def spans_of(answer: Between, notes: Sequence[Annotation]) -> list[TimeSpan]:
+def spans_of(answer: LinkReport, notes: Sequence[Annotation]) -> list[TimeSpan]:
     end = answer.window.end
     downtimes = [
         TimeSpan(

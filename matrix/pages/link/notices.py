@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matrix.answers.link.report import Between
+from matrix.answers.link.report import LinkReport
 from matrix.pages.progress import until_words
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
@@ -28,7 +28,7 @@ class LinkNotice:
     actions: Sequence[tuple[str, str]] = ()
 
 
-def notice_for(answer: Between, url_of: UrlOf) -> LinkNotice | None:
+def notice_for(answer: LinkReport, url_of: UrlOf) -> LinkNotice | None:
     """Return what the reader must know before the numbers, if no test of the link succeeded."""
     if any(line.there.ok for line in answer.classes):
         return None
@@ -54,7 +54,7 @@ def notice_for(answer: Between, url_of: UrlOf) -> LinkNotice | None:
     )
 
 
-def planned_for(answer: Between) -> list[Schedule]:
+def planned_for(answer: LinkReport) -> list[Schedule]:
     """Return the tests of this direction, of the size classes that are shown."""
     sizes = {line.size for line in answer.classes}
     source = answer.question.source.id
@@ -88,7 +88,7 @@ def next_test(planned: Sequence[Schedule], now: datetime) -> str:
 
 
 def not_in_window(
-    answer: Between, last: datetime, planned: Sequence[Schedule], url_of: UrlOf
+    answer: LinkReport, last: datetime, planned: Sequence[Schedule], url_of: UrlOf
 ) -> LinkNotice:
     age = format_age(answer.now - last)
     sentence = f"The last result of this link was {age}, at {format_moment(last)}."

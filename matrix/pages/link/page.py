@@ -11,7 +11,7 @@ from django.http import Http404, QueryDict
 
 from matrix.answers.link import report
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.report import Between, Question
+from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.series import MOST, is_too_long
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, filter_chips, window_choices
@@ -117,7 +117,7 @@ class LinkPage(QueryPage):
         text = ", ".join([self.query.window_words(), sizes, *filters])
         return text[0].upper() + text[1:]
 
-    def controls(self, answer: Between) -> dict[str, Any]:
+    def controls(self, answer: LinkReport) -> dict[str, Any]:
         """Return what can be changed; the size classes are known from the answer or one query."""
         other = dataclasses.replace(self, reverse=not self.reverse)
         return {
@@ -207,7 +207,7 @@ QUANTILE_COLUMNS = [
 ]
 
 
-def directions_of(answer: Between) -> list[list[tuple[Direction, str, str, list[list[float]]]]]:
+def directions_of(answer: LinkReport) -> list[list[tuple[Direction, str, str, list[list[float]]]]]:
     """Return each class of this direction, then of the reverse.
 
     With its state in words, its comparison, and its quantiles column by column.
@@ -229,7 +229,7 @@ def directions_of(answer: Between) -> list[list[tuple[Direction, str, str, list[
     ]
 
 
-def lists(page: LinkPage, answer: Between) -> dict[str, Any]:
+def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
     """Return the lists of results, of ways of measuring, and of tests to come."""
     sizes = {line.size for line in answer.classes}
     cursor = answer.listing.next
@@ -241,14 +241,14 @@ def lists(page: LinkPage, answer: Between) -> dict[str, Any]:
         "profiles": [
             (
                 line,
-                streams_words(line.method.streams, line.used),
-                OF_PROFILES["beside"].words[line.method.beside],
-                page.asking(page.query.replace(filters=line.method.filters())).url(),
+                streams_words(line.profile.streams, line.used),
+                OF_PROFILES["beside"].words[line.profile.beside],
+                page.asking(page.query.replace(filters=line.profile.filters())).url(),
             )
-            for line in answer.methods
+            for line in answer.summaries
         ],
         # Nobody knows the IP version of what failed: that alone mixes no rates.
-        "profiles_count": len({line.method.apart() for line in answer.methods if line.ok}),
+        "profiles_count": len({line.profile.apart() for line in answer.summaries if line.ok}),
         "company": company_of(page, answer),
         "planned": [
             (
@@ -267,18 +267,20 @@ def lists(page: LinkPage, answer: Between) -> dict[str, Any]:
     }
 
 
-def company_of(page: LinkPage, answer: Between) -> dict[str, Any] | None:
+def company_of(page: LinkPage, answer: LinkReport) -> dict[str, Any] | None:
     """Return where tests in company were slower, each with its profile if there are several."""
     if not answer.slowed:
         return None
     several = len({line.size for line in answer.slowed}) < len(answer.slowed)
     return {
-        "slowed": [(line, profile_words(line.way) if several else "") for line in answer.slowed],
+        "slowed": [
+            (line, profile_words(line.profile) if several else "") for line in answer.slowed
+        ],
         "alone_url": page.asking(with_filter(page.query, Filter("beside", ALONE))).url(),
     }
 
 
-def inside(answer: Between) -> dict[str, Any] | None:
+def inside(answer: LinkReport) -> dict[str, Any] | None:
     """Return the newest listed transfer that is done and whose rate is known from within."""
     for transfer in answer.listing.results:
         if transfer.state != Transfer.State.DONE:

@@ -132,7 +132,7 @@ def about_results(view: View, work: WorkAtHand, now: datetime) -> Iterator[Notic
 
 def no_results(view: View, work: WorkAtHand, now: datetime) -> Notice:
     """Say what is on its way where all cells are bare."""
-    under_way = (
+    in_flight = (
         f"{format_count(work.running_of_size)} tests of this size are running, "
         f"{format_count(work.queued_of_size)} queued."
         if work.running_of_size or work.queued_of_size
@@ -142,7 +142,7 @@ def no_results(view: View, work: WorkAtHand, now: datetime) -> Notice:
     return Notice(
         "no-results",
         "No results in this window yet.",
-        f"{last_result(view.grid, now)} {under_way}",
+        f"{last_result(view.grid, now)} {in_flight}",
         () if longer == view.grid.query else (("Show the last 90 days", view.asking(longer)),),
     )
 

@@ -39,7 +39,7 @@ class MatrixPage(MatrixAddress):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
-        openings = CellLinks(answered, self.display)
+        cell_links = CellLinks(answered, self.display)
         known_ways = profiles.read()
         return {
             "heading": self.query.describe(),
@@ -51,9 +51,9 @@ class MatrixPage(MatrixAddress):
             ),
             "legend": self.legend(answered),
             "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
-            "picture": payload(arranged, openings) if arranged.rows.groups else None,
+            "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
             "unit": STATISTICS[self.query.stat].unit.behind,
-            "standouts": Highlights(answered, openings.url, self.all_of_a_kind()).all(),
+            "standouts": Highlights(answered, cell_links.url, self.all_of_a_kind()).all(),
             "table": table_for(arranged),
             "summary": summary_for(arranged),
             "table_url": table_url(self.query),

@@ -18,7 +18,7 @@ from matrix.statistics.rounding import rounded
 Json = dict[str, Any]
 
 
-def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
+def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
     statistic = STATISTICS[grid.query.stat]
@@ -39,7 +39,7 @@ def payload(arrangement: Arrangement, openings: CellLinks) -> Json:
         "written": statistic.unit.written,
         "rate_unit": RATE.name,
         "card_extras": {STATISTICS[name].words: name for name in CARD_EXTRAS},
-        "open": opening(arrangement, openings),
+        "open": opening(arrangement, cell_links),
         "link_url": address("link", ":source", ":destination"),
         "square": grid.query.rows == grid.query.columns,
     }
@@ -62,13 +62,13 @@ def numbers(values: Floats | float) -> list[float | None]:
     ]
 
 
-def opening(arrangement: Arrangement, openings: CellLinks) -> Json:
-    if openings.of_links:
-        return {"kind": "link", "query": openings.query()}
+def opening(arrangement: Arrangement, cell_links: CellLinks) -> Json:
+    if cell_links.of_links:
+        return {"kind": "link", "query": cell_links.query()}
     rows, columns = arrangement.rows, arrangement.columns
     return {
         "kind": "narrow",
-        "query": openings.query(),
-        "rows": [openings.narrowing(rows.end, group) for group in rows.groups],
-        "columns": [openings.narrowing(columns.end, group) for group in columns.groups],
+        "query": cell_links.query(),
+        "rows": [cell_links.narrowing(rows.end, group) for group in rows.groups],
+        "columns": [cell_links.narrowing(columns.end, group) for group in columns.groups],
     }

@@ -22,8 +22,8 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.data_version import DataVersion
-from matrix.store.probes import UnderWay
-from matrix.store.transfers import Wanted
+from matrix.store.probes import ProbeProgress
+from matrix.store.transfers import TransferSelection
 from matrix.store.waiting import NEXT_TICK
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
@@ -65,7 +65,7 @@ class OperationsLine:
 class RunningProbe:
     """A running test as the page shows it."""
 
-    snapshot: UnderWay
+    snapshot: ProbeProgress
     percent: int
     progress: str
     url: str
@@ -115,20 +115,20 @@ def running(now: datetime) -> list[RunningProbe]:
     rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     lines = []
     for probe in rows[:MOST_RUNNING]:
-        snapshot = UnderWay(probe, None, now)
+        snapshot = ProbeProgress(probe, None, now)
         percent = round(100 * snapshot.share)
         url = address("transfer", probe.id)
         lines.append(RunningProbe(snapshot, percent, progress_words(probe), url))
     return lines
 
 
-def ordered(now: datetime, reader: Anyone) -> list[tuple[UnderWay, bool]]:
+def ordered(now: datetime, reader: Anyone) -> list[tuple[ProbeProgress, bool]]:
     """Return the ordered tests that have not begun, oldest first, and if the reader may cancel."""
     rows = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
     rows = rows.order_by(*probes.ORDER)[:MOST_ORDERED]
     return [
         (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
-        for snapshot in probes.under_way(list(rows), now)
+        for snapshot in probes.progress_of(list(rows), now)
     ]
 
 
@@ -162,7 +162,9 @@ def state_urls(line: Coverage) -> list[tuple[str, int, str]]:
 def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the newest results of the last day, of all sizes and states."""
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
-    rows = Wanted(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(endpoints)
+    rows = TransferSelection(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(
+        endpoints
+    )
     return [
         {
             "line": TransferLine.of(transfer),

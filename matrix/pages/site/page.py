@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
-from matrix.answers.site.loads import IN, OUT, WAYS, Load, PlannedTests
+from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
 from matrix.answers.site.partners import partners_of
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.question import question, registered
@@ -121,7 +121,7 @@ class Cost:
 
 
 def cost(plan: PlannedTests, report: Report, end: str, wan_gbit_s: float | None) -> Cost:
-    load = plan.of_way(WAYS[end])
+    load = plan.of_direction(DIRECTIONS[end])
     means = {size: standing.mean for size, standing in report.standings(end).items()}
     share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return Cost(load, plan.at_once(end, means), share)

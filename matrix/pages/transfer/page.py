@@ -24,7 +24,7 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
-from matrix.store.probes import under_way
+from matrix.store.probes import progress_of
 from sonar import roles
 from sonar.models import Probe, Transfer
 from sonar.roles import Anyone
@@ -79,7 +79,7 @@ def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
     """Return what has this id; raise Http404 that says how long results are kept."""
     # First the probe: should it end in between, it is found as a transfer.
     probes = Probe.objects.select_related("source__site", "destination__site", "size_class", "mesh")
-    subject = probes.filter(id=identifier).first() or transfers.known(identifier)
+    subject = probes.filter(id=identifier).first() or transfers.by_id(identifier)
     if subject is None:
         raise Http404(
             f"No transfer has the id {identifier}. Results are kept for {settings.SONAR_KEEP_DAYS} "
@@ -89,7 +89,7 @@ def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
 
 
 def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
-    (snapshot,) = under_way([probe], now)
+    (snapshot,) = progress_of([probe], now)
     is_running = probe.state == Probe.State.RUNNING
     return {
         "probe": probe,

@@ -50,7 +50,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         if options["streams"] < 1:
             raise CommandError("--streams must be 1 or more")
-        wish = scheduler.Wish(
+        probe_request = scheduler.ProbeRequest(
             source=named(Endpoint, options["source"]),
             destination=named(Endpoint, options["destination"]),
             size_class=named(SizeClass, options["size"]),
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             streams=options["streams"],
         )
         console = Console(highlight=False, soft_wrap=True)
-        probe = ordered(wish)
+        probe = ordered(probe_request)
         wait(probe, console)
         claimed = probes.claim(probe.id, timezone.now())
         if claimed is None:
@@ -68,10 +68,12 @@ class Command(BaseCommand):
         record(claimed, outcome, console)
 
 
-def ordered(wish: scheduler.Wish) -> Probe:
+def ordered(probe_request: scheduler.ProbeRequest) -> Probe:
     """Order a test for this process, which takes it when it has room."""
     try:
-        (probe,), started = scheduler.order_all([wish], timezone.now(), socket.gethostname())
+        (probe,), started = scheduler.order_all(
+            [probe_request], timezone.now(), socket.gethostname()
+        )
     except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
         raise CommandError(f"Not now: {error}") from error
     request_probes.send(started)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from matrix.api.transfers import lines
-from matrix.store.transfers import Wanted
+from matrix.store.transfers import TransferSelection
 from sonar.sandbox import embedded
 from sonar.windows import Window
 
@@ -16,7 +16,7 @@ SETTINGS = "SET jit = off; SET enable_sort = off; SET max_parallel_workers_per_g
 
 def copy(url: str, window: Window, target: Path = Path("/dev/null")) -> None:
     """Write the results of a window as lines of JSON into a file."""
-    statement = lines.copy_of(Wanted(window).rows([]), "ndjson")
+    statement = lines.copy_of(TransferSelection(window).rows([]), "ndjson")
     command = [embedded.postgres_binary("psql"), url, "--quiet", "-c", SETTINGS, "-c", statement]
     with target.open("wb") as output:
         subprocess.run(command, check=True, stdout=output)
