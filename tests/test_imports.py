@@ -245,7 +245,7 @@ FORMER_IDENTIFIERS = """
     Links Finder Asked Known Made Told Spent Also Standout standouts held_back both_ways
     order_posting posting upcoming leftovers orders sweeping throttles error_texts spent one_result
     Wish wishes wished Wanted Between Measured Slowed UnderWay under_way Room openings Attempt
-    attempt attempts troubles made way
+    attempt attempts troubles made way ways asked wanted told
 """
 
 

@@ -85,7 +85,7 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    return data_version.read(query.size, window).asked((query, window, minute))
+    return data_version.read(query.size, window).of_question((query, window, minute))
 
 
 def build(

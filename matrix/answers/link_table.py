@@ -174,7 +174,7 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
     filters = [one for one in query.filters if one.parameter in PROFILE_FILTERS]
-    return data_version.read(None, window).asked((filters, window, minute))
+    return data_version.read(None, window).of_question((filters, window, minute))
 
 
 def build(

@@ -49,12 +49,12 @@ class LinksRequest:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = table_query.read(params, sizes, also=OWN)
-        wanted = asked_format(request, LIST)
+        form = asked_format(request, LIST)
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
-        page = PageRequest.read(request, wanted, TableCursor.parse, pagination.LINKS)
-        return cls(query, chosen, page.after, page.size, wanted)
+        page = PageRequest.read(request, form, TableCursor.parse, pagination.LINKS)
+        return cls(query, chosen, page.after, page.size, form)
 
     def begin(self, now: datetime) -> TableCursor:
         return self.cursor or TableCursor(now)
@@ -70,44 +70,44 @@ class LinksView(ApiView):
     @LINKS
     def get(self, request: Request) -> HttpResponseBase:
         now = timezone.now()
-        asked, version = read_once(
+        call, version = read_once(
             request,
             lambda: LinksRequest.read(request, now),
-            lambda asked: link_table.version(asked.query, asked.begin(now).moment),
+            lambda call: link_table.version(call.query, call.begin(now).moment),
         )
-        cursor = asked.begin(now)
+        cursor = call.begin(now)
 
         def make() -> HttpResponseBase:
-            if asked.format == "json":
+            if call.format == "json":
                 # The address of the next page names the host that was asked.
-                key = ("links", version, asked, request.build_absolute_uri())
+                key = ("links", version, call, request.build_absolute_uri())
                 return respond_once(
-                    request, key, TYPES["json"], lambda: as_json(request, asked, cursor, version)
+                    request, key, TYPES["json"], lambda: as_json(request, call, cursor, version)
                 )
-            table, rows = chosen_rows(asked, cursor, version)
-            pieces = link_rows.pieces(table, rows, asked.format)
-            return stream(request, pieces, asked.format, "sonar-links")
+            table, rows = chosen_rows(call, cursor, version)
+            pieces = link_rows.pieces(table, rows, call.format)
+            return stream(request, pieces, call.format, "sonar-links")
 
-        digest = hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(repr(call).encode()).hexdigest()[:12]
         return unless_known(request, version.shown(digest), make)
 
 
 def chosen_rows(
-    asked: LinksRequest, cursor: TableCursor, version: DataVersion
+    call: LinksRequest, cursor: TableCursor, version: DataVersion
 ) -> tuple[LinkTable, Integers]:
     """Return the table, with the quantiles that it takes, and the rows that are asked for."""
-    quantiles = [one.name for one in asked.chosen.columns]
-    table = link_table.build(asked.query, cursor.moment, version, quantiles)
-    return table, asked.chosen.rows(table, cursor.moment)
+    quantiles = [one.name for one in call.chosen.columns]
+    table = link_table.build(call.query, cursor.moment, version, quantiles)
+    return table, call.chosen.rows(table, cursor.moment)
 
 
 def as_json(
-    request: Request, asked: LinksRequest, cursor: TableCursor, version: DataVersion
+    request: Request, call: LinksRequest, cursor: TableCursor, version: DataVersion
 ) -> bytes:
-    table, rows = chosen_rows(asked, cursor, version)
-    page = rows[cursor.rows : cursor.rows + asked.page_size]
+    table, rows = chosen_rows(call, cursor, version)
+    page = rows[cursor.rows : cursor.rows + call.page_size]
     found = {
-        "query": echo(asked, table),
+        "query": echo(call, table),
         "total": len(table),
         "found": len(rows),
         "links": link_rows.records(table.taken(page)),
@@ -118,16 +118,16 @@ def as_json(
     return dumps(found)
 
 
-def echo(asked: LinksRequest, table: LinkTable) -> dict[str, Any]:
+def echo(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     return {
-        "size": asked.query.size,
-        "window": asked.query.window or None,
+        "size": call.query.size,
+        "window": call.query.window or None,
         "start": format_time(table.window.start),
         "end": format_time(table.window.end),
-        "ordering": asked.chosen.ordering,
-        "search": asked.chosen.search,
-        **({"quantiles": asked.chosen.quantiles} if asked.chosen.quantiles else {}),
-        **{one.name: one.text for one in asked.chosen.conditions},
-        **by_parameter(asked.query.filters),
+        "ordering": call.chosen.ordering,
+        "search": call.chosen.search,
+        **({"quantiles": call.chosen.quantiles} if call.chosen.quantiles else {}),
+        **{one.name: one.text for one in call.chosen.conditions},
+        **by_parameter(call.query.filters),
     }

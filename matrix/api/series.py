@@ -84,7 +84,7 @@ class SeriesView(ApiView):
         question = SeriesRequest.read(request.query_params, timezone.now())
         write = as_csv if form == "csv" else as_json
         version = data_version.read(question.query.size, question.window)
-        tag = version.asked(question).shown(form)
+        tag = version.of_question(question).shown(form)
         return unless_known(request, tag, lambda: write(question, question.series()))
 
 

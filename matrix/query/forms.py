@@ -35,9 +35,9 @@ class BadQueryError(ValueError):
 
 
 def unknown(given: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
-    wanted = f"use {either(sorted(set(allowed)))}" if allowed else "this address takes none"
+    advice = f"use {either(sorted(set(allowed)))}" if allowed else "this address takes none"
     return {
-        name: [f"There is no parameter “{name}”: {wanted}."]
+        name: [f"There is no parameter “{name}”: {advice}."]
         for name in given
         if name not in allowed
     }

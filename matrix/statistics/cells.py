@@ -93,12 +93,12 @@ class Frame:
         mean, std = reduced.mean / MB, reduced.std / MB
         extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
         rates = {"mean": mean, "std": std, **extras}
-        asked = rates[stat] if stat in rates else value(stat, reduced, moment - last)
+        shown = rates[stat] if stat in rates else value(stat, reduced, moment - last)
         if outdated is not None:
-            for numbers in (asked, *rates.values()):
+            for numbers in (shown, *rates.values()):
                 np.putmask(numbers, outdated, np.nan)
         return CellArrays(
-            value=asked,
+            value=shown,
             mean=mean,
             std=std,
             ok=reduced.ok,

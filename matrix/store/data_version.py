@@ -65,7 +65,7 @@ class DataVersion:
     question: str = ""
     variant: tuple[str, ...] = ()
 
-    def asked(self, question: object) -> DataVersion:
+    def of_question(self, question: object) -> DataVersion:
         """Return the version of the answer to a question, told from others by its repr."""
         return replace(self, question=hashlib.sha256(repr(question).encode()).hexdigest()[:12])
 

@@ -91,20 +91,20 @@ class Cache:
 CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
 
 
-def load(wanted: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Array]:
+def load(starts: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Array]:
     """Return columns of segments, read-only; at most one SQL statement.
 
-    ``wanted`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms. Those
+    ``starts`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms. Those
     of ``once`` are not asked for again: they are not kept.
     """
-    found = CACHE.get(wanted)
-    missing = [key for key in wanted if key not in found]
+    found = CACHE.get(starts)
+    missing = [key for key in starts if key not in found]
     if missing:
         fetched = {}
         for key, array in fetch(missing):
-            fetched[key] = array + np.int64(wanted[key]) if key.column == "lasts" else array
+            fetched[key] = array + np.int64(starts[key]) if key.column == "lasts" else array
             fetched[key].flags.writeable = False
-        CACHE.put({key: array for key, array in fetched.items() if key not in once}, wanted.keys())
+        CACHE.put({key: array for key, array in fetched.items() if key not in once}, starts.keys())
         found |= fetched
     return found
 

@@ -27,8 +27,8 @@ def refused(end: End, place: str, status: int, text: str) -> MoverError:
     """Return the error for a status that is not what was hoped for."""
     permanent = (400 <= status < 500 and status not in PASSING_REFUSALS) or status == 501
     phrase = http.client.responses.get(status, "")
-    told = f": {text}" if text else ""
-    message = one_line(f"{place}: {status} {phrase}{told}", end.token, end.lent)
+    detail = f": {text}" if text else ""
+    message = one_line(f"{place}: {status} {phrase}{detail}", end.token, end.lent)
     return MoverError(end.where, message, permanent=permanent)
 
 
@@ -48,8 +48,8 @@ def foreign_failure(
                 return MoverError(end.where, message, permanent=permanent)
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return overdue
-    told = next((cause for cause in causes if isinstance(cause, OSError)), None)
-    why = detail_of(told) if told else "the server broke off its answer"
+    os_error = next((cause for cause in causes if isinstance(cause, OSError)), None)
+    why = detail_of(os_error) if os_error else "the server broke off its answer"
     return MoverError(end.where, one_line(f"{place}: {why}", end.token))
 
 

@@ -198,8 +198,8 @@ def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> N
         return
     active, passive = ends(order)
     text = one_line(read_text(response, active), passive.token, passive.lent)
-    told = route.quotable(text)
-    error = refused(active, f"COPY {place_of(active)}", response.status, told)
+    verdict = route.quotable(text)
+    error = refused(active, f"COPY {place_of(active)}", response.status, verdict)
     no_directory = response.status == 409 or NO_DIRECTORY.search(text)
     if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
         raise DirectoryMissing(active.where, str(error), permanent=True)
@@ -267,8 +267,8 @@ def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
     """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
     active, passive = ends(order)
     why = text or "failed, without why"
-    told = route.quotable(why) if route else why
-    message = one_line(f"COPY {place_of(active)} told of {host_of(passive)}: {told}")
+    reason = route.quotable(why) if route else why
+    message = one_line(f"COPY {place_of(active)} told of {host_of(passive)}: {reason}")
     if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
         return DirectoryMissing(passive.where, message, permanent=True)
     for pattern, permanent in PASSIVE_FAILURES:

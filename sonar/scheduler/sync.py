@@ -83,12 +83,12 @@ def follow_registry(now: datetime) -> None:
         return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(with_movers(WANTED_HASH))
-        (wanted,) = cursor.fetchone() or (0,)
-        if versions.get("wanted") != wanted:
+        (promised,) = cursor.fetchone() or (0,)
+        if versions.get("wanted") != promised:
             cursor.execute(with_movers(REMOVE))
             cursor.execute(CHANGE, {"now": now})
             cursor.execute(with_movers(ADD), {"now": now})
-        for name, value in (("wanted", wanted), ("schedule", registry)):
+        for name, value in (("wanted", promised), ("schedule", registry)):
             Version.objects.update_or_create(name=name, defaults={"value": value})
 
 

@@ -21,14 +21,17 @@ DAY = Window(NOW - timedelta(days=1), NOW)
 def test_a_version_is_a_value_and_its_etag_names_each_part():
     version = DataVersion("41.7813", "41.7820", ("3.12.20", "7.9.33"))
     assert version == DataVersion("41.7813", "41.7820", ("3.12.20", "7.9.33"))
-    assert len({version, version.asked("a"), version.asked("b"), version.shown("csv")}) == 4
+    assert (
+        len({version, version.of_question("a"), version.of_question("b"), version.shown("csv")})
+        == 4
+    )
     assert version.etag == '"41.7813-41.7820-3.12.20-7.9.33"'
     assert version.shown("csv").shown("42").text == f"{version.text}-csv-42"
-    assert version.asked("a").text.startswith(f"{version.text}-")
+    assert version.of_question("a").text.startswith(f"{version.text}-")
 
 
 def test_all_but_registry_and_schedule_is_left_out_of_a_plan(small_world: World):
-    version = data_version.read("large", DAY).asked("a").shown("csv")
+    version = data_version.read("large", DAY).of_question("a").shown("csv")
     assert version.plan == registry.read_versions() != version
 
 

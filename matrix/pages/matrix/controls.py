@@ -89,7 +89,7 @@ class Controls:
     clear: str
 
 
-def controls_for(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> Controls:
+def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> Controls:
     """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
     transposed = display.replace(transpose=not display.transpose)
@@ -108,7 +108,7 @@ def controls_for(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> Contr
         kept=kept_with_unit(page, grid, ("stat", "rows", "columns", "order")),
         focus=focus(page, grid),
         colours=colours(page, grid),
-        filters=add_filter(page, grid, ways),
+        filters=add_filter(page, grid, profiles),
         transpose=Choice("transpose", page.displaying(transposed).url(), display.transpose),
         wall=wall(page),
         clear=clear if query.filters or query.max_age or display.focuses else "",
@@ -178,17 +178,17 @@ def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[
     return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
 
 
-def add_filter(page: MatrixAddress, grid: Grid, ways: ProfileChoices) -> AddFilter:
+def add_filter(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> AddFilter:
     labels = {name: attribute.title for name, attribute in BY_NAME.items()}
     return AddFilter(
         ends=select("filter_end", "end", END_LABELS, "either", END_LABELS),
         attributes=select("filter_on", "of", labels, next(iter(labels)), labels),
-        known=known_values(grid, ways),
+        known=known_values(grid, profiles),
         kept=kept(page, ()),
     )
 
 
-def known_values(grid: Grid, ways: ProfileChoices) -> list[tuple[str, list[str]]]:
+def known_values(grid: Grid, profiles: ProfileChoices) -> list[tuple[str, list[str]]]:
     """Return the values in use of what can be filtered by. One SQL query."""
     places = registry.read_places(grid.version)
     meshes = list(Mesh.objects.values_list("name", flat=True))
@@ -197,5 +197,5 @@ def known_values(grid: Grid, ways: ProfileChoices) -> list[tuple[str, list[str]]
         for name in OF_ENDPOINTS
         for values in [{text for place in places for text in place.texts(name)}]
     }
-    of_profiles = {name: ways.values(name) for name in OF_PROFILES} | {"mesh": meshes}
+    of_profiles = {name: profiles.values(name) for name in OF_PROFILES} | {"mesh": meshes}
     return [*of_endpoints.items(), *of_profiles.items()]

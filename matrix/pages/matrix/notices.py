@@ -47,7 +47,7 @@ class View:
         return self.address(query, self.arrangement.display)
 
 
-def notices_for(view: View, ways: ProfileChoices, now: datetime) -> list[Notice]:
+def notices_for(view: View, profiles: ProfileChoices, now: datetime) -> list[Notice]:
     """Return the notices, most serious first.
 
     Two SQL queries, and one more where there are no results; up to two without rows.
@@ -64,7 +64,7 @@ def notices_for(view: View, ways: ProfileChoices, now: datetime) -> list[Notice]
         no_planner(work, overdue_since(now), now),
         *about_results(view, work, now),
         about_focus(view),
-        pooled(view.grid.query, view.asking, ways) if view.grid.cells.ok.any() else None,
+        pooled(view.grid.query, view.asking, profiles) if view.grid.cells.ok.any() else None,
     ]
     return [notice for notice in notices if notice]
 

@@ -22,10 +22,10 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
     statistic = STATISTICS[grid.query.stat]
-    asked = grid.query.to_params() | arrangement.display.to_params()
+    params = grid.query.to_params() | arrangement.display.to_params()
     return {
         "figure": figure(arrangement),
-        "cells_url": address("cells") + parameters(asked),
+        "cells_url": address("cells") + parameters(params),
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,

@@ -208,8 +208,8 @@ class TablePage(QueryPage):
 
     def api_url(self) -> str:
         """Return the call of the API that answers with the rows of all pages."""
-        asked = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
-        text = urlencode(asked.to_params() | self.listing.choosing(), True, ":!")
+        query = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
+        text = urlencode(query.to_params() | self.listing.choosing(), True, ":!")
         return f"{address('api-links')}?{text}".removesuffix("?")
 
 
