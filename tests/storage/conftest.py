@@ -90,18 +90,40 @@ def close_pair(pair: Pair) -> None:
     pair.destination.close()
 
 
+def shared(pair: Pair) -> Iterator[Pair]:
+    SHARED.extend((pair.source, pair.destination))
+    yield pair
+    SHARED.clear()  # the end of the session
+    close_pair(pair)
+
+
 @pytest.fixture(scope="session")
 def _plain_servers(authority: Authority) -> Iterator[Pair]:
-    pair = start_pair(authority)
-    yield pair
-    close_pair(pair)
+    yield from shared(start_pair(authority))
 
 
 @pytest.fixture(scope="session")
 def _guarded_servers(authority: Authority) -> Iterator[Pair]:
-    pair = start_pair(authority, guarded=True)
-    yield pair
-    close_pair(pair)
+    yield from shared(start_pair(authority, guarded=True))
+
+
+# Those that serve many tests, and that no test ends.
+SHARED: list[Server] = []
+
+
+def have_crashed() -> bool:
+    """Say whether a shared server died by itself, or answers nothing any more."""
+    return any(not (server.alive and server.answers) for server in SHARED)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let a test in the middle of which a shared XRootD crashed be tried once more, and no other.
+
+    It is told: as `R`, and by the warning of the fixture that starts the server again.
+    """
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.flaky(reruns=1, condition=have_crashed))
 
 
 def revived(pair: Pair) -> Pair:
