@@ -78,6 +78,15 @@ def _nothing_kept() -> None:
     questions.forget()
 
 
+@pytest.fixture(autouse=True)
+def _nobody_counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count requests and wrong passwords for each test apart: Redis keeps them for minutes."""
+    from matrix.http import throttling
+
+    digest = throttling.digest
+    monkeypatch.setattr(throttling, "digest", lambda name: digest(f"{request.node.nodeid} {name}"))
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Make the partitions for tests that write transfers past the door."""
