@@ -137,6 +137,9 @@ def revived(pair: Pair) -> Pair:
             what = "hung" if server.alive else "had crashed"
             warnings.warn(f"{server.url} {what}; started again", stacklevel=2)
             server.kill()
+            for path in server.data.rglob("incoming/*"):  # what it was at work on
+                if path.is_file():
+                    path.unlink()
             server.start()
     return pair
 
