@@ -6,13 +6,13 @@ An offset would skip rows or show them twice when others come and go, and count 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
 Row = TypeVar("Row", bound=Model)
 # Of a row: the values of the columns that it is ordered by.
-Place = tuple[object, ...]
+Place = tuple[Any, ...]
 
 
 def page(

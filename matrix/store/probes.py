@@ -63,8 +63,7 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
     """Return a page of tests. Two SQL queries over a table that has few rows."""
     place = (after.started_at, after.id) if after else None
     probes, last = keyset.page(chosen, ORDER, count, place)
-    following = Cursor(probes[-1].requested_at, probes[-1].id) if last else None
-    return ProbeList(progress_of(probes, now), following)
+    return ProbeList(progress_of(probes, now), Cursor(*last) if last else None)
 
 
 def progress_of(probes: list[Probe], now: datetime) -> list[ProbeProgress]:

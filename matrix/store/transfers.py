@@ -106,7 +106,7 @@ def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -
     rows = rows.select_related("profile__mesh", "size_class")
     place = (after.started_at, after.id) if after else None
     page, last = keyset.page(rows, ("-started_at", "-id"), count, place)
-    return TransferList(page, Cursor(page[-1].started_at, page[-1].id) if last else None)
+    return TransferList(page, Cursor(*last) if last else None)
 
 
 def rate_of(transfer: Transfer) -> float:

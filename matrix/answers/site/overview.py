@@ -152,7 +152,8 @@ def has(site: Site, endpoints: Iterable[EndpointInfo], condition: Filter) -> boo
 def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
     """Return the sites that have every word somewhere."""
     words = text.casefold().split()
-    return [line for line in sites if all(word in line.text for word in words)]
+    texts = ((site, site.text) for site in sites)
+    return [site for site, searchable in texts if all(word in searchable for word in words)]
 
 
 def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:

@@ -17,6 +17,7 @@ from matrix.api.registry.values import field, flag, line, name_of, own_name, who
 from matrix.api.schema.schemas import Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
+from sonar import mover_catalogue
 from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
@@ -65,7 +66,9 @@ class NewMesh(Body):
 
     name: Annotated[str, own_name()]
     enabled: Annotated[bool, flag("false stops its tests and keeps its results")] = True
-    mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = "http-tpc"
+    mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = (
+        mover_catalogue.DEFAULT
+    )
     mode: Annotated[
         Literal["pull", "push"],
         Field(description="pull (the destination fetches) or push (the source sends)"),

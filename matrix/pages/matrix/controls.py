@@ -11,6 +11,7 @@ from matrix.pages.controls import (
     Choice,
     Select,
     bounds_of,
+    filter_chips,
     kept,
     select,
     size_choices,
@@ -124,9 +125,7 @@ def wall(page: MatrixAddress) -> Choice:
 def chips(page: MatrixAddress, grid: Grid) -> list[Choice]:
     """Return what narrows the view, each with the address of the view without it."""
     query = page.query
-    filters = [
-        Choice(one.words(), page.asking(query.without(one)).url(), True) for one in query.filters
-    ]
+    filters = filter_chips(page)
     if query.max_age:
         any_age = page.asking(query.replace(max_age="")).url()
         filters.append(Choice(query.age_words(), any_age, True))

@@ -17,7 +17,7 @@ from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.controls import Choice, bounds_of, kept, window_choices
+from matrix.pages.controls import Choice, bounds_of, filter_chips, kept, window_choices
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
@@ -127,8 +127,7 @@ class TablePage(QueryPage):
         return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
 
     def chips(self) -> Iterator[Choice]:
-        for one in self.query.filters:
-            yield Choice(one.words(), self.asking(self.query.without(one)).url(), True)
+        yield from filter_chips(self)
         if self.listing.search:
             words = f"search “{self.listing.search}”"
             yield Choice(words, self.listed(self.listing.replace(search="")), True)
