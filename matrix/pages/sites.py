@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -11,12 +12,13 @@ from django.http import QueryDict
 
 from matrix.answers import grid
 from matrix.answers.site import overview
+from matrix.answers.site.overview import KEYS, SiteOverview
 from matrix.answers.site.sites_query import DEFAULT_ORDERING, read
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
 from matrix.pages.share import Share
 from matrix.query.addresses import address, matrix_url, site_url
-from matrix.query.attributes import SITE_FACTS
+from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
@@ -24,6 +26,7 @@ from sonar.roles import Anyone
 HEADS = {
     "name": ("site", ""),
     **{key: (attribute.title, "") for key, attribute in SITE_FACTS.items()},
+    **{key: (key, "those of the site itself; its endpoints may have more") for key in SITE_LISTS},
     "endpoints": ("endpoints", "those in use"),
     "wan": ("WAN in Gbit/s", "nominal capacity"),
     "source": ("mean as source", "plain mean of its measured cells: of its row in the matrix"),
@@ -37,7 +40,7 @@ DESCENDING = ("endpoints", "wan", "source", "destination", "last")
 
 @dataclass(frozen=True)
 class SitesHead:
-    """A column's head, which sorts by it; ``sort`` is what aria-sort says."""
+    """A column's head, which sorts by it if it has a ``url``; ``sort`` is what aria-sort says."""
 
     label: str
     title: str
@@ -71,6 +74,7 @@ class SitesPage(QueryPage):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report, sites = overview.build(self.query, now)
         lines = overview.ordered(overview.searched(sites, self.search), self.ordering)
+        lists = lists_of(lines)
         own_texts = {name: texts[0] for name, texts in self.own_params().items()}
         return {
             "query": self.query,
@@ -80,8 +84,10 @@ class SitesPage(QueryPage):
             "bounds": bounds_of(self, report.window),
             "chips": filter_chips(self),
             "kept": kept(self, ("search",)),
-            "heads": [head(self, name) for name in HEADS],
-            "lines": [(line, site_url(line.site.name, self.query)) for line in lines],
+            "heads": [head(self, name) for name in HEADS if name in KEYS or name in lists],
+            "lines": [
+                (line, site_url(line.site.name, self.query), line.lists(lists)) for line in lines
+            ],
             "listed": len(sites),
             "simulated": any(line.simulated for line in lines),
             "unsearched": dataclasses.replace(self, search="").url(),
@@ -93,11 +99,21 @@ class SitesPage(QueryPage):
         }
 
 
+def lists_of(lines: Sequence[SiteOverview]) -> list[str]:
+    """Return which lists to show: those that are not empty for all of these sites."""
+    return [
+        key
+        for key, attribute in SITE_LISTS.items()
+        if any(attribute.of_site(line.site) for line in lines)
+    ]
+
+
 def head(page: SitesPage, name: str) -> SitesHead:
-    """Sort by a column, and the other way where that is done already."""
+    """Sort by a column, if it can be, and the other way where that is done already."""
     label, title = HEADS[name]
     usual = f"-{name}" if name in DESCENDING else name
     other = name if usual.startswith("-") else f"-{name}"
-    url = dataclasses.replace(page, ordering=other if page.ordering == usual else usual).url()
+    ordering = other if page.ordering == usual else usual
+    url = dataclasses.replace(page, ordering=ordering).url() if name in KEYS else ""
     sort = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
-    return SitesHead(label, title, url, sort, name not in ("name", *SITE_FACTS))
+    return SitesHead(label, title, url, sort, name not in ("name", *SITE_FACTS, *SITE_LISTS))

@@ -248,6 +248,10 @@ SITE_FACTS = {
     for key, attribute in FACTS.items()
     if attribute.site_columns and not attribute.many and not attribute.finds
 }
+# What is said of a site by several values.
+SITE_LISTS = {
+    key: attribute for key, attribute in FACTS.items() if attribute.site_columns and attribute.many
+}
 
 
 def texts_of(value: Value) -> tuple[str, ...]:

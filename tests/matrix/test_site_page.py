@@ -51,6 +51,22 @@ def test_the_head_says_who_it_is_and_for_which_window(client: Client, small_worl
     assert "Tier 1 site, cloud UK, country GB, nominal WAN capacity 10 Gbit/s (1 250 MB/s)" in html
 
 
+def test_tags_stand_with_the_site_and_each_endpoint(client: Client, small_world: World) -> None:
+    untagged = page(client, "/sites/DESY/")
+    assert "tags" not in words(untagged).casefold()
+    assert "DESY_DATADISK DATADISK – yes" in section(untagged, "endpoints")
+    Site.objects.filter(name="DESY").update(tags=["atlas", "lhcone"])
+    head = page(client, "/sites/DESY/")
+    assert "no nominal WAN capacity registered. Tags: atlas, lhcone. Matrix of" in words(head)
+    assert "tags" not in section(head, "endpoints")
+    Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(tags=["disk", "tape"])
+    said = section(page(client, "/sites/DESY/"), "endpoints")
+    assert "endpoint label tags software" in said
+    assert "DESY_DATADISK DATADISK – yes" in said
+    assert "DESY_SCRATCHDISK SCRATCHDISK disk, tape – yes" in said
+    assert "Tags:" not in words(page(client))
+
+
 def test_the_summary_has_each_class_and_both_ends(client: Client, small_world: World) -> None:
     Site.objects.filter(name="DESY").update(wan_gbit_s=10)
     transfer(small_world.desy, small_world.ral, 96.0)

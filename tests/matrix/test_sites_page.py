@@ -30,6 +30,11 @@ def rows(client: Client, text: str = "") -> list[list[str]]:
     return [[words(cell) for cell in row] for row in cells]
 
 
+def heads(client: Client, text: str = "") -> list[str]:
+    row = page(client, text).split("<thead>")[1].split("</thead>")[0]
+    return [words(cell) for cell in re.findall(r"<th .*?</th>", row, re.DOTALL)]
+
+
 def order(client: Client, text: str = "") -> list[str]:
     return [row[0] for row in rows(client, text)]
 
@@ -50,6 +55,19 @@ def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> N
         ["RAL", "UK", "1", "GB", "1", "0.4", "10.0", "4.00", "100 %", "30 min ago"],
     ]
     assert "Showing 3 sites." in words(page(client))
+
+
+def test_tags_are_a_column_where_a_listed_site_has_some(client: Client, measured: World) -> None:
+    Site.objects.filter(name="RAL").update(tags=["atlas", "lhcone"])
+    assert [row[:6] for row in rows(client)] == [
+        ["DESY", "DE", "2", "DE", "", "2"],
+        ["Glasgow", "UK", "2", "GB", "", "1"],
+        ["RAL", "UK", "1", "GB", "atlas, lhcone", "1"],
+    ]
+    assert heads(client)[3:6] == ["country", "tags", "endpoints"]
+    assert "ordering=tags" not in page(client)
+    assert rows(client, "?search=glas")[0][:5] == ["Glasgow", "UK", "2", "GB", "1"]
+    assert heads(client, "?search=glas")[3:5] == ["country", "endpoints"]
 
 
 def test_the_means_are_the_averages_of_the_matrix_of_sites(client: Client, db: None) -> None:

@@ -15,6 +15,7 @@ from matrix.answers.site.reports import of_sites
 from matrix.query.attributes import (
     OF_ENDPOINTS,
     SITE_FACTS,
+    SITE_LISTS,
     EndpointAttribute,
     search_text,
     texts_of,
@@ -83,6 +84,10 @@ class SiteOverview:
             (str(attribute.of_site(self.site)), f"no {attribute.title} registered")
             for attribute in SITE_FACTS.values()
         ]
+
+    def lists(self, keys: Iterable[str]) -> list[str]:
+        """Return what the site has of each of these, which may be several values, as text."""
+        return [", ".join(texts_of(SITE_LISTS[key].of_site(self.site))) for key in keys]
 
 
 def by_fact(attribute: EndpointAttribute) -> Callable[[SiteOverview], str | float]:

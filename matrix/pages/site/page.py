@@ -55,6 +55,7 @@ class SitePage(QueryPage):
         report = reports.build(self.site.name, self.query, now)
         plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
         circuits = open_circuits().filter(endpoint__site=self.site)
+        endpoints = endpoint_lines(self, plan)
         own = self.query.replace(filters=(Filter("site", self.site.name), *self.query.filters))
         return {
             "site": self.site,
@@ -74,7 +75,8 @@ class SitePage(QueryPage):
             "failing": failing_endpoints.notices(
                 list(circuits.select_related("endpoint__site")), now
             ),
-            "endpoints": endpoint_lines(self, plan),
+            "endpoints": endpoints,
+            "tagged": any(line.endpoint.tags for line in endpoints),
             "plan": plan,
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
