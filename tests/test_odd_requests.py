@@ -99,6 +99,7 @@ def test_no_value_of_a_parameter_is_a_crash(role: str, names: dict[str, str]) ->
     assert broken == []
 
 
+@pytest.mark.long
 def test_no_name_in_a_path_is_a_crash(names: dict[str, str]) -> None:
     client = caller(Role.ADMINISTRATOR)
     odd = [

@@ -11,6 +11,7 @@ def test_the_migrations_are_those_of_the_models():
     call_command("makemigrations", check=True, dry_run=True, verbosity=3)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_the_migrations_can_be_undone_and_done_again():
     call_command("migrate", "sonar", "zero", verbosity=0)

@@ -249,10 +249,12 @@ FAULTS: dict[str, tuple[dict[str, Any], set[int]]] = {
     "unknown fields": ({"data": b'{"nothing": 1}', **JSON}, {400}),
     "of no kind": ({"data": b"x", "content_type": "text/plain"}, {415}),
     "a form": ({"data": b"name=x", "content_type": "application/x-www-form-urlencoded"}, {415}),
-    "too large": ({"data": b"[" * 8_000_001, **JSON}, {413}),
+    "too large": (JSON, {413}),
     "in chunks": ({"data": b"", "headers": {"transfer-encoding": "chunked"}, **JSON}, {411}),
     "a parameter": ({"data": b"{}", "query_params": {"nothing": "1"}, **JSON}, {400}),
 }
+# Bytes that a body may have: results come in lists.
+MOST = {"operate": 100_000, "ingest": 8_000_000}
 CALLS_THAT_WRITE = [row for row in ROWS if row.scope in ("operate", "ingest")]
 
 
@@ -269,7 +271,8 @@ def test_a_missing_right_comes_before_whatever_is_wrong(row: Row, made: Scene) -
         client = Client()
         if caller.session:
             client.cookies[settings.SESSION_COOKIE_NAME] = caller.session
-        response = send(client, row, made, caller, fault)
+        more = {"data": b"[" * (MOST[row.scope] + 1)} if what == "too large" else {}
+        response = send(client, row, made, caller, fault | more)
         expected = expected_of_a_faulty(row, caller, answers)
         if what == "in chunks" and expected == {403}:
             expected = {403, 411}

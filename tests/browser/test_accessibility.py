@@ -58,6 +58,7 @@ def by_day_and_night(page: Page) -> list[str]:
     return by_day + [f"in the dark: {one}" for one in violations(page)]
 
 
+@pytest.mark.long
 @everybody
 def test_no_page_breaks_a_rule(visit: Visit, scene: Scene) -> None:
     found = {}

@@ -192,6 +192,7 @@ def test_a_place_in_a_list_at_the_end_of_time_is_answered(
             assert f"{parameter} " in response.content.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", TAKES)
 def test_no_extreme_value_of_any_parameter_is_a_crash(everybody: Client, address: str) -> None:
     """Each alone: an answer, or a 400 that names the parameter in its text."""
@@ -216,6 +217,7 @@ def test_no_window_however_far_or_long_is_a_crash(
     assert answered(response) in (200, 400)
 
 
+@pytest.mark.long
 def test_no_name_or_number_in_a_path_is_a_crash(everybody: Client) -> None:
     for path, value in product(PATHS, ANYTHING):
         address = path.format(quote(value, safe="", errors="surrogatepass"))
@@ -248,6 +250,7 @@ FORMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", BODY_OF)
 def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(
     everybody: Client, address: str
@@ -283,6 +286,7 @@ def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody: Client, addres
         assert response.status_code == 400, body[:20]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", FORMS)
 def test_no_extreme_value_of_a_form_is_a_crash(everybody: Client, address: str) -> None:
     for name in FORMS[address]:
