@@ -126,6 +126,7 @@ def database(
         ) from error
     if parsed["ENGINE"] != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://...")
+    parsed["ENGINE"] = "sonar.database"
     options = parsed.setdefault("OPTIONS", {})
     for name, seconds in (
         ("statement_timeout", statement_seconds),
@@ -134,6 +135,8 @@ def database(
         if seconds:
             # Said as the connection opens: it costs no round trip.
             options["options"] = f"{options.get('options', '')} -c {name}={seconds}s".strip()
+    # Of planned cursors alone: Django's own send values within the statement.
+    options["prepare_threshold"] = 0
     if pool_size:
         # After a restart of PostgreSQL the pool must go on trying for longer than a client waits.
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 5, "reconnect_timeout": 10}

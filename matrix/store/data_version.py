@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING, cast
 
 from django.db import connection
 from django.utils.http import quote_etag
@@ -14,6 +15,9 @@ from matrix.store import read_plan
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span
 from sonar.models.version import RAISED
 from sonar.windows import Window
+
+if TYPE_CHECKING:
+    from sonar.database.base import DatabaseWrapper
 
 PLANNED = f"""
     SELECT coalesce(({RAISED.format("registry")}), '0'),
@@ -110,7 +114,7 @@ def fetch(
     statement: str, parameters: Mapping[str, str | datetime | None] | None = None
 ) -> DataVersion:
     """Read registry, schedule and then the results, a column for each part."""
-    with connection.cursor() as cursor:
+    with cast("DatabaseWrapper", connection).planned_cursor() as cursor:
         cursor.execute(statement, parameters)
         registry, schedule, *results = cursor.fetchone()
         return DataVersion(registry, schedule, tuple(results))
