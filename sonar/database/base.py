@@ -71,7 +71,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def planned_cursor(self) -> CursorWrapper:
         """Return a cursor whose statements PostgreSQL plans once for each connection.
 
-        For what every request asks: to plan it may take five times as long as to run it.
+        For what every request asks: to plan it may take longer than to run it.
         """
         self.ensure_connection()
         cursor: Any = base.ServerBindingCursor(self.connection)  # type: ignore[call-arg]
