@@ -84,7 +84,7 @@ def host_of(url: str) -> str:
 
 
 def segments(path: str) -> tuple[str, ...]:
-    return tuple(one for one in unquote(path).split("/") if one)
+    return tuple(segment for segment in unquote(path).split("/") if segment)
 
 
 def literal(host: str) -> Address | None:

@@ -27,7 +27,12 @@ def mesh_problem(name: str, mover: str, ends: Collection[Collection[Endpoint]]) 
     ``ends`` has the endpoints that it names, none where it means every endpoint. Retired ones are
     not tested, and so not judged. Raises ValueError for a mover that there is not.
     """
-    named = {one.name: one.base_url for end in ends for one in end if one.retired_at is None}
+    named = {
+        endpoint.name: endpoint.base_url
+        for end in ends
+        for endpoint in end
+        if endpoint.retired_at is None
+    }
     if sentence := fitting(mover, named):
         return f"The mesh {name} cannot be kept so. {sentence}"
     if not all(ends):

@@ -138,28 +138,28 @@ def _is_loopback(name: str) -> bool:
 
 def problems(endpoint: Endpoint) -> dict[str, str]:
     """Say by field what is wrong with the credentials of an endpoint; nothing if nothing is."""
-    found = {}
-    for field, what in (("credential", "The credential"), ("credential_lent", "The lent one")):
+    sentences = {}
+    for field, subject in (("credential", "The credential"), ("credential_lent", "The lent one")):
         credential: Credential | None = getattr(endpoint, field)
         if credential is None:
             continue
         if not names(credential.hosts, endpoint.base_url):
-            found[field] = (
-                f"{what} of {endpoint.name} is not for the host and port of its base URL: "
+            sentences[field] = (
+                f"{subject} of {endpoint.name} is not for the host and port of its base URL: "
                 "administrators say for which hosts a credential is."
             )
         elif is_in_clear(endpoint.base_url):
-            found[field] = (
-                f"{what} of {endpoint.name} would be sent in clear: its base URL is to begin with "
-                "https:// or davs://."
+            sentences[field] = (
+                f"{subject} of {endpoint.name} would be sent in clear: its base URL is to begin "
+                "with https:// or davs://."
             )
     if _lends_its_own(endpoint) and not endpoint.lend_credential:
-        found.setdefault(
+        sentences.setdefault(
             "credential_lent",
             f"The lent one of {endpoint.name} is its credential itself: lend another one, or say "
             "lend_credential.",
         )
-    return found
+    return sentences
 
 
 def _lends_its_own(endpoint: Endpoint) -> bool:

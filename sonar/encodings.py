@@ -27,8 +27,8 @@ def problem(session: psycopg.Connection[Any]) -> str | None:
 
 def check(databases: Sequence[str] | None = None, **_: object) -> list[Error]:
     """Let `migrate`, and `check` with a database, end with it."""
-    found = [problem_of(alias) for alias in databases or ()]
-    return [Error(sentence, id="sonar.E001") for sentence in found if sentence]
+    sentences = [problem_of(alias) for alias in databases or ()]
+    return [Error(sentence, id="sonar.E001") for sentence in sentences if sentence]
 
 
 def problem_of(alias: str) -> str | None:

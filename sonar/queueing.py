@@ -17,17 +17,17 @@ def places() -> Mapping[UUID, int]:
     rows = open_probes.order_by(Coalesce("queued_at", "requested_at"), "id").values_list(
         "id", "state", "source_id", "destination_id"
     )
-    found: dict[UUID, int] = {}
+    numbers: dict[UUID, int] = {}
     sources, destinations, links = Counter[int](), Counter[int](), Counter[tuple[int, int]]()
     queued = 0
-    for one, state, source, destination in rows:
+    for probe, state, source, destination in rows:
         if state == Probe.State.QUEUED:
-            found[one] = queued = queued + 1
+            numbers[probe] = queued = queued + 1
             continue
         # Those of its link wait for both ends, and are counted once.
         before = sources[source] + destinations[destination] - links[source, destination]
-        found[one] = before + 1
+        numbers[probe] = before + 1
         sources[source] += 1
         destinations[destination] += 1
         links[source, destination] += 1
-    return found
+    return numbers

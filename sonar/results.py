@@ -213,8 +213,8 @@ def append(rows: Iterable[bytes], moments: Iterable[datetime]) -> None:
     partitions.ensure(moments)
     with pg_copy.copying(COPY) as copy:
         copy.write(pg_copy.SIGNATURE)
-        for some in rows:
-            copy.write(some)
+        for block in rows:
+            copy.write(block)
         copy.write(pg_copy.TRAILER)
 
 
@@ -222,25 +222,25 @@ def copy_results(results: list[Result]) -> None:
     """Append results that are new."""
     if not results:
         return
-    partitions.ensure(one.started_at for one in results)
+    partitions.ensure(result.started_at for result in results)
     with pg_copy.copying(COPY) as copy:
         copy.set_types(list(TYPES.values()))
-        for one in results:
-            copy.write_row(one.row())
+        for result in results:
+            copy.write_row(result.row())
 
 
 class Profiles:
     """The ids of profiles, each looked up or made once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[tuple[str, Any], ...], int] = {}
+        self._ids: dict[tuple[tuple[str, Any], ...], int] = {}
 
     def id_of(self, **kind: Any) -> int:  # noqa: ANN401 - the fields of Profile
         """Find or make the one profile with these fields; what is not given has its default."""
         key = tuple(sorted(kind.items()))
-        if key not in self._known:
-            self._known[key] = Profile.objects.get_or_create(**kind)[0].id
-        return self._known[key]
+        if key not in self._ids:
+            self._ids[key] = Profile.objects.get_or_create(**kind)[0].id
+        return self._ids[key]
 
 
 def end_probe(probe: Probe, outcome: Outcome) -> bool:

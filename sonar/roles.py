@@ -90,8 +90,8 @@ def sites_of(user: Anyone) -> frozenset[int]:
     if _KEPT not in kept:
         sites = Site.objects.filter(admins=user).values_list("id", flat=True).order_by()
         kept[_KEPT] = frozenset(sites)
-    known: frozenset[int] = kept[_KEPT]
-    return known
+    ids: frozenset[int] = kept[_KEPT]
+    return ids
 
 
 def rights_of(user: Anyone) -> tuple[object, ...]:
@@ -165,7 +165,7 @@ def _forget(user: User) -> None:
 
 def ensure_operators(**_: object) -> Group:
     """Make the group of operators, or give it what it lacks; `migrate` calls this."""
-    group, _made = Group.objects.get_or_create(name=GROUP)
+    group, _is_new = Group.objects.get_or_create(name=GROUP)
     names = [name.removeprefix("sonar.") for name in OPERATORS_MAY]
     rights = Permission.objects.filter(content_type__app_label="sonar", codename__in=names)
     group.permissions.add(*rights)

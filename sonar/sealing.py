@@ -150,7 +150,7 @@ def _write(size_class_id: int, rebuilt: list[tuple[Level, datetime, Columns]]) -
     for level in Level:
         starts = [start for its_level, start, _ in rebuilt if its_level == level]
         Segment.objects.filter(size_class=size_class_id, level=level, start__in=starts).delete()
-    filled = [one for one in rebuilt if one[2].keys.size]
+    filled = [segment for segment in rebuilt if segment[2].keys.size]
     with pg_copy.copying(COPY_SEGMENTS) as copy:
         copy.set_types(SEGMENT_TYPES)
         for level, start, columns in filled:

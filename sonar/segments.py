@@ -84,9 +84,11 @@ def split(rows: NDArray[np.void], spans: Iterable[tuple[int, int]]) -> Iterator[
 
 def rates(rows: NDArray[np.void]) -> NDArray[np.float32]:
     """Return bytes per second of raw rows (bytes, seconds, ok); FAILED_RATE for those not ok."""
-    found = np.full(len(rows), FAILED_RATE, dtype=np.float32)
-    np.divide(rows["bytes"], rows["seconds"], out=found, where=rows["ok"], casting="same_kind")
-    return found
+    rate_column = np.full(len(rows), FAILED_RATE, dtype=np.float32)
+    np.divide(
+        rows["bytes"], rows["seconds"], out=rate_column, where=rows["ok"], casting="same_kind"
+    )
+    return rate_column
 
 
 def encode(rows: NDArray[np.void], start: datetime) -> Columns:

@@ -16,19 +16,19 @@ class SizeRange(Protocol):
 
 def problems(classes: Iterable[SizeRange]) -> list[str]:
     """Say in sentences what keeps these ranges from tiling [0, infinity) with their tests."""
-    ordered = sorted(classes, key=lambda one: one.from_bytes)
+    ordered = sorted(classes, key=lambda size_class: size_class.from_bytes)
     if not ordered:
         return ["there must be at least one size class"]
-    found = []
+    sentences = []
     if ordered[0].from_bytes != 0:
-        found.append(f"the first size class, {ordered[0].name}, must begin at 0 bytes")
+        sentences.append(f"the first size class, {ordered[0].name}, must begin at 0 bytes")
     for lower, upper in zip(ordered, [*ordered[1:], None], strict=True):
         end = upper.from_bytes if upper else None
         if end == lower.from_bytes and upper:
-            found.append(f"{lower.name} and {upper.name} begin at the same size, {end} bytes")
+            sentences.append(f"{lower.name} and {upper.name} begin at the same size, {end} bytes")
         elif lower.test_bytes < lower.from_bytes or (end is not None and lower.test_bytes >= end):
-            found.append(
+            sentences.append(
                 f"the test size of {lower.name}, {lower.test_bytes} bytes, must lie in its "
                 f"range [{lower.from_bytes}, {'infinity' if end is None else end})"
             )
-    return found
+    return sentences

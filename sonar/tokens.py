@@ -46,8 +46,8 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
 def _check(user: User, name: str, scopes: list[str], days: int) -> None:
     unknown = [scope for scope in scopes if scope not in Token.Scope.values]
     if unknown or not scopes:
-        known = ", ".join(Token.Scope.values)
-        raise TokenError(f"scope {', '.join(unknown) or 'missing'}: there are {known}")
+        choices = ", ".join(Token.Scope.values)
+        raise TokenError(f"scope {', '.join(unknown) or 'missing'}: there are {choices}")
     if not 1 <= days <= LONGEST_DAYS:
         raise TokenError(f"a token lasts 1 to {LONGEST_DAYS} days, not {days}")
     if not re.fullmatch(NAME, name) or len(name) > 80:

@@ -248,19 +248,42 @@ FORMER_IDENTIFIERS = """
     Wish wishes wished Wanted Between Measured Slowed UnderWay under_way Room openings Attempt
     attempt attempts troubles made way ways asked wanted told
 """
+# Pronouns and participles, which say of no value what it is; in capitals and private ones too.
+PRONOUNS = """
+    one some found known given asked wanted made told which what
+"""
+# The one module that keeps the names that it has.
+SETTINGS = "sonar.settings"
 
 
 def identifiers(tree: ast.AST) -> set[str]:
-    """Return the names that a module gives to classes, functions, parameters and variables."""
+    """Return the names that a module gives to classes, functions, parameters and variables.
+
+    And to attributes, exceptions that it catches, what it imports as something else and what a
+    pattern captures.
+    """
     names = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.AsyncFunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
+                names.add(name)
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.alias(asname=str(name)):
+                names.add(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                names.add(name)
     return names
+
+
+def pronouns(tree: ast.AST) -> set[str]:
+    """Return the identifiers of a module that are pronouns or participles."""
+    words = set(PRONOUNS.split())
+    return {name for name in identifiers(tree) if name.strip("_").lower() in words}
 
 
 def test_nothing_is_named_by_a_former_word():
@@ -273,6 +296,36 @@ def test_nothing_is_named_by_a_former_word():
     assert sorted(named) == []
 
 
+def test_nothing_is_named_by_a_pronoun():
+    named = {
+        f"{name}: {word}"
+        for name, path in ({**SONAR, **MATRIX}).items()
+        if name != SETTINGS
+        for word in pronouns(ast.parse(path.read_text()))
+    }
+    assert sorted(named) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("lambda one: one.start", "one"),
+        ("class Found: pass", "Found"),
+        ("self._known = {}", "_known"),
+        ("WHAT = 1", "WHAT"),
+        ("async def f(*given, **told): pass", "given"),
+        ("async def f(*given, **told): pass", "told"),
+    ],
+)
+def test_each_writing_of_a_pronoun_is_seen(code: str, name: str):
+    assert name in pronouns(ast.parse(code))
+
+
+def test_names_that_have_a_pronoun_in_them_are_no_pronouns():
+    code = "from shutil import which\nis_known = known_version = not_found = what(asked=1).found"
+    assert pronouns(ast.parse(code)) == set()
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -282,6 +335,17 @@ def test_nothing_is_named_by_a_former_word():
         "[Finder for Finder in x]",
         "class A:\n    Finder: int",
         "def f():\n    with x as Finder: pass",
+        "self.Finder = 1",
+        "for x.Finder in y: pass",
+        "f(Finder := 1)",
+        "lambda *Finder: 1",
+        "import x as Finder",
+        "from x import y as Finder",
+        "try: x()\nexcept E as Finder: pass",
+        "match x:\n    case Finder: pass",
+        "match x:\n    case A(y=Finder): pass",
+        "match x:\n    case [*Finder]: pass",
+        "match x:\n    case {**Finder}: pass",
     ],
 )
 def test_each_way_to_name_something_is_seen(code: str):

@@ -48,7 +48,10 @@ NUMBERS = {
     "ok": "ok",
     "failed": "failed",
     "age": "age of the last success",
-    **{one.field: f"{one.label} ({one.unit.name})" for one in TABLE_QUANTILES.values()},
+    **{
+        quantile.field: f"{quantile.label} ({quantile.unit.name})"
+        for quantile in TABLE_QUANTILES.values()
+    },
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 

@@ -131,7 +131,7 @@ def compute(
     moment = min(now, window.end)
     links = LinkIndex(registry.read_places(known_version))
     allowed = links.matching(query.filters)
-    narrowed = any(one.parameter in LINK_FILTERS for one in query.filters)
+    narrowed = any(condition.parameter in LINK_FILTERS for condition in query.filters)
     if results is None:
         results = runs.read(
             query.size,

@@ -51,7 +51,7 @@ class ClassColumns:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that is kept but the quantiles, by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)[:-1]}
+        return {column.name: getattr(self, column.name) for column in fields(self)[:-1]}
 
     def taken(self, rows: Integers | Flags | slice) -> ClassColumns:
         columns = {name: values[rows] for name, values in self.arrays().items()}

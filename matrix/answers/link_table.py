@@ -154,11 +154,11 @@ class LinkTable:
             search_text((attribute, place.value(key)) for key, attribute in BY_KEY.items())
             for place in self.places
         ]
-        found = np.ones(len(self), dtype=bool)
+        matches = np.ones(len(self), dtype=bool)
         for word in text.casefold().split():
-            flags = np.array([word in one for one in texts], dtype=bool)
-            found &= flags[self.source] | flags[self.destination]
-        return found
+            flags = np.array([word in endpoint_text for endpoint_text in texts], dtype=bool)
+            matches &= flags[self.source] | flags[self.destination]
+        return matches
 
     def where(self, name: str, holds: Callable[[str], bool]) -> Flags:
         """Say which links have an end whose attribute, as text, is such; `name` as in column."""
@@ -173,7 +173,7 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    filters = [one for one in query.filters if one.parameter in PROFILE_FILTERS]
+    filters = [condition for condition in query.filters if condition.parameter in PROFILE_FILTERS]
     return data_version.read(None, window).of_question((filters, window, minute))
 
 
@@ -193,7 +193,7 @@ def build(
     known_version = known_version or version(query, now)
     key = ("links", known_version, frozenset(quantiles))
     links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles))
-    filters = [one for one in query.filters if one.parameter in LINK_FILTERS]
+    filters = [condition for condition in query.filters if condition.parameter in LINK_FILTERS]
     if not filters:
         return LinkTable(links)
     matching = LinkIndex(links.places).matching(filters)

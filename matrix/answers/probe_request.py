@@ -47,10 +47,10 @@ ALLOWED = {
 }
 
 
-def read(given: Mapping[str, object]) -> list[ProbeRequest]:
+def read(data: Mapping[str, object]) -> list[ProbeRequest]:
     """Read what is asked for; raise BadQueryError with sentences by field. Two SQL queries."""
     try:
-        tests = OrderedTests.model_validate(given)
+        tests = OrderedTests.model_validate(data)
     except ValidationError as error:
         wrong = {str(each["loc"][0]): each["type"] for each in error.errors()}
         raise BadQueryError({field: [sentence(field, wrong[field])] for field in wrong}) from error

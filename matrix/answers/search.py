@@ -31,7 +31,7 @@ UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
 
 
 @dataclass(frozen=True)
-class Found:
+class Match:
     """Something with a page. ``kind`` is `site`, `endpoint` or `link`."""
 
     kind: str
@@ -44,12 +44,12 @@ class Found:
 class Findings:
     """What was found, the best first; ``more`` says that there is more than is listed."""
 
-    found: tuple[Found, ...]
+    matches: tuple[Match, ...]
     more: bool
 
     @property
-    def only(self) -> Found | None:
-        return self.found[0] if len(self.found) == 1 else None
+    def only(self) -> Match | None:
+        return self.matches[0] if len(self.matches) == 1 else None
 
 
 _sites: Kept[tuple[Site, ...]] = Kept(LRUCache(2))
@@ -63,28 +63,28 @@ def find(text: str) -> Findings:
     versions = registry.read_versions()
     places = registry.read_places(versions)
     sites = _sites.get(versions.registry, lambda: tuple(Site.objects.all()))
-    found = [*named(text, sites, places), *links(text, places)]
-    return Findings(tuple(found[:MOST]), len(found) > MOST)
+    matches = [*named(text, sites, places), *links(text, places)]
+    return Findings(tuple(matches[:MOST]), len(matches) > MOST)
 
 
-def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Found]:
+def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Match]:
     """Return the sites and endpoints with this in their name; sites go before their endpoints."""
-    matches: list[tuple[int, int, str, Found]] = []
+    ranking: list[tuple[int, int, str, Match]] = []
     for site in sites:
         values = [(attribute, attribute.of_site(site)) for attribute in OF_SITES]
         if (order := rank(values, text)) < NOT_FOUND:
             cloud = f", cloud {site.cloud}" if site.cloud else ""
             about = f"Tier {site.tier} site{cloud}{several(values)}"
             url = site_url(site.name, MatrixQuery())
-            matches.append((order, 0, site.name.casefold(), Found("site", site.name, about, url)))
+            ranking.append((order, 0, site.name.casefold(), Match("site", site.name, about, url)))
     for place in places:
         values = [(attribute, place.value(attribute.key)) for attribute in OWN]
         if (order := rank(values, text)) < NOT_FOUND:
             retired = "retired " if place.retired else ""
             about = f"{retired}endpoint of {place.site}{several(values)}"
-            endpoint = Found("endpoint", place.name, about, endpoint_url(place.name))
-            matches.append((order, 1, place.name.casefold(), endpoint))
-    return [found for *_, found in sorted(matches, key=lambda match: match[:3])]
+            endpoint = Match("endpoint", place.name, about, endpoint_url(place.name))
+            ranking.append((order, 1, place.name.casefold(), endpoint))
+    return [match for *_, match in sorted(ranking, key=lambda entry: entry[:3])]
 
 
 NOT_FOUND = 3
@@ -109,7 +109,7 @@ def several(values: Values) -> str:
     )
 
 
-def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
+def links(text: str, places: Iterable[EndpointInfo]) -> list[Match]:
     """Read `A to B`, `A -> B` or `A B`; the last may be meant either way."""
     parts = BETWEEN.split(text.removeprefix("from "), maxsplit=1)
     directed = len(parts) == 2
@@ -119,7 +119,7 @@ def links(text: str, places: Iterable[EndpointInfo]) -> list[Found]:
     first, second = (ends_with(part, places) for part in ends)
     pairs = [*product(first, second), *(() if directed else product(second, first))]
     return [
-        Found(
+        Match(
             "link",
             f"{source.name} → {destination.name}",
             f"link from {source.site} to {destination.site}",

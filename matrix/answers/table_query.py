@@ -51,15 +51,15 @@ class TableQuery:
     def params(self) -> Params:
         """Return the URL parameters, defaults left out."""
         turning = {"page": self.page, "per_page": self.per_page}
-        changed = {one: at for one, at in turning.items() if at != getattr(TableQuery, one)}
+        changed = {name: at for name, at in turning.items() if at != getattr(TableQuery, name)}
         return self.choosing() | {name: [str(value)] for name, value in changed.items()}
 
     def choosing(self) -> Params:
         """Return the parameters that say which links are shown, and in what order."""
         named = {"search": self.search, "ordering": self.ordering}
-        changed = {one: text for one, text in named.items() if text != getattr(TableQuery, one)}
+        changed = {name: text for name, text in named.items() if text != getattr(TableQuery, name)}
         changed |= {"quantiles": ",".join(self.quantiles)} if self.quantiles else {}
-        changed |= {one.name: one.text for one in self.conditions}
+        changed |= {condition.name: condition.text for condition in self.conditions}
         return {name: [text] for name, text in changed.items()}
 
     def replace(self, **changes: Any) -> Self:  # noqa: ANN401 - any of the fields
@@ -67,17 +67,19 @@ class TableQuery:
         return dataclasses.replace(self, **{"page": 1, **changes})
 
     def without(self, dropped: Condition) -> Self:
-        return self.replace(conditions=tuple(one for one in self.conditions if one != dropped))
+        return self.replace(
+            conditions=tuple(condition for condition in self.conditions if condition != dropped)
+        )
 
     @property
     def columns(self) -> tuple[Statistic, ...]:
         """Return the quantiles that a table needs: those to show, to order or to filter by."""
-        used = {self.column, *(one.column for one in self.conditions)}
+        used = {self.column, *(condition.column for condition in self.conditions)}
         fields = {column.rpartition(".")[2] for column in used}
         return tuple(
-            one
-            for name, one in TABLE_QUANTILES.items()
-            if name in self.quantiles or one.field in fields
+            quantile
+            for name, quantile in TABLE_QUANTILES.items()
+            if name in self.quantiles or quantile.field in fields
         )
 
     def without_column(self, dropped: Statistic) -> Self:
@@ -87,13 +89,17 @@ class TableQuery:
             ordering=TableQuery.ordering if is_ordered else self.ordering,
             quantiles=tuple(name for name in self.quantiles if name != dropped.name),
             conditions=tuple(
-                one for one in self.conditions if not one.column.endswith(f".{dropped.field}")
+                condition
+                for condition in self.conditions
+                if not condition.column.endswith(f".{dropped.field}")
             ),
         )
 
     def text(self, parameter: str) -> str:
         """Return what a condition was given as, or nothing."""
-        return next((one.text for one in self.conditions if one.name == parameter), "")
+        return next(
+            (condition.text for condition in self.conditions if condition.name == parameter), ""
+        )
 
     @property
     def column(self) -> str:
@@ -121,11 +127,11 @@ def read(
     """
     own = parameters(sizes)
     query = MatrixQuery.from_params(params, also=(*own, *also))
-    given = {name: texts for name, texts in params.lists() if name in own and any(texts)}
-    shorts = {f"{query.size}.{name}": short for short, name in SHORT.items() if short in given}
+    own_params = {name: texts for name, texts in params.lists() if name in own and any(texts)}
+    shorts = {f"{query.size}.{name}": short for short, name in SHORT.items() if short in own_params}
     for name, short in shorts.items():
-        given.setdefault(name, []).extend(given.pop(short))
-    form = ListingForm(given, sizes)
+        own_params.setdefault(name, []).extend(own_params.pop(short))
+    form = ListingForm(own_params, sizes)
     if form.errors:
         # Each parameter is called as it was given.
         errors = {
@@ -154,16 +160,16 @@ def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
 def orderings(sizes: Iterable[str]) -> list[str]:
     """Name the columns that a table can be ordered by."""
     places = [f"{end}.{key}" for end in ENDS for key in FACTS]
-    fields = (*COLUMNS, *(one.field for one in TABLE_QUANTILES.values()))
+    fields = (*COLUMNS, *(quantile.field for quantile in TABLE_QUANTILES.values()))
     return [*ENDS, *places, "priority", *(f"{size}.{name}" for size in sizes for name in fields)]
 
 
 class ListingForm(forms.Form):
     """The parameters of a listing, checked; each is given once."""
 
-    def __init__(self, given: Mapping[str, Sequence[str]], sizes: Sequence[str]) -> None:
-        super().__init__({name: texts[-1] for name, texts in given.items()})
-        self.given = given
+    def __init__(self, params: Mapping[str, Sequence[str]], sizes: Sequence[str]) -> None:
+        super().__init__({name: texts[-1] for name, texts in params.items()})
+        self.params = params
         self.fields |= {
             "search": Text("search"),
             "ordering": Ordering("ordering", orderings(sizes)),
@@ -173,12 +179,12 @@ class ListingForm(forms.Form):
             **{
                 name: FIELDS.get(name.rpartition(".")[2], Bound)(name)
                 for name in column_filters.names(sizes)
-                if name in given
+                if name in params
             },
         }
 
     def clean(self) -> dict[str, Any]:
-        for name, texts in self.given.items():
+        for name, texts in self.params.items():
             if len(texts) > 1:
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
         return self.cleaned_data

@@ -103,5 +103,7 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
 
 def texts(values: NDArray[Any]) -> NDArray[Any]:
     """Quote what an end is called or has written about it; a tier is a number."""
-    written = {one: csv_text.quoted(one) for one in set(values.tolist()) if isinstance(one, str)}
-    return np.array([written.get(one, one) for one in values.tolist()], dtype=object)
+    written = {
+        value: csv_text.quoted(value) for value in set(values.tolist()) if isinstance(value, str)
+    }
+    return np.array([written.get(value, value) for value in values.tolist()], dtype=object)

@@ -95,7 +95,7 @@ def chosen_rows(
     call: LinksRequest, cursor: TableCursor, version: DataVersion
 ) -> tuple[LinkTable, Integers]:
     """Return the table, with the quantiles that it takes, and the rows that are asked for."""
-    quantiles = [one.name for one in call.chosen.columns]
+    quantiles = [quantile.name for quantile in call.chosen.columns]
     table = link_table.build(call.query, cursor.moment, version, quantiles)
     return table, call.chosen.rows(table, cursor.moment)
 
@@ -105,7 +105,7 @@ def as_json(
 ) -> bytes:
     table, rows = chosen_rows(call, cursor, version)
     page = rows[cursor.rows : cursor.rows + call.page_size]
-    found = {
+    answer = {
         "query": echo(call, table),
         "total": len(table),
         "found": len(rows),
@@ -113,8 +113,8 @@ def as_json(
         "next": None,
     }
     if cursor.rows + len(page) < len(rows):
-        found["next"] = following(request, cursor.after(len(page)))
-    return dumps(found)
+        answer["next"] = following(request, cursor.after(len(page)))
+    return dumps(answer)
 
 
 def echo(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
@@ -127,6 +127,6 @@ def echo(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
         "ordering": call.chosen.ordering,
         "search": call.chosen.search,
         **({"quantiles": call.chosen.quantiles} if call.chosen.quantiles else {}),
-        **{one.name: one.text for one in call.chosen.conditions},
+        **{condition.name: condition.text for condition in call.chosen.conditions},
         **by_parameter(call.query.filters),
     }

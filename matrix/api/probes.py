@@ -87,7 +87,7 @@ class ProbeView(ApiView):
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         # First the probe: should it end in between, it is found as a transfer.
-        if probe := probes.known(id, timezone.now()):
+        if probe := probes.by_id(id, timezone.now()):
             return as_json(record(probe, request) | {"ended": False})
         if transfer := transfers.by_id(id):
             return as_json(shown(transfer, request) | {"ended": True})

@@ -130,7 +130,7 @@ def points(answer: TimeSeries, started: object) -> dict[str, Any]:
 
 
 def times(unix: Floats) -> list[str]:
-    return [f"{one}Z" for one in np.datetime_as_string(unix_time(unix)).tolist()]
+    return [f"{text}Z" for text in np.datetime_as_string(unix_time(unix)).tolist()]
 
 
 def as_csv(question: SeriesRequest, answer: TimeSeries) -> HttpResponse:

@@ -102,8 +102,8 @@ class OwnCounts:
         """Return the present rows, and the place in each that a name adds to."""
         hashed = digest(name)
         return [
-            (row, int.from_bytes(hashed[4 * which : 4 * which + 4]) % self.PLACES)
-            for which, row in enumerate(self._periods[seconds][1])
+            (row, int.from_bytes(hashed[4 * index : 4 * index + 4]) % self.PLACES)
+            for index, row in enumerate(self._periods[seconds][1])
         ]
 
 

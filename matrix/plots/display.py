@@ -67,12 +67,14 @@ class Display:
         A form that may change the statistic says in `unit` what its numbers are in: those of
         another unit are dropped.
         """
-        given = {name: list(params[name]) for name in PARAMETERS if name in params}
-        if any(unit not in ("", STATISTICS[stat].unit.name) for unit in given.pop("unit", [])):
-            given = {name: texts for name, texts in given.items() if name not in BOUNDS}
-        form = DisplayForm(MultiValueDict(given), stat)
+        own_params = {name: list(params[name]) for name in PARAMETERS if name in params}
+        if any(unit not in ("", STATISTICS[stat].unit.name) for unit in own_params.pop("unit", [])):
+            own_params = {name: texts for name, texts in own_params.items() if name not in BOUNDS}
+        form = DisplayForm(MultiValueDict(own_params), stat)
         if form.errors:
-            raise BadQueryError({name: list(map(str, some)) for name, some in form.errors.items()})
+            raise BadQueryError(
+                {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
+            )
         values = form.cleaned_data
         return cls(
             order=values["order"] or cls.order,
@@ -149,11 +151,11 @@ class States(forms.Field):
     widget = forms.MultipleHiddenInput
 
     def clean(self, value: list[str] | None) -> tuple[str, ...]:
-        given = [text for text in value or () if text]
-        for text in given:
+        states = [text for text in value or () if text]
+        for text in states:
             if text not in STATES_TO_SEE:
                 raise ValidationError(f"only “{text}” is not known: use {either(STATES_TO_SEE)}.")
-        return tuple(state for state in STATES_TO_SEE if state in given)
+        return tuple(state for state in STATES_TO_SEE if state in states)
 
 
 class DisplayForm(forms.Form):
@@ -161,7 +163,7 @@ class DisplayForm(forms.Form):
 
     def __init__(self, data: MultiValueDict[str, str], stat: str) -> None:
         super().__init__(data)
-        self.given = data
+        self.params = data
         self.fields |= {
             "order": OneOf("order", ORDERS),
             "transpose": OneOf("transpose", ("1",)),
@@ -175,7 +177,7 @@ class DisplayForm(forms.Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        for name, texts in self.given.lists():
+        for name, texts in self.params.lists():
             if name != "only" and len(texts) > 1:
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
         above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
@@ -188,6 +190,6 @@ class DisplayForm(forms.Form):
 
 def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
     """Read the URL of the matrix page, or of the numbers behind it; raise BadQueryError."""
-    given = filter_form.added({name: list(texts) for name, texts in params.lists()})
-    query = MatrixQuery.from_params(given, also=(*PARAMETERS, *filter_form.PARAMETERS))
-    return query, Display.from_params(given, query.stat)
+    lists = filter_form.added({name: list(texts) for name, texts in params.lists()})
+    query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *filter_form.PARAMETERS))
+    return query, Display.from_params(lists, query.stat)

@@ -31,14 +31,16 @@ class BadQueryError(ValueError):
 
     def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
         self.errors = {name: list(sentences) for name, sentences in errors.items()}
-        super().__init__(" ".join(one for some in self.errors.values() for one in some))
+        super().__init__(
+            " ".join(sentence for sentences in self.errors.values() for sentence in sentences)
+        )
 
 
-def unknown(given: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
+def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
     advice = f"use {either(sorted(set(allowed)))}" if allowed else "this address takes none"
     return {
         name: [f"There is no parameter “{name}”: {advice}."]
-        for name in given
+        for name in names
         if name not in allowed
     }
 
@@ -109,7 +111,7 @@ class QueryForm(forms.Form):
 
     def __init__(self, data: MultiValueDict[str, str]) -> None:
         super().__init__(data)
-        self.given = data
+        self.params = data
         self.sizes = list(SizeClass.objects.values_list("name", flat=True))
         self.fields |= {
             "size": OneOf("size", self.sizes),
@@ -132,7 +134,7 @@ class QueryForm(forms.Form):
         return self.cleaned_data
 
     def _check_once(self) -> None:
-        for name, texts in self.given.lists():
+        for name, texts in self.params.lists():
             if name in self.fields and name not in FILTERS and len(texts) > 1:
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
 
@@ -149,7 +151,9 @@ class QueryForm(forms.Form):
             self.add_error("from", "from must be before to.")
 
     def filters(self) -> tuple[Filter, ...]:
-        return tuple(one for name in FILTERS for one in self.cleaned_data.get(name) or ())
+        return tuple(
+            condition for name in FILTERS for condition in self.cleaned_data.get(name) or ()
+        )
 
     def default_size(self) -> str:
         return DEFAULT_SIZE if DEFAULT_SIZE in self.sizes else (self.sizes or [DEFAULT_SIZE])[-1]

@@ -56,10 +56,10 @@ class MatrixQuery:
         that is not allowed, or the name of something that is not registered.
         """
         lists = dict(params.lists()) if isinstance(params, QueryDict) else params
-        given = {name: list(texts) for name, texts in lists.items() if name not in also}
-        form = QueryForm(MultiValueDict(given))
-        errors = unknown(given, [*PARAMETERS, *also])
-        errors |= {name: list(map(str, some)) for name, some in form.errors.items()}
+        own_params = {name: list(texts) for name, texts in lists.items() if name not in also}
+        form = QueryForm(MultiValueDict(own_params))
+        errors = unknown(own_params, [*PARAMETERS, *also])
+        errors |= {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
         if errors:
             raise BadQueryError(errors)
         values = form.cleaned_data
@@ -92,7 +92,9 @@ class MatrixQuery:
 
     def url(self, path: str, **also: str) -> str:
         """Return a path with these parameters and the caller's own behind it."""
-        text = urlencode(self.to_params() | {name: [one] for name, one in also.items()}, True, ":!")
+        text = urlencode(
+            self.to_params() | {name: [value] for name, value in also.items()}, True, ":!"
+        )
         return f"{path}?{text}" if text else path
 
     def replace(self, **changes: str | datetime | tuple[Filter, ...] | None) -> MatrixQuery:
@@ -102,7 +104,9 @@ class MatrixQuery:
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
     def without(self, dropped: Filter) -> MatrixQuery:
-        return self.replace(filters=tuple(one for one in self.filters if one != dropped))
+        return self.replace(
+            filters=tuple(condition for condition in self.filters if condition != dropped)
+        )
 
     def window_at(self, now: datetime) -> Window:
         """Return the window in force: a preset ends with the minute of ``now``."""
@@ -112,9 +116,9 @@ class MatrixQuery:
 
     def describe(self) -> str:
         """Say the question as one English sentence, without a full stop."""
-        what = STATISTICS[self.stat].sentence.format(files=f"{self.size}-file transfers")
-        parts = [what, self.window_words(), f"from {self.rows} to {self.columns}"]
-        parts += [words_of(some) for some in alternatives(self.filters)]
+        subject = STATISTICS[self.stat].sentence.format(files=f"{self.size}-file transfers")
+        parts = [subject, self.window_words(), f"from {self.rows} to {self.columns}"]
+        parts += [words_of(group) for group in alternatives(self.filters)]
         return ", ".join([*parts, self.age_words()] if self.max_age else parts)
 
     def age_words(self) -> str:

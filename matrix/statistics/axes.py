@@ -168,8 +168,8 @@ class LinkIndex:
         source, destination = (
             np.searchsorted(ids, rows[name]) for name in ("source_id", "destination_id")
         )
-        known = np.isin(rows["source_id"], ids) & np.isin(rows["destination_id"], ids)
-        return np.where(known, source * len(ids) + destination, 0)
+        is_known = np.isin(rows["source_id"], ids) & np.isin(rows["destination_id"], ids)
+        return np.where(is_known, source * len(ids) + destination, 0)
 
     def touched(self, links: Flags) -> tuple[Flags, Flags]:
         """Return the places that at least one of these links starts from, and goes to."""

@@ -141,17 +141,17 @@ class Samples:
         cell[failed] = HIDDEN
         # What is hidden comes last, behind all that the counts of the cells take up.
         bits = self.bits.take(cell.argsort(kind="stable"))
-        found = quantiles(bits, np.cumsum(ok) - ok, ok, ok, fractions)
-        return dict(zip(names, found, strict=True))
+        values = quantiles(bits, np.cumsum(ok) - ok, ok, ok, fractions)
+        return dict(zip(names, values, strict=True))
 
     def _in_order(self, ok: Integers, fractions: list[float]) -> Floats:
         starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
         cell = self.cell[starts]
         filled = np.append(ok, 0).take(cell, mode="clip") > 0
         cell, starts = cell[filled], starts[filled]
-        found = np.full((len(fractions), self.cells), np.nan)
-        put(found, cell, of_sorted(self.bits, starts, ok[cell], fractions))
-        return found
+        values = np.full((len(fractions), self.cells), np.nan)
+        put(values, cell, of_sorted(self.bits, starts, ok[cell], fractions))
+        return values
 
     def _throughput(self, failed: Integers) -> Floats:
         """Return all bytes of each cell over all its seconds."""
@@ -180,10 +180,10 @@ class Averages:
 
 def averages(values: Floats) -> Averages:
     """Average a (rows, columns) matrix; blank cells (NaN) are left out."""
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0)
+    is_number = ~np.isnan(values)
+    filled = np.where(is_number, values, 0.0)
     return Averages(
-        row=ratio(filled.sum(axis=1), known.sum(axis=1)),
-        column=ratio(filled.sum(axis=0), known.sum(axis=0)),
-        grand=float(ratio(filled.sum(), known.sum())),
+        row=ratio(filled.sum(axis=1), is_number.sum(axis=1)),
+        column=ratio(filled.sum(axis=0), is_number.sum(axis=0)),
+        grand=float(ratio(filled.sum(), is_number.sum())),
     )

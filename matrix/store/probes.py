@@ -71,6 +71,6 @@ def progress_of(probes: list[Probe], now: datetime) -> list[ProbeProgress]:
     return [ProbeProgress(probe, places.get(probe.id), now) for probe in probes]
 
 
-def known(sought: UUID, now: datetime) -> ProbeProgress | None:
+def by_id(sought: UUID, now: datetime) -> ProbeProgress | None:
     probe = rows().filter(id=sought).first()
     return progress_of([probe], now)[0] if probe else None

@@ -97,16 +97,16 @@ def load(starts: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Arr
     ``starts`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms. Those
     of ``once`` are not asked for again: they are not kept.
     """
-    found = CACHE.get(starts)
-    missing = [key for key in starts if key not in found]
+    columns = CACHE.get(starts)
+    missing = [key for key in starts if key not in columns]
     if missing:
         fetched = {}
         for key, array in fetch(missing):
             fetched[key] = array + np.int64(starts[key]) if key.column == "lasts" else array
             fetched[key].flags.writeable = False
         CACHE.put({key: array for key, array in fetched.items() if key not in once}, starts.keys())
-        found |= fetched
-    return found
+        columns |= fetched
+    return columns
 
 
 def fetch(keys: Iterable[Key]) -> Iterator[tuple[Key, Array]]:

@@ -62,12 +62,12 @@ class Inquiry:
     def of(self, end: End) -> tuple[str, str]:
         """Return a file's checksum, or an empty string and why it is not known."""
         try:
-            found = self._ask_again_and_again(end)
+            checksum = self._ask_again_and_again(end)
         except Stopped:
             return "", "stopped before the checksum was ready"
         except MoverError as error:
             return "", str(error)
-        return found, "" if found else "the server offers no adler32"
+        return checksum, "" if checksum else "the server offers no adler32"
 
     def _ask_again_and_again(self, end: End) -> str:
         patience = self._order.limits.checksum
@@ -136,8 +136,8 @@ def _check_source_once(inquiry: Inquiry, order: Order, source: FileInfo) -> None
     """Look into the source file where the destination cannot tell: once, as it is now."""
     key = (order.source.url, source)
     with _guard:
-        known = key in _known_sources
-    if known or not _require_source(inquiry, order):
+        is_known = key in _known_sources
+    if is_known or not _require_source(inquiry, order):
         return
     with _guard:
         _known_sources[key] = None

@@ -257,10 +257,10 @@ def resolve(host: str, port: int, end: float, wait: Wait) -> Addresses:
         if wait.stopped or left <= 0:
             raise TimeoutError
         with suppress(Empty):
-            found = answers.get(timeout=min(left, LOOK_UP_SLICE_SECONDS))
-            if isinstance(found, Exception):
-                raise found
-            return found
+            answer = answers.get(timeout=min(left, LOOK_UP_SLICE_SECONDS))
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
 
 
 class PatientHTTPPool(urllib3.HTTPConnectionPool):

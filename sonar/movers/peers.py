@@ -47,11 +47,11 @@ NOBODYS = {Kind.MULTICAST, Kind.UNSPECIFIED}
 """Where no server is, whatever its endpoint's own address is."""
 SHARED = ip_network("100.64.0.0/10")
 PRIVATE = [
-    ip_network(one)
-    for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10")
+    ip_network(network)
+    for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10")
 ]
 # An IPv4 address stands in the last four bytes: compatible (given up long ago), and NAT64.
-V4_AT_THE_END = [ip_network(one) for one in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")]
+V4_AT_THE_END = [ip_network(network) for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")]
 
 
 def kind_of(address: str) -> Kind:
@@ -110,7 +110,9 @@ class Route:
     def permitted(self, addresses: Addresses) -> Addresses:
         """Return those addresses of a host that may be connected to, or raise ForbiddenPeer."""
         kinds = [kind_of(address[4][0]) for address in addresses]
-        allowed = [one for one, kind in zip(addresses, kinds, strict=True) if self._allows(kind)]
+        allowed = [
+            address for address, kind in zip(addresses, kinds, strict=True) if self._allows(kind)
+        ]
         if addresses and not allowed:
             raise ForbiddenPeer(kinds[0])
         return allowed

@@ -115,9 +115,9 @@ class PerfMarkers:
 
     def _connect(self, value: bytes) -> None:
         named = value.decode("ascii", "replace").split(",")
-        known = dict.fromkeys(self.remote_connections)
-        known |= dict.fromkeys(name.strip() for name in named if name.strip())
-        self.remote_connections = tuple(known)[:MAX_CONNECTIONS]
+        connections = dict.fromkeys(self.remote_connections)
+        connections |= dict.fromkeys(name.strip() for name in named if name.strip())
+        self.remote_connections = tuple(connections)[:MAX_CONNECTIONS]
 
 
 FIELDS = frozenset({b"Stripe Index", b"Stripe Bytes Transferred", b"RemoteConnections"})

@@ -21,14 +21,14 @@ def _xrootd(order: Order) -> int:
     return min(order.streams, -(-order.bytes // XROOTD_BLOCK_BYTES))
 
 
-def _one(_order: Order) -> int:
+def _single_stream(_order: Order) -> int:
     return 1
 
 
 # By the beginning of the Server header. Who is not in here may do as it likes.
 SERVERS: tuple[tuple[re.Pattern[str], Callable[[Order], int]], ...] = (
     (re.compile(r"xrootd\b", re.IGNORECASE), _xrootd),
-    (re.compile(r"sonar-sandbox\b"), _one),
+    (re.compile(r"sonar-sandbox\b"), _single_stream),
 )
 
 

@@ -75,7 +75,7 @@ def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
             try:
                 with _broken_in_words(path):
                     # What came before an error is in the list: extend takes one by one.
-                    ends.extend(_some(reader, read))
+                    ends.extend(_batch(reader, read))
             except TooLongError:
                 broken = BrokenFileError(_too_long(ends[-1][0] + 1 if ends else began))
             except csv.Error as error:
@@ -103,7 +103,7 @@ def _bounded(text: IO[str], read: Read) -> Iterator[str]:
         yield line
 
 
-def _some(reader: Reader, read: Read) -> Iterator[Line]:
+def _batch(reader: Reader, read: Read) -> Iterator[Line]:
     """Give the cells of the lines of a batch, one by one, and the number of the last of each."""
     characters = 0
     for cells in islice(reader, LINES):

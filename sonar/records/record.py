@@ -109,13 +109,13 @@ ALLOWED = {
 
 def from_text(cells: Mapping[str, str]) -> Record:
     """Read a record from the cells of a CSV line; raise WrongRecordError."""
-    given = {name: text for name, text in cells.items() if text and name not in TOLD_BESIDES}
-    if "error" in given:
-        given["error"] = csv_text.unquoted(given["error"])
+    values = {name: text for name, text in cells.items() if text and name not in TOLD_BESIDES}
+    if "error" in values:
+        values["error"] = csv_text.unquoted(values["error"])
     try:
-        return Record.model_validate_strings(given)
+        return Record.model_validate_strings(values)
     except ValidationError as error:
-        raise WrongRecordError(_sentences(error, given)) from None
+        raise WrongRecordError(_sentences(error, values)) from None
 
 
 def from_json(value: object) -> Record:
@@ -125,22 +125,24 @@ def from_json(value: object) -> Record:
     """
     if not isinstance(value, dict):
         raise WrongRecordError([("", f"{shown(value)} is not a JSON object with a result")])
-    given = {name: one for name, one in value.items() if one is not None and one != ""}
-    if len(given) > len(FIELDS):  # at once, instead of a complaint about each of a million
-        raise WrongRecordError([_unknown([name for name in given if name not in FIELDS])])
+    values = {
+        name: content for name, content in value.items() if content is not None and content != ""
+    }
+    if len(values) > len(FIELDS):  # at once, instead of a complaint about each of a million
+        raise WrongRecordError([_unknown([name for name in values if name not in FIELDS])])
     try:
-        return Record.model_validate(given)
+        return Record.model_validate(values)
     except ValidationError as error:
-        raise WrongRecordError(_sentences(error, given)) from None
+        raise WrongRecordError(_sentences(error, values)) from None
 
 
-def _sentences(error: ValidationError, given: Mapping[str, object]) -> list[Problem]:
+def _sentences(error: ValidationError, values: Mapping[str, object]) -> list[Problem]:
     """Say of each field once what stands there and what may; unknown ones in one sentence."""
-    wrong = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False)}
+    wrong = {str(detail["loc"][0]): detail["type"] for detail in error.errors(include_url=False)}
     problems = [
         (name, f"{name} is missing: it is {ALLOWED[name]}")
         if wrong[name] == "missing"
-        else (name, f"{name} {shown(given[name])} is not {ALLOWED[name]}")
+        else (name, f"{name} {shown(values[name])} is not {ALLOWED[name]}")
         for name in FIELDS
         if name in wrong
     ]

@@ -50,8 +50,8 @@ def _row_as_copied() -> NDArray[np.void]:
     row = np.zeros(1, np.dtype(parts))
     row["fields"] = len(TYPES)
     for name in TYPES:
-        known = name in _FILLED_IN or name in _SAME
-        row[f"{name} width"] = row.dtype[name].itemsize if known else _NULL
+        has_value = name in _FILLED_IN or name in _SAME
+        row[f"{name} width"] = row.dtype[name].itemsize if has_value else _NULL
         if _SAME.get(name):
             row[name] = np.void(_SAME[name])
     return row

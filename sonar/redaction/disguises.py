@@ -115,13 +115,13 @@ _fold_letter = lru_cache(maxsize=4096)(fold)
 def _decoded(pieces: list[Piece]) -> list[Piece] | None:
     """Return the pieces with their escapes as what they stand for; None if there are none."""
     text = "".join(letter for letter, _, _ in pieces)
-    found, done = list[Piece](), 0
+    plain_pieces, done = list[Piece](), 0
     for match in ESCAPE.finditer(text):
         first, last = pieces[match.start()][1], pieces[match.end() - 1][2]
-        found += pieces[done : match.start()]
-        found += [(letter, first, last) for letter in _meant(match)]
+        plain_pieces += pieces[done : match.start()]
+        plain_pieces += [(letter, first, last) for letter in _meant(match)]
         done = match.end()
-    return [*found, *pieces[done:]] if done else None
+    return [*plain_pieces, *pieces[done:]] if done else None
 
 
 def _meant(match: re.Match[str]) -> str:
@@ -138,7 +138,7 @@ def _meant(match: re.Match[str]) -> str:
 def _apart(spans: Iterable[Span]) -> Iterator[Span]:
     """Yield spans in their order, those that overlap as one."""
     last: Span | None = None
-    for span in sorted(spans, key=lambda one: (one.start, -one.end)):
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if last and span.start < last.end:
             last = last._replace(end=max(last.end, span.end))
             continue

@@ -84,7 +84,9 @@ class Servers:
         } - set(range(ORDINARY_PORTS))
         self._deepest = max((path.count("/") for path in self._bases), default=0)
         addresses = map(_address, self.places)
-        self._addresses = {int(one) for one in addresses if isinstance(one, IPv4Address)}
+        self._addresses = {
+            int(address) for address in addresses if isinstance(address, IPv4Address)
+        }
         self._words: dict[str, str] = {}
         self._forms: dict[str, list[Form]] = defaultdict(list)
         for spelt in self._spelt:
@@ -205,12 +207,14 @@ class Servers:
     ) -> tuple[str, int]:
         """Return who is meant by a host, and how much of what follows is its base path."""
         places = self.places.get(host, [])
-        here = [one for one in places if port in (None, one.port)]
-        taken = max((len(one.path) for one in here if _is_below(text, end, one.path)), default=0)
-        nearest = [one for one in here if taken and _is_below(text, end, one.path)]
-        nearest = [one for one in nearest if len(one.path) == taken]
-        for some in (nearest, here if port else [], places):
-            names = {one.name for one in some}
+        here = [place for place in places if port in (None, place.port)]
+        taken = max(
+            (len(place.path) for place in here if _is_below(text, end, place.path)), default=0
+        )
+        nearest = [place for place in here if taken and _is_below(text, end, place.path)]
+        nearest = [place for place in nearest if len(place.path) == taken]
+        for candidates in (nearest, here if port else [], places):
+            names = {place.name for place in candidates}
             names = names & set(first) or names
             if len(names) == 1:
                 return names.pop(), taken

@@ -36,7 +36,7 @@ class Changes:
     bounds_moved: bool = False
 
 
-class _Load:
+class _Loader:
     """One load: collects what changed and what is wrong, place by place."""
 
     def __init__(self, lines: Lines) -> None:
@@ -99,51 +99,51 @@ def load(text: str) -> Changes:
     never deleted. Loading the same file again changes nothing.
     """
     document, lines = parse(text)
-    one = _Load(lines)
+    loader = _Loader(lines)
     with transaction.atomic():
-        _load_size_classes(one, document.size_classes)
-        _load_sites(one, document.sites)
-        _load_credentials(one, document.credentials)
-        _load_endpoints(one, document.endpoints)
-        _check_rebound(one)
-        _load_meshes(one, document.meshes)
-        _check_moved(one)
-        if one.problems:
-            raise RegistryError(one.problems)
-    return one.changes
+        _load_size_classes(loader, document.size_classes)
+        _load_sites(loader, document.sites)
+        _load_credentials(loader, document.credentials)
+        _load_endpoints(loader, document.endpoints)
+        _check_rebound(loader)
+        _load_meshes(loader, document.meshes)
+        _check_moved(loader)
+        if loader.problems:
+            raise RegistryError(loader.problems)
+    return loader.changes
 
 
-def _load_size_classes(one: _Load, sections: list[SizeClassSection]) -> None:
+def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> None:
     rows = {row.name: row for row in SizeClass.objects.all()}
     before = {name: row.from_bytes for name, row in rows.items()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or SizeClass()
-        one.save("size_classes", index, row, section.model_dump())
-        one.changes.bounds_moved |= before.get(section.name) != section.from_bytes
+        loader.save("size_classes", index, row, section.model_dump())
+        loader.changes.bounds_moved |= before.get(section.name) != section.from_bytes
     if sections:
         for sentence in sizes.problems(SizeClass.objects.all()):
-            one.wrong(("size_classes",), sentence)
+            loader.wrong(("size_classes",), sentence)
 
 
-def _load_sites(one: _Load, sections: list[SiteSection]) -> None:
+def _load_sites(loader: _Loader, sections: list[SiteSection]) -> None:
     rows = {row.name: row for row in Site.objects.all()}
     for index, section in enumerate(sections):
-        one.save("sites", index, rows.get(section.name) or Site(), section.model_dump())
+        loader.save("sites", index, rows.get(section.name) or Site(), section.model_dump())
 
 
-def _load_credentials(one: _Load, sections: list[CredentialSection]) -> None:
+def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> None:
     rows = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Credential()
-        if one.save("credentials", index, row, section.model_dump()):
-            one.rebound.append((index, row))
+        if loader.save("credentials", index, row, section.model_dump()):
+            loader.rebound.append((index, row))
 
 
-def _check_rebound(one: _Load) -> None:
+def _check_rebound(loader: _Loader) -> None:
     """Judge hosts by the endpoints as they are in the end, those of this file included."""
-    for index, credential in one.rebound:
+    for index, credential in loader.rebound:
         if sentence := compatibility.hosts_problem(credential):
-            one.wrong(("credentials", index, "hosts"), sentence)
+            loader.wrong(("credentials", index, "hosts"), sentence)
 
 
 def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> None:
@@ -159,94 +159,96 @@ def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> No
             Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
 
 
-def _load_endpoints(one: _Load, sections: list[EndpointSection]) -> None:
+def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
     related = ("site", *CREDENTIALS)
     rows = {row.name: row for row in Endpoint.objects.select_related(*related)}
     _make_room(rows, sections)
     sites = {row.name: row for row in Site.objects.all()}
-    known = {row.name: row for row in Credential.objects.all()}
+    credentials = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Endpoint()
         values = section.model_dump(exclude={"site", "retired"})
         if section.site not in sites:
-            one.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
+            loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
             continue
-        if not _find_credentials(one, index, values, known):
+        if not _find_credentials(loader, index, values, credentials):
             continue
         retired_at = (row.retired_at or timezone.now()) if section.retired else None
         site = sites[section.site]
         row.site = row.site if row.site_id else site
         values |= {"site": site, "retired_at": retired_at}
         is_moved = row.pk and compatibility.is_moved(Endpoint(pk=row.pk, **values))
-        if one.save("endpoints", index, row, values) and is_moved:
-            one.moved.append((index, row))
+        if loader.save("endpoints", index, row, values) and is_moved:
+            loader.moved.append((index, row))
 
 
 def _find_credentials(
-    one: _Load, index: int, values: dict[str, Any], known: Mapping[str, Credential]
+    loader: _Loader, index: int, values: dict[str, Any], credentials: Mapping[str, Credential]
 ) -> bool:
     """Put the rows into values that its names of credentials stand for; say if all are there."""
     for key in CREDENTIALS:
         name = values[key]
-        values[key] = known.get(name)
-        if name and name not in known:
+        values[key] = credentials.get(name)
+        if name and name not in credentials:
             place = ("endpoints", index, key)
-            one.wrong(place, f"there is no credential {name!r}: its hosts stand in `credentials`")
+            loader.wrong(
+                place, f"there is no credential {name!r}: its hosts stand in `credentials`"
+            )
             return False
     return True
 
 
-def _load_meshes(one: _Load, sections: list[MeshSection]) -> None:
+def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
     rows = {row.name: row for row in Mesh.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Mesh()
         values = section.model_dump(exclude={"sources", "destinations", "every", "quiet_hours"})
         start, end = section.quiet_hours or (None, None)
         values |= {"quiet_from": start, "quiet_until": end}
-        if not one.save("meshes", index, row, values):
+        if not loader.save("meshes", index, row, values):
             continue
         changed = [
-            set_members(row, "sources", _members(one, index, "sources", section.sources)),
+            set_members(row, "sources", _members(loader, index, "sources", section.sources)),
             set_members(
-                row, "destinations", _members(one, index, "destinations", section.destinations)
+                row, "destinations", _members(loader, index, "destinations", section.destinations)
             ),
-            set_intervals(row, _intervals(one, index, section.every)),
+            set_intervals(row, _intervals(loader, index, section.every)),
         ]
         if any(changed):
-            one.renote_changed("meshes", row.name)
+            loader.renote_changed("meshes", row.name)
         if sentence := compatibility.kept_mesh_problem(row):
-            one.wrong(("meshes", index, "mover"), sentence)
+            loader.wrong(("meshes", index, "mover"), sentence)
 
 
-def _check_moved(one: _Load) -> None:
+def _check_moved(loader: _Loader) -> None:
     """Judge base URLs by the meshes as they are in the end, those of this file included."""
-    for index, endpoint in one.moved:
+    for index, endpoint in loader.moved:
         if sentence := compatibility.endpoint_problem(endpoint):
-            one.wrong(("endpoints", index, "base_url"), sentence)
+            loader.wrong(("endpoints", index, "base_url"), sentence)
 
 
-def _members(one: _Load, index: int, end: str, names: str | list[str]) -> list[Endpoint]:
+def _members(loader: _Loader, index: int, end: str, names: str | list[str]) -> list[Endpoint]:
     """Return the endpoints at one end of a mesh; none means every endpoint."""
     if isinstance(names, str):
         return []
     if not names:
-        one.wrong(("meshes", index, end), 'name endpoints, or write "all"')
+        loader.wrong(("meshes", index, end), 'name endpoints, or write "all"')
     endpoints = {row.name: row for row in Endpoint.objects.filter(name__in=names)}
     for place, name in enumerate(names):
         if name not in endpoints:
-            one.wrong(("meshes", index, end, place), f"there is no endpoint {name!r}")
+            loader.wrong(("meshes", index, end, place), f"there is no endpoint {name!r}")
     return list(endpoints.values())
 
 
-def _intervals(one: _Load, index: int, every: dict[str, int]) -> dict[SizeClass, int]:
+def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeClass, int]:
     classes = {row.name: row for row in SizeClass.objects.all()}
     if not every:
-        one.wrong(("meshes", index, "every"), "name at least one size class, like {large: 6h}")
+        loader.wrong(("meshes", index, "every"), "name at least one size class, like {large: 6h}")
     for name in every:
         if name not in classes:
-            known = ", ".join(classes)
-            one.wrong(
-                ("meshes", index, "every", name), f"there is no size class {name!r}, only {known}"
+            names = ", ".join(classes)
+            loader.wrong(
+                ("meshes", index, "every", name), f"there is no size class {name!r}, only {names}"
             )
     return {classes[name]: seconds for name, seconds in every.items() if name in classes}
 

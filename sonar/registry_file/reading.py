@@ -47,8 +47,8 @@ def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
     if isinstance(node, yaml.MappingNode):
         return next((value for key, value in node.value if key.value == step), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        found: yaml.Node = node.value[step]
-        return found
+        child: yaml.Node = node.value[step]
+        return child
     return None
 
 

@@ -79,8 +79,8 @@ class Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep=deep)
         except NO_SCALAR as error:
-            given = repr(node.value[:SHOWN_CHARACTERS])
-            sentence = f"{given} cannot be read: if it is a text, write it between quotes"
+            scalar = repr(node.value[:SHOWN_CHARACTERS])
+            sentence = f"{scalar} cannot be read: if it is a text, write it between quotes"
             raise YamlError(node.start_mark.line + 1, sentence) from error
 
 

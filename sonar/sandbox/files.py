@@ -65,8 +65,8 @@ class Files:
     async def adler32(self, path: Path) -> str:
         """Return the checksum of a file, which is read once."""
         identity = _identity(path)
-        known, checksum = self._checksums.get(path, ((), ""))
-        if known != identity:
+        last_identity, checksum = self._checksums.get(path, ((), ""))
+        if last_identity != identity:
             checksum = await asyncio.to_thread(_adler32, path)
             self._checksums[path] = (identity, checksum)
         return checksum

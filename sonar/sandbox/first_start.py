@@ -53,8 +53,8 @@ def load_registry_file(path: Path) -> str:
 def load_sandbox_registry(directory: Path) -> str:
     """Register the sandbox nodes at the addresses of this start; return what changed."""
     registry = topology.registry(nodes.load_base_urls(directory))
-    known = [one["name"] for one in registry["endpoints"]]
-    foreign = Endpoint.objects.exclude(name__in=known, simulated=True).first()
+    names = [endpoint["name"] for endpoint in registry["endpoints"]]
+    foreign = Endpoint.objects.exclude(name__in=names, simulated=True).first()
     if foreign:
         raise StartError(
             f"This database holds {foreign.name}, which is not of the sandbox: set SONAR_REGISTRY "

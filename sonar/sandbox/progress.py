@@ -37,14 +37,15 @@ def look(check: Callable[[], None]) -> list[Coverage]:
     return coverage.of_each_class(timezone.now())
 
 
-def in_words(one: Coverage) -> str:
-    failed = f", {one.failed} failed" if one.failed else ""
-    return f"{one.size_class}: {one.measured} of {one.links} links measured{failed}"
+def in_words(class_coverage: Coverage) -> str:
+    failed = f", {class_coverage.failed} failed" if class_coverage.failed else ""
+    measured = f"{class_coverage.measured} of {class_coverage.links} links measured"
+    return f"{class_coverage.size_class}: {measured}{failed}"
 
 
 def is_full(classes: list[Coverage]) -> bool:
     """Tell whether every scheduled link has a result; nothing scheduled is not full."""
-    return bool(classes) and all(one.is_full for one in classes)
+    return bool(classes) and all(class_coverage.is_full for class_coverage in classes)
 
 
 def show_bars(check: Callable[[], None], console: Console) -> None:
@@ -59,14 +60,14 @@ def show_bars(check: Callable[[], None], console: Console) -> None:
 
 
 def _update(bars: Progress, tasks: dict[str, TaskID], classes: list[Coverage]) -> None:
-    for one in classes:
-        if one.size_class not in tasks:
-            tasks[one.size_class] = bars.add_task("")
+    for class_coverage in classes:
+        if class_coverage.size_class not in tasks:
+            tasks[class_coverage.size_class] = bars.add_task("")
         bars.update(
-            tasks[one.size_class],
-            total=one.links,
-            completed=one.measured + one.failed,
-            description=in_words(one),
+            tasks[class_coverage.size_class],
+            total=class_coverage.links,
+            completed=class_coverage.measured + class_coverage.failed,
+            description=in_words(class_coverage),
         )
 
 
@@ -77,7 +78,10 @@ def show_lines(check: Callable[[], None], console: Console) -> None:
         classes = look(check)
         full = is_full(classes)
         if full or timezone.now() - printed >= LINE_WHILE_FILLING:
-            console.print("; ".join(in_words(one) for one in classes) or "nothing is scheduled")
+            console.print(
+                "; ".join(in_words(class_coverage) for class_coverage in classes)
+                or "nothing is scheduled"
+            )
             printed = timezone.now()
         if full:
             return

@@ -13,14 +13,14 @@ SAY_EVERY_SECONDS = 2.0
 
 
 @contextmanager
-def step(console: Console, what: str) -> Iterator[None]:
+def step(console: Console, activity: str) -> Iterator[None]:
     """Say what begins, and every two seconds that it still goes on: nobody waits in silence."""
-    console.print(f"{what} ...")
+    console.print(f"{activity} ...")
     over, began = threading.Event(), time.monotonic()
 
     def say() -> None:
         while not over.wait(SAY_EVERY_SECONDS):
-            console.print(f"{what} ... {time.monotonic() - began:.0f} s")
+            console.print(f"{activity} ... {time.monotonic() - began:.0f} s")
 
     voice = threading.Thread(target=say, daemon=True)
     voice.start()

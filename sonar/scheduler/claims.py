@@ -106,7 +106,7 @@ def _claim_batches(
     that which has been due for longest first.
     """
     probes: list[UUID] = []
-    sizes = {one.id: one.test_bytes for one in classes}
+    sizes = {size_class.id: size_class.test_bytes for size_class in classes}
     whole = True
     while capacity.in_flight > 0 and whole:
         rows = allowed.exclude(capacity.capped()).exclude(capacity.over_budget(classes))
@@ -129,8 +129,8 @@ def _claim_batches(
 
 def _shortest_interval(mesh: int) -> timedelta:
     """Return how often a mesh promises a test of a link, whichever size it has."""
-    found = MeshInterval.objects.filter(mesh=mesh).aggregate(seconds=Min("every_seconds"))
-    return timedelta(seconds=found["seconds"])
+    interval = MeshInterval.objects.filter(mesh=mesh).aggregate(seconds=Min("every_seconds"))
+    return timedelta(seconds=interval["seconds"])
 
 
 def _queue(schedules: list[int], now: datetime) -> list[UUID]:
@@ -150,7 +150,7 @@ def _note_reasons(
     Only rows whose reason has changed are written.
     """
     reason = Case(
-        *(When(matched, then=Value(one)) for one, matched in why.items()),
+        *(When(matched, then=Value(skip_reason)) for skip_reason, matched in why.items()),
         default=Value(SkipReason.CAP),
     )
     due.annotate(reason=reason).exclude(skipped_because=F("reason")).update(

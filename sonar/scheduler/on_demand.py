@@ -112,7 +112,7 @@ def _problems(
     destinations = dict.fromkeys(probe_request.destination for probe_request in probe_requests)
     for field, ends in (("source", sources), ("destination", destinations)):
         for end in ends:
-            yield from ((field, one) for one in _of_end(end, needed[end], capacity, down))
+            yield from ((field, sentence) for sentence in _of_end(end, needed[end], capacity, down))
 
 
 def _disobeyed(probe_requests: Iterable[ProbeRequest]) -> Iterator[Problem]:

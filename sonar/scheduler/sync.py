@@ -12,7 +12,7 @@ from sonar.models import Version
 # Stands for the schemes of each mover, `with_movers` puts them in: a mesh of every endpoint means
 # those that its mover fits.
 FITTING = "{movers and their schemes}"
-WANTED = f"""
+MESH_ROWS = f"""
     SELECT mesh.id AS mesh_id, source.id AS source_id, destination.id AS destination_id,
            every.size_class_id, every.every_seconds
     FROM sonar_mesh mesh
@@ -30,9 +30,9 @@ WANTED = f"""
                         WHERE mesh_id = mesh.id AND endpoint_id = destination.id))
     WHERE mesh.enabled AND source.id <> destination.id
 """  # noqa: S608 - a constant of this module
-# One number for all that WANTED reads: to work it out costs 5 ms, to follow it at three million
+# One number for all that MESH_ROWS reads: to work it out costs 5 ms, to follow it at three million
 # rows half a minute, and most changes of the registry (a downtime, a label) do not touch it.
-WANTED_HASH = f"""
+MESH_ROWS_HASH = f"""
     SELECT hashtextextended(ROW(
         (SELECT array_agg(ROW(mover, schemes) ORDER BY mover)
          FROM (VALUES {FITTING}) fitting (mover, schemes)),
@@ -48,7 +48,7 @@ WANTED_HASH = f"""
 REMOVE = f"""
     WITH gone AS (
         DELETE FROM sonar_schedule old WHERE NOT EXISTS (
-            SELECT FROM ({WANTED}) wanted
+            SELECT FROM ({MESH_ROWS}) wanted
             WHERE (wanted.mesh_id, wanted.source_id, wanted.destination_id, wanted.size_class_id)
                 = (old.mesh_id, old.source_id, old.destination_id, old.size_class_id))
         RETURNING id)
@@ -66,7 +66,7 @@ CHANGE = """
 ADD = f"""
     INSERT INTO sonar_schedule (mesh_id, source_id, destination_id, size_class_id,
                                 every_seconds, next_due, skipped_because)
-    SELECT wanted.*, %(now)s, '' FROM ({WANTED}) wanted
+    SELECT wanted.*, %(now)s, '' FROM ({MESH_ROWS}) wanted
     WHERE NOT EXISTS (
         SELECT FROM sonar_schedule old
         WHERE (wanted.mesh_id, wanted.source_id, wanted.destination_id, wanted.size_class_id)
@@ -82,7 +82,7 @@ def follow_registry(now: datetime) -> None:
     if versions.get("schedule") == registry:
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(with_movers(WANTED_HASH))
+        cursor.execute(with_movers(MESH_ROWS_HASH))
         (promised,) = cursor.fetchone() or (0,)
         if versions.get("wanted") != promised:
             cursor.execute(with_movers(REMOVE))

@@ -182,7 +182,7 @@ class TestOneEntryMore:
         assert part("api.link_rows").records(table)
 
     def test_the_search_finds_by_it(self):
-        (found,) = part("answers.search").find("dcache").found
+        (found,) = part("answers.search").find("dcache").matches
         assert (found.kind, found.name) == ("endpoint", "RAL_DATADISK")
 
     def test_the_schema_of_the_api_has_it(self):

@@ -159,7 +159,7 @@ def test_a_filter_that_cannot_be_added_says_why(
 def test_the_values_in_use_are_offered_for_filters(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(streams=16))
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(streams=4))
-    known = dict(client.get("/").context["controls"].filters.known)
+    known = dict(client.get("/").context["controls"].filters.values)
     assert known["site"] == ["DESY", "Glasgow", "RAL"]
     assert known["endpoint"][0] == "DESY_DATADISK"
     assert known["label"] == ["DATADISK", "SCRATCHDISK"]

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.django_db
 
 
 def names(text: str) -> list[str]:
-    return [one.name for one in find(text).found]
+    return [one.name for one in find(text).matches]
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
-    return [(one.kind, one.name) for one in find(text).found]
+    return [(one.kind, one.name) for one in find(text).matches]
 
 
 def test_a_part_of_a_name_finds_sites_before_their_endpoints(small_world: World) -> None:
@@ -33,7 +33,7 @@ def test_a_part_of_a_name_finds_sites_before_their_endpoints(small_world: World)
 def test_the_same_name_comes_first_then_those_that_begin_so(small_world: World) -> None:
     for name in ("CERN-RAL", "RALPP", "ABERAL"):
         Site.objects.create(name=name)
-    assert [one.name for one in find("ral").found if one.kind == "site"] == [
+    assert [one.name for one in find("ral").matches if one.kind == "site"] == [
         "RAL",
         "RALPP",
         "ABERAL",
@@ -56,7 +56,7 @@ def test_the_same_name_comes_first_then_those_that_begin_so(small_world: World) 
     ],
 )
 def test_two_names_with_a_direction_find_that_link_alone(small_world: World, text: str) -> None:
-    (only,) = find(text).found
+    (only,) = find(text).matches
     assert (only.kind, only.name) == ("link", "RAL_DATADISK → Glasgow_DATADISK")
     assert only.url == "/links/RAL_DATADISK/Glasgow_DATADISK/"
     assert only.about == "link from RAL to Glasgow"
@@ -91,7 +91,7 @@ def test_what_is_not_there_is_not_found(small_world: World, text: str) -> None:
 
 def test_a_retired_endpoint_is_found_as_such(small_world: World) -> None:
     Endpoint.objects.filter(name="Glasgow_DATADISK").update(retired_at=NOW)
-    _, endpoint = find("glasgow").found
+    _, endpoint = find("glasgow").matches
     assert endpoint.about == "retired endpoint of Glasgow"
     assert endpoint.url == "/?endpoint=Glasgow_DATADISK"
 
@@ -100,10 +100,10 @@ def test_no_more_than_twenty_are_listed_and_it_is_said_that_there_are_more(
     small_world: World,
 ) -> None:
     Site.objects.bulk_create(Site(name=f"many-{number:02d}") for number in range(MOST))
-    assert len(find("many").found) == MOST
+    assert len(find("many").matches) == MOST
     assert not find("many").more
     Site.objects.create(name="many-more")
-    assert len(find("many").found) == MOST
+    assert len(find("many").matches) == MOST
     assert find("many").more
 
 

@@ -131,13 +131,13 @@ def test_sites_are_chosen_and_found_by_their_tags_and_those_of_their_endpoints(
 
 
 def test_the_search_finds_by_tag_and_says_so(tagged: World):
-    found = {(one.kind, one.name): one.about for one in find("atlas").found}
+    found = {(one.kind, one.name): one.about for one in find("atlas").matches}
     assert found == {
         ("site", "RAL"): "Tier 1 site, cloud UK, tags atlas",
         ("endpoint", "Glasgow_DATADISK"): "endpoint of Glasgow, tags atlas, cms",
         ("endpoint", "RAL_DATADISK"): "endpoint of RAL, tags atlas",
     }
-    (link,) = find("cms to tape").found
+    (link,) = find("cms to tape").matches
     assert link.name == "Glasgow_DATADISK → DESY_SCRATCHDISK"
 
 

@@ -53,8 +53,8 @@ def without_constant(schema: Json) -> None:
     schema["anyOf"] = [names, {"type": constant["type"], "pattern": f"^{constant['const']}$"}]
 
 
-def ends(which: str) -> FieldInfo:
-    words = f'"all", or a list of names of endpoints ({which})'
+def ends(meaning: str) -> FieldInfo:
+    words = f'"all", or a list of names of endpoints ({meaning})'
     return field(words, strict=None, json_schema_extra=without_constant)
 
 

@@ -23,7 +23,7 @@ LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
 def field(
-    what: str,
+    rule: str,
     meaning: str = "",
     or_null: str = "",
     *,
@@ -36,21 +36,21 @@ def field(
     """
     meaning = f" ({meaning})" if meaning else ""
     or_null = f", or null {or_null}" if or_null else ""
-    info: FieldInfo = Field(strict=strict, description=what + meaning + or_null, **bounds)
+    info: FieldInfo = Field(strict=strict, description=rule + meaning + or_null, **bounds)
     return info
 
 
 def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:
     """A text on one line; it may be empty, unless a pattern says otherwise."""
-    what = f"a text on one line of at most {most} characters"
-    return field(what, meaning, max_length=most, pattern=pattern)
+    rule = f"a text on one line of at most {most} characters"
+    return field(rule, meaning, max_length=most, pattern=pattern)
 
 
 def needed_text(most: int, *, lines: bool = False) -> FieldInfo:
     """A text with something to read in it, on one line or several."""
-    what = f"a text {'' if lines else 'on one line '}of 1 to {most} characters, not only blanks"
+    rule = f"a text {'' if lines else 'on one line '}of 1 to {most} characters, not only blanks"
     others = LINES if lines else NO_CONTROLS
-    return field(what, max_length=most, pattern=f"^{others}*{VISIBLE}{others}*$")
+    return field(rule, max_length=most, pattern=f"^{others}*{VISIBLE}{others}*$")
 
 
 def whole(least: int, most: int, meaning: str = "", or_null: str = "") -> FieldInfo:
@@ -58,8 +58,8 @@ def whole(least: int, most: int, meaning: str = "", or_null: str = "") -> FieldI
 
 
 def number(least: float, most: float, meaning: str, or_null: str = "") -> FieldInfo:
-    what = f"a number from {least} to {most}"
-    return field(what, meaning, or_null, ge=least, le=most, allow_inf_nan=False)
+    rule = f"a number from {least} to {most}"
+    return field(rule, meaning, or_null, ge=least, le=most, allow_inf_nan=False)
 
 
 def flag(meaning: str) -> FieldInfo:
@@ -72,13 +72,13 @@ def name_of(kind: str, or_null: str = "") -> FieldInfo:
 
 
 def own_name() -> FieldInfo:
-    what = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
-    return field(what, max_length=80, pattern=NAME)
+    rule = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
+    return field(rule, max_length=80, pattern=NAME)
 
 
 def time(meaning: str, or_null: str = "") -> FieldInfo:
-    what = "a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999"
-    return field(what, meaning, or_null, strict=None)
+    rule = "a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999"
+    return field(rule, meaning, or_null, strict=None)
 
 
 def read_moment(value: object) -> datetime:
@@ -91,8 +91,8 @@ def read_moment(value: object) -> datetime:
 
 
 def tag_list(meaning: str) -> FieldInfo:
-    what = f"a list of at most {MOST_TAGS} tags, each {TAG_RULE}"
-    return field(what, meaning, max_length=MOST_TAGS)
+    rule = f"a list of at most {MOST_TAGS} tags, each {TAG_RULE}"
+    return field(rule, meaning, max_length=MOST_TAGS)
 
 
 Tags = Annotated[list[Annotated[str, Field(strict=True, pattern=f"^{TAG}$")]], AfterValidator(tidy)]

@@ -21,7 +21,7 @@ from matrix.api.schema.schemas import Answer, CellState, Listed
 from matrix.query.attributes import BY_KEY, GROUPINGS
 from matrix.query.catalogue import STATS, TABLE_QUANTILES
 
-TOLD = {
+DESCRIPTIONS = {
     "has": "Only rows with this text in the column.",
     "is": "Only rows with this value in the column.",
     "min": "Only rows with at least this in the column.",
@@ -49,7 +49,7 @@ class FixedColumns(Answer):
     last_failed: datetime | None
 
 
-QUANTILES = {one.field: (float | None, None) for one in TABLE_QUANTILES.values()}
+QUANTILES = {quantile.field: (float | None, None) for quantile in TABLE_QUANTILES.values()}
 
 
 class OfClass(create_model("Columns", __base__=FixedColumns, **QUANTILES)):  # type: ignore[misc]
@@ -86,12 +86,12 @@ ECHO: dict[str, Any] = {
 def condition(name: str) -> OpenApiParameter:
     how = name.rpartition(".")[2]
     if how == "is":
-        return choice(name, BY_KEY[name.split(".")[1]].allowed, TOLD[how])
+        return choice(name, BY_KEY[name.split(".")[1]].allowed, DESCRIPTIONS[how])
     if how == "has":
-        return text(name, TOLD[how], "RAL", maxLength=LONGEST_TEXT)
+        return text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
     if ".age." in name:
         return text(name, AGES[how], "6h")
-    return bound(name, TOLD[how])
+    return bound(name, DESCRIPTIONS[how])
 
 
 def bound(name: str, description: str) -> OpenApiParameter:
@@ -107,7 +107,7 @@ def short(name: str) -> OpenApiParameter:
     """A bound on a column of the size class that the query asks for."""
     column, _, how = SHORT[name].rpartition(".")
     if column != "age":
-        return bound(name, TOLD[how])
+        return bound(name, DESCRIPTIONS[how])
     return text(name, AGES[how], "6h")
 
 

@@ -93,14 +93,19 @@ CSV = """source,destination,value_mb_s,std_mb_s,ok,failed,last,state
 Glasgow_DATADISK,RAL_DATADISK,4.7,0.4,3,1,2026-11-20T11:30:00Z,measured
 RAL_DATADISK,Glasgow_DATADISK,8.1,,1,0,2026-11-20T04:00:00Z,stale
 """
-WHICH = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
+FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 
 MATRIX = described(
     "The whole matrix, source by destination",
     answer=Matrix,
     parameters=[
         *QUERY,
-        text("fields", "The arrays of cells that are wanted, else all.", "value,ok", pattern=WHICH),
+        text(
+            "fields",
+            "The arrays of cells that are wanted, else all.",
+            "value,ok",
+            pattern=FIELD_LIST,
+        ),
     ],
     formats=("json", "csv"),
     example=EXAMPLE,

@@ -36,7 +36,7 @@ CSV_FIELDS = (*FIRST, *(name for name in FIELDS if name not in FIRST), *TOLD_BES
 # that PostgreSQL remembers: rows leave in the order of the index on the time, the first at
 # once, and nothing is sorted. OFFSET 0 keeps it from joining the tables instead.
 RECORDS = """
-    SELECT {what} FROM ({chosen}) AS chosen,
+    SELECT {output} FROM ({chosen}) AS chosen,
         LATERAL (SELECT name FROM sonar_endpoint WHERE id = source_id OFFSET 0) AS source,
         LATERAL (SELECT name FROM sonar_endpoint WHERE id = destination_id OFFSET 0)
             AS destination,
@@ -56,7 +56,7 @@ RECORDS = """
 """
 # PostgreSQL would write t and f.
 AS_TEXT = {"verified": "::text"}
-WHAT = {
+OUTPUTS = {
     # Of all of them, only errors are what others wrote.
     "csv": ", ".join(
         csv_text.sql(f"record.{name}")
@@ -98,7 +98,7 @@ def lines(rows: QuerySet[Transfer], form: str, most: bool) -> Iterator[Buffer]:
 def copy_of(rows: QuerySet[Transfer], form: str) -> str:
     """Return the COPY of results; raise EmptyResultSet where there can be none."""
     chosen = pg_copy.sql_of(rows.order_by("-started_at", "-id").values_list(*COLUMNS))
-    records = RECORDS.format(what=WHAT[form], chosen=chosen)
+    records = RECORDS.format(output=OUTPUTS[form], chosen=chosen)
     return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
 
 

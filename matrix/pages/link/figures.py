@@ -59,7 +59,7 @@ class Drawn:
     @property
     def columns(self) -> list[str]:
         """Return what the rates of a bucket are called."""
-        return [one.label for one in OF_LINK]
+        return [statistic.label for statistic in OF_LINK]
 
 
 @dataclass(frozen=True)

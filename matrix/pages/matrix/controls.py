@@ -26,7 +26,7 @@ from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
 from sonar.models import Mesh
 
-STATISTIC_LABELS = {name: one.label for name, one in STATISTICS.items()}
+STATISTIC_LABELS = {name: statistic.label for name, statistic in STATISTICS.items()}
 ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
 END_LABELS = {end or "either": words for end, words in PREPOSITIONS.items()}
 
@@ -64,11 +64,11 @@ class Colours:
 
 @dataclass(frozen=True)
 class AddFilter:
-    """The form that adds a filter; ``known`` has the values in use by attribute."""
+    """The form that adds a filter; ``values`` has those in use by attribute."""
 
     ends: Select
     attributes: Select
-    known: list[tuple[str, list[str]]]
+    values: list[tuple[str, list[str]]]
     kept: list[tuple[str, str]]
 
 
@@ -138,7 +138,7 @@ def chips(page: MatrixAddress, grid: Grid) -> list[Choice]:
 
 def focus_parts(display: Display, unit: str) -> Iterable[tuple[str, Display]]:
     for state in display.only:
-        others = tuple(one for one in display.only if one != state)
+        others = tuple(other for other in display.only if other != state)
         yield f"show {state}", display.replace(only=others)
     if display.above is not None:
         yield f"show ≥ {number_text(display.above)} {unit}", display.replace(above=None)
@@ -182,7 +182,7 @@ def add_filter(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> Add
     return AddFilter(
         ends=select("filter_end", "end", END_LABELS, "either", END_LABELS),
         attributes=select("filter_on", "of", labels, next(iter(labels)), labels),
-        known=known_values(grid, profiles),
+        values=known_values(grid, profiles),
         kept=kept(page, ()),
     )
 

@@ -91,7 +91,7 @@ class MatrixPage(MatrixAddress):
         if state not in STATES_TO_SEE:
             return ""
         chosen = {*self.display.only} ^ {state}
-        only = tuple(one for one in STATES_TO_SEE if one in chosen)
+        only = tuple(name for name in STATES_TO_SEE if name in chosen)
         return self.displaying(self.display.replace(only=only)).url()
 
 

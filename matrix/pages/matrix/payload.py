@@ -29,8 +29,8 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
-        "rows": side(arrangement.rows, labels.rows),
-        "columns": side(arrangement.columns, labels.columns),
+        "rows": side_numbers(arrangement.rows, labels.rows),
+        "columns": side_numbers(arrangement.columns, labels.columns),
         "average": numbers(grid.averages.grand)[0],
         "stat": statistic.name,
         # What the card of a cell calls the statistic, unless it says it anyway.
@@ -45,12 +45,12 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
     }
 
 
-def side(one: Side, labels: list[str]) -> Json:
+def side_numbers(side: Side, labels: list[str]) -> Json:
     return {
-        "names": one.names,
+        "names": side.names,
         "labels": labels,
-        "at": one.at.tolist(),
-        "average": numbers(one.average),
+        "at": side.at.tolist(),
+        "average": numbers(side.average),
     }
 
 

@@ -251,10 +251,10 @@ def columns(
     context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic]
 ) -> list[tuple[str, LinkColumn]]:
     """Return the columns, each with its name in an ordering."""
-    found: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
+    named_columns: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
     for end in ("source", "destination"):
-        found += [(end, EndColumn(context, end, "endpoint"))]
-        found += [
+        named_columns += [(end, EndColumn(context, end, "endpoint"))]
+        named_columns += [
             (f"{end}.{attribute.key}", EndColumn(context, end, name))
             for name, attribute in OF_ENDPOINTS.items()
             if attribute.listed
@@ -262,12 +262,12 @@ def columns(
     for size in sizes:
         of_size: list[OfSize] = [
             RateColumn(context, size),
-            *(QuantileColumn(context, size, one) for one in quantiles),
+            *(QuantileColumn(context, size, quantile) for quantile in quantiles),
             Size(context, size),
             Count(context, size),
         ]
-        found += [(f"{size}.{column.field}", column) for column in of_size]
-    return found
+        named_columns += [(f"{size}.{column.field}", column) for column in of_size]
+    return named_columns
 
 
 class LinksTable(tables.Table):  # type: ignore[misc]  # has no types

@@ -92,7 +92,7 @@ class TablePage(QueryPage):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         quantiles = self.listing.columns
-        names = [one.name for one in quantiles]
+        names = [quantile.name for quantile in quantiles]
         table = link_table.build(self.query, now, version, names)
         data = LinkData(table, self.listing.rows(table, now))
         ends = table.ends()
@@ -123,7 +123,7 @@ class TablePage(QueryPage):
         }
 
     def heading(self) -> str:
-        filters = [one.words() for one in self.query.filters]
+        filters = [condition.words() for condition in self.query.filters]
         return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
 
     def chips(self) -> Iterator[Choice]:
@@ -137,16 +137,16 @@ class TablePage(QueryPage):
     def quantile_choices(self) -> Iterator[Choice]:
         """Yield what puts a column of a quantile into the table, or takes it out again."""
         shown = self.listing.columns
-        for one in TABLE_QUANTILES.values():
-            if one in shown:
-                changed = self.listing.without_column(one)
+        for quantile in TABLE_QUANTILES.values():
+            if quantile in shown:
+                changed = self.listing.without_column(quantile)
             else:
-                names = {*self.listing.quantiles, one.name}
+                names = {*self.listing.quantiles, quantile.name}
                 changed = self.listing.replace(
                     quantiles=tuple(name for name in TABLE_QUANTILES if name in names)
                 )
-            title = f"A column with the {one.label} of the rates of each size class"
-            yield Choice(one.label, self.listed(changed), one in shown, title)
+            title = f"A column with the {quantile.label} of the rates of each size class"
+            yield Choice(quantile.label, self.listed(changed), quantile in shown, title)
 
     def notices(self, table: LinkTable, shown: int, now: datetime) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
@@ -167,7 +167,7 @@ class TablePage(QueryPage):
         notice = notices.about_results(table, now, longest)
         if notice is None:
             shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
-            notice = pooled(self.query, lambda one: self.asking(one).url(), shown)
+            notice = pooled(self.query, lambda query: self.asking(query).url(), shown)
         if notice:
             yield notice
 

@@ -23,18 +23,21 @@ class Command(BaseCommand):
     )
 
     def handle(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - Django's signature
-        known = list(Credential.objects.all())
-        if not known:
+        credential_rows = list(Credential.objects.all())
+        if not credential_rows:
             self.stdout.write("No credentials are registered.")
             return
         rows = Endpoint.objects.filter(retired_at=None)
         ends = list(rows.select_related("credential", "credential_lent"))
-        files = {one: file_problem(one) for one in known}
-        self.stdout.write(in_columns([HEAD, *(row_of(one, ends, files[one]) for one in known)]))
+        files = {credential: file_problem(credential) for credential in credential_rows}
+        lines = (row_of(credential, ends, files[credential]) for credential in credential_rows)
+        self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(credentials.refuses_to_lend, ends):
             self.stdout.write(f"{end.name} lends no credential: tests in which it is passive wait.")
         if wrong := [*unreadable(files), *filter(None, map(credentials.problem, ends))]:
-            raise CommandError("\n".join(["Not as it has to be:", *(f"  {one}" for one in wrong)]))
+            raise CommandError(
+                "\n".join(["Not as it has to be:", *(f"  {sentence}" for sentence in wrong)])
+            )
 
 
 def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tuple[str, ...]:

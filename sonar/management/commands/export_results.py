@@ -38,20 +38,20 @@ class Command(BaseCommand):
             type=Path,
             help="where to write, gzip if it ends in .gz; without it, standard output",
         )
-        for name, dest, what in (
+        for name, dest, meaning in (
             ("--from", "start", "the first moment"),
             ("--to", "end", "the moment after the last"),
         ):
             parser.add_argument(
-                name, dest=dest, metavar="TIME", type=moment, help=f"{what}, ISO 8601 in UTC"
+                name, dest=dest, metavar="TIME", type=moment, help=f"{meaning}, ISO 8601 in UTC"
             )
-        for name, what in (
+        for name, meaning in (
             ("size", "of a size class, like large"),
             ("source", "of an endpoint"),
             ("destination", "of an endpoint"),
         ):
             parser.add_argument(
-                f"--{name}", action="append", default=[], metavar="NAME", help=f"name {what}"
+                f"--{name}", action="append", default=[], metavar="NAME", help=f"name {meaning}"
             )
         parser.add_argument("--state", action="append", choices=["done", "failed"], default=[])
         parser.add_argument("--origin", action="append", choices=Profile.Origin.values, default=[])

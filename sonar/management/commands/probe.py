@@ -161,8 +161,8 @@ def success(probe: Probe, receipt: Receipt) -> str:
     how = [f"{probe.mover} {probe.mode}", streams]
     how += [f"IPv{receipt.ip_version}"] if receipt.ip_version else []
     simulated = any(
-        one.simulated
-        for one in (probe.source, probe.destination, mover_catalogue.describe(probe.mover))
+        part.simulated
+        for part in (probe.source, probe.destination, mover_catalogue.describe(probe.mover))
     )
     how += ["simulated link"] if simulated else []
     return (

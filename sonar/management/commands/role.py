@@ -61,10 +61,10 @@ class Command(BaseCommand):
 
 def named(names: list[str]) -> list[Site]:
     """Return the sites with these names; raise CommandError that says which are none."""
-    found = {site.name: site for site in Site.objects.filter(name__in=names)}
-    if unknown := [name for name in names if name not in found]:
+    sites = {site.name: site for site in Site.objects.filter(name__in=names)}
+    if unknown := [name for name in names if name not in sites]:
         raise CommandError(f"No site is registered with the name {' or '.join(unknown)}.")
-    return list(found.values())
+    return list(sites.values())
 
 
 def listed() -> str:
