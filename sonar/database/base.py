@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.backends.utils import CursorWrapper
 from psycopg import Connection
 from psycopg_pool import ConnectionPool
@@ -44,7 +45,15 @@ def has_something_to_say(connection: SeenConnection) -> bool:
     return bool(waiting.poll(0))
 
 
+class Operations(DatabaseOperations):
+    def last_executed_query(self, cursor: Any, sql: str, params: Any) -> str:  # noqa: ANN401
+        """Return a statement for the log of statements, a planned one with its values too."""
+        said: str | None = super().last_executed_query(cursor, sql, params)
+        return said or self.compose_sql(sql, params)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    ops_class = Operations
     # Django's, which its stubs do not know.
     _connection_pools: ClassVar[dict[str, ConnectionPool[SeenConnection]]]
     _configure_connection: Callable[[SeenConnection], None]

@@ -444,7 +444,6 @@ def test_rates_are_read(monkeypatch: pytest.MonkeyPatch, text: str, rate: object
 
 def test_the_timeout_is_said_as_the_connection_opens() -> None:
     url = "postgresql://h/n?options=-c%20work_mem%3D8MB"
-    assert project.database(url, 0, 30)["OPTIONS"] == {
-        "options": "-c work_mem=8MB -c statement_timeout=30s"
-    }
+    options = project.database(url, 0, 30)["OPTIONS"]
+    assert options["options"] == "-c work_mem=8MB -c statement_timeout=30s"
     assert "options" not in project.database("postgresql://h/n", 4, 0)["OPTIONS"]

@@ -78,11 +78,12 @@ def test_one_that_postgresql_has_ended_is_never_given_out(pooled: DatabaseWrappe
 def test_a_planned_statement_is_planned_once_and_counted_as_any_other(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(3) as statements:
         for number in (1, 2, 3):
             with connection.planned_cursor() as cursor:
                 cursor.execute("SELECT 'twice', 2 * %(number)s", {"number": number})
                 assert cursor.fetchone() == ("twice", 2 * number)
+    assert statements.captured_queries[2]["sql"] == "SELECT 'twice', 2 * 3"
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT ''twice''%'"
