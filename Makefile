@@ -19,9 +19,9 @@ test: $(VENV)/.test ## Check style and types, and run all tests but the long one
 test-all: $(VENV)/.test ## What CI runs: style, types and every test (12 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
-# Three at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own. Storage
-# waits for servers more than it computes, so that two cores have work for three.
-LANES := .test-storage .test-browser .test-matrix .test-rest .test-sandbox .test-types
+# Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
+# for them, for browsers and for servers so often that two cores have work for four.
+LANES := .test-browser .test-storage .test-matrix .test-rest .test-sandbox .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sandbox tests/benchmarks
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -31,8 +31,8 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 .lanes:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@echo "Types and tests run side by side, three lanes at a time; each reports at its end."
-	@$(MAKE) --no-print-directory -k -j3 $(SYNC) $(LANES)
+	@echo "Types and tests run side by side, four lanes at a time; each reports at its end."
+	@$(MAKE) --no-print-directory -k -j4 $(SYNC) $(LANES)
 
 .test-storage:
 	$(BIN)/python -m pytest $(CHOSEN) tests/storage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = [
@@ -58,3 +59,9 @@ WALL = Reader("wall", 2560, 1440)
 SCRIPTLESS = Reader("without JavaScript", script=False)
 SCRIPTLESS_NARROW = Reader("narrow, without JavaScript", 390, 844, script=False, touch=True)
 COPYING = Reader("may use the clipboard", clipboard=True)
+
+
+def seen_by(first: Reader, *others: Reader) -> pytest.MarkDecorator:
+    """Let each of these readers do what a test does; after each change the first one is enough."""
+    long = [pytest.param(reader, marks=pytest.mark.long) for reader in others]
+    return pytest.mark.parametrize("reader", [first, *long], ids=str)

@@ -7,11 +7,11 @@ from playwright.sync_api import Page
 
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
-from tests.browser.readers import LAPTOP, NARROW
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until_settled
 
-everybody = pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+everybody = seen_by(LAPTOP, NARROW)
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 # What each is called in the report of a test, and where it is; {ids} are those of the scene.
 PAGES = {

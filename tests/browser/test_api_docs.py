@@ -11,7 +11,7 @@ from sonar import roles, tokens
 from sonar.models import Site, Token
 from sonar.roles import Role
 from tests.browser.conftest import Visit
-from tests.browser.readers import DARK, LAPTOP
+from tests.browser.readers import DARK, LAPTOP, seen_by
 
 DOCS = "/api/v1/docs/"
 SITE = '{"name": "RAL", "cloud": "UK", "tier": 1, "country": "GB"}'
@@ -50,7 +50,7 @@ def status_of(box: Locator) -> Locator:
     return box.locator(".live-responses-table td.response-col_status:not(.col_header)")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
+@seen_by(LAPTOP, DARK)
 def test_the_page_shows_every_call_and_asks_no_other_host(real_commits: None, visit: Visit):
     page = opened(visit)
     schema = page.request.get(f"{visit.base}/api/v1/schema/").json()

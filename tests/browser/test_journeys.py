@@ -24,6 +24,7 @@ from tests.browser.readers import (
     NARROW_DARK,
     SCRIPTLESS,
     SCRIPTLESS_NARROW,
+    seen_by,
 )
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until_settled
@@ -32,10 +33,10 @@ from tests.needs import needs
 FAILING = ("RAL_DATADISK", "DESY_DATADISK")
 JUMP = "Jump to a site, endpoint or link"
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
-with_a_pointer = pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
-with_a_script = pytest.mark.parametrize("reader", [LAPTOP, NARROW_DARK], ids=str)
-without_script = pytest.mark.parametrize("reader", [SCRIPTLESS, SCRIPTLESS_NARROW], ids=str)
-everybody = pytest.mark.parametrize("reader", [LAPTOP, NARROW, DARK, SCRIPTLESS], ids=str)
+with_a_pointer = seen_by(LAPTOP, DARK)
+with_a_script = seen_by(LAPTOP, NARROW_DARK)
+without_script = seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
+everybody = seen_by(LAPTOP, NARROW, DARK, SCRIPTLESS)
 
 
 def path_of(page: Page) -> str:
@@ -79,7 +80,7 @@ def test_on_shift_without_javascript_by_the_table(visit: Visit, scene: Scene) ->
     assert fits(page)
 
 
-@pytest.mark.parametrize("reader", [NARROW, NARROW_DARK], ids=str)
+@seen_by(NARROW, NARROW_DARK)
 def test_on_shift_with_a_telephone_a_tap_shows_the_card_and_its_link(
     visit: Visit, scene: Scene
 ) -> None:

@@ -19,6 +19,7 @@ from tests.browser.readers import (
     SCRIPTLESS,
     SCRIPTLESS_NARROW,
     WALL,
+    seen_by,
 )
 from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_settled
@@ -183,7 +184,7 @@ def test_markup_in_errors_and_notes_is_text_in_pictures_too(visit: Visit, scene:
     assert page.locator("pre.error").count() == 1
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW], ids=str)
+@seen_by(LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW)
 def test_where_company_made_tests_slower_those_alone_are_one_click_away(
     visit: Visit, scene: Scene
 ) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, refresh
-from tests.browser.readers import DARK, LAPTOP
+from tests.browser.readers import DARK, LAPTOP, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -112,7 +112,7 @@ def test_space_holds_the_card_whose_links_are_reached_and_escape_lets_go(
     page.wait_for_url("**/links/*/RAL_DATADISK/")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
+@seen_by(LAPTOP, DARK)
 def test_the_keys_are_hinted_at_and_listed(visit: Visit, scene: Scene) -> None:
     page = on_the_matrix(visit)
     expect(page.locator("#keys-hint")).to_be_visible()

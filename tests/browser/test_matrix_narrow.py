@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, call, wait_for_turns
-from tests.browser.readers import NARROW, NARROW_DARK
+from tests.browser.readers import NARROW, NARROW_DARK, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -21,7 +21,7 @@ CORNER = call(
     "matrix/places",
     "({ pixelsOf }) => { const at = pixelsOf({ row: 2, column: 4 }); return [at.left, at.top]; }",
 )
-everybody = pytest.mark.parametrize("reader", [NARROW, NARROW_DARK], ids=str)
+everybody = seen_by(NARROW, NARROW_DARK)
 
 
 @everybody

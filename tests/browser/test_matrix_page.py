@@ -13,7 +13,7 @@ from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, refresh
 from tests.browser.pages import holding
-from tests.browser.readers import COPYING, DARK, LAPTOP
+from tests.browser.readers import COPYING, DARK, LAPTOP, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -270,7 +270,7 @@ def test_the_newest_question_counts_even_if_an_older_one_is_answered_later(
     expect(page.get_by_role("heading", level=1)).to_contain_text("24 hours")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, DARK], ids=str)
+@seen_by(LAPTOP, DARK)
 def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
     visit: Visit, scene: Scene, tmp_path: Path
 ) -> None:

@@ -12,11 +12,11 @@ from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
-from tests.browser.readers import LAPTOP, WALL
+from tests.browser.readers import LAPTOP, WALL, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import world
 
-on_walls = pytest.mark.parametrize("reader", [WALL, LAPTOP], ids=str)
+on_walls = seen_by(WALL, LAPTOP)
 
 
 @on_walls

@@ -15,14 +15,14 @@ from sonar.roles import Role
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.pages import look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import world
 
 URL = "/operations/"
 REFRESH_MS = 5000
 MINUTE = timedelta(minutes=1)
-everybody = pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW, NARROW_DARK], ids=str)
+everybody = seen_by(LAPTOP, DARK, NARROW, NARROW_DARK)
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +178,7 @@ def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
     expect(page.locator("nav [aria-current]")).to_have_text("Operations")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, SCRIPTLESS], ids=str)
+@seen_by(LAPTOP, SCRIPTLESS)
 def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
     visit: Visit, busy: Probe, reader: Reader
 ) -> None:

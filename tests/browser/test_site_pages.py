@@ -18,7 +18,7 @@ from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -103,7 +103,7 @@ def drawn(page: Page) -> Page:
     return page
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW, DARK], ids=str)
+@seen_by(LAPTOP, NARROW, DARK)
 def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
     visit: Visit, grid_in_a_box: None, reader: Reader
 ) -> None:
@@ -216,7 +216,7 @@ def test_a_png_of_the_row_is_saved(visit: Visit, scene: Scene) -> None:
     assert saved.value.suggested_filename.startswith("sonar-sites-Glasgow-")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+@seen_by(LAPTOP, NARROW)
 def test_all_states_and_markup_are_shown_as_they_are(
     visit: Visit, scene: Scene, reader: Reader
 ) -> None:
@@ -230,7 +230,7 @@ def test_all_states_and_markup_are_shown_as_they_are(
     look(page, f"scene-{reader}")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+@seen_by(LAPTOP, NARROW)
 def test_the_list_is_searched_as_one_types_and_sorted(
     visit: Visit, grid_in_a_box: None, reader: Reader
 ) -> None:
@@ -273,7 +273,7 @@ def test_two_names_typed_lead_to_their_link(visit: Visit, scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("path", ["/sites/", "/sites/DESY/", "/search/?q=DESY"])
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW_DARK], ids=str)
+@seen_by(LAPTOP, NARROW_DARK)
 def test_axe_finds_nothing_serious(visit: Visit, scene: Scene, reader: Reader, path: str) -> None:
     page = visit.open(path)
     if "DESY/" in path:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from sonar.models import Site
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
 from tests.matrix import world
 
 ROWS = ".links tbody tr"
@@ -177,7 +177,7 @@ def test_without_a_script_forms_and_links_do_the_same(published: None, visit: Vi
     expect(page.get_by_label("Search all columns")).to_have_value("")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW, NARROW_DARK], ids=str)
+@seen_by(LAPTOP, DARK, NARROW, NARROW_DARK)
 def test_it_fits_the_screen_and_axe_finds_nothing_grave(
     published: None, visit: Visit, reader: Reader
 ) -> None:
@@ -187,7 +187,7 @@ def test_it_fits_the_screen_and_axe_finds_nothing_grave(
         assert violations(page) == []
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+@seen_by(LAPTOP, NARROW)
 def test_head_and_source_stay_in_sight_where_the_box_is_scrolled(
     published: None, visit: Visit, reader: Reader
 ) -> None:

@@ -21,6 +21,7 @@ from tests.browser.readers import (
     SCRIPTLESS,
     SCRIPTLESS_NARROW,
     Reader,
+    seen_by,
 )
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
@@ -57,7 +58,7 @@ def make(page: Page, name: str) -> str:
 READERS = [LAPTOP, DARK, NARROW, NARROW_DARK, SCRIPTLESS, SCRIPTLESS_NARROW]
 
 
-@pytest.mark.parametrize("reader", READERS, ids=str)
+@seen_by(*READERS)
 def test_a_token_is_made_seen_once_and_revoked(visit: Visit, shifter: User, reader: Reader) -> None:
     tokens.create(shifter, "old-cron", ["operate"], 90)
     page = log_in(visit)
@@ -88,7 +89,7 @@ def test_it_is_copied_as_it_is(visit: Visit, shifter: User, reader: Reader) -> N
     assert text in page.evaluate("navigator.clipboard.readText()")
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+@seen_by(LAPTOP, NARROW)
 def test_axe_finds_nothing_on_it(visit: Visit, shifter: User, reader: Reader) -> None:
     page = log_in(visit)
     make(page, "cron")
