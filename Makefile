@@ -21,8 +21,8 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (12 minutes
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
 # for them, for browsers and for servers so often that two cores have work for four.
-LANES := .test-browser .test-storage .test-matrix .test-rest .test-sandbox .test-types
-ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sandbox tests/benchmarks
+LANES := .test-browser .test-storage .test-matrix .test-sonar .test-rest .test-sandbox .test-types
+ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox tests/benchmarks
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -42,6 +42,9 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .test-matrix:
 	$(BIN)/python -m pytest $(CHOSEN) tests/matrix
+
+.test-sonar:
+	$(BIN)/python -m pytest $(CHOSEN) tests/sonar
 
 # Whatever is in no other lane: a new folder is tested without a change here.
 .test-rest:
