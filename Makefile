@@ -21,8 +21,10 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (12 minutes
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
 # for them, for browsers and for servers so often that two cores have work for four.
-LANES := .test-browser .test-storage .test-matrix .test-sonar .test-rest .test-sandbox .test-types
+LANES := .test-browser .test-storage .test-matrix .test-calls .test-sonar .test-rest .test-sandbox \
+	.test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox tests/benchmarks
+CALLS := tests/matrix/test_api*.py
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -41,7 +43,10 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api
 
 .test-matrix:
-	$(BIN)/python -m pytest $(CHOSEN) tests/matrix
+	$(BIN)/python -m pytest $(CHOSEN) tests/matrix --ignore-glob='$(CALLS)'
+
+.test-calls:
+	$(BIN)/python -m pytest $(CHOSEN) $(CALLS)
 
 .test-sonar:
 	$(BIN)/python -m pytest $(CHOSEN) tests/sonar
