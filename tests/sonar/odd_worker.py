@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 
@@ -18,13 +19,17 @@ from sonar.movers.fake import FakeMover
 
 __all__ = ["app"]
 
+log = logging.getLogger(__name__)
+
 NOTES, NOTE_EVERY_SECONDS = 40, 0.1
+NO_WAY_BACK = "moves, and hears nothing from now on"
 
 
 class Deaf(FakeMover):
     """Moves for ten minutes, whoever asks it to stop: storage that takes and never answers."""
 
     def move(self, order: Order, watch: Watch) -> Receipt:
+        log.warning(NO_WAY_BACK)
         time.sleep(600)
         return super().move(order, watch)
 

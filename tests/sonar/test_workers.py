@@ -20,7 +20,7 @@ from sonar import cleanup, mover_catalogue, tasks, transfer_request
 from sonar.models import Leftover, Probe, SignOfLife, SizeClass, Transfer
 from sonar.movers.base import aside
 from tests.sonar import world
-from tests.sonar.odd_worker import NOTES, ODD
+from tests.sonar.odd_worker import NO_WAY_BACK, NOTES, ODD
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
@@ -98,13 +98,10 @@ def queued(mover: str, count: int) -> list[Probe]:
     return made
 
 
-def running() -> int:
-    return Probe.objects.filter(state=Probe.State.RUNNING).count()
-
-
 def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(worker: Worker):
     probes = queued("deaf", 100)
-    worker.wait_until(lambda: running() == len(probes))
+    # What has been claimed and does not move yet would still hear that it is to stop.
+    worker.wait_until(lambda: worker.said.count(NO_WAY_BACK) == len(probes))
     for _ in range(3):  # as the death of a launcher adds one to that of an operator
         worker.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)

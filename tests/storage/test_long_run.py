@@ -34,6 +34,7 @@ SELECT gen_random_uuid(), good.id, endpoint.id, size.id, size.test_bytes, 'http-
 FROM sonar_endpoint endpoint
 JOIN LATERAL (SELECT id FROM sonar_endpoint WHERE simulated ORDER BY id LIMIT 3) good ON true
 JOIN sonar_sizeclass size ON size.name = 'small' WHERE {SILENT}
+ON CONFLICT DO NOTHING -- where the planner was there before
 """
 
 
