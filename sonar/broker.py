@@ -41,8 +41,8 @@ class PatientScheduler(PersistentScheduler):
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as error:
-            if isinstance(error.__context__, QueueAway):
-                self._tell(entry, error.__context__)
+            if why := refusal(error.__context__):
+                self._tell(entry, why)
             else:
                 log.exception("The task %s was not sent.", entry.name)
         except Exception:  # its own file may be on a full disk
@@ -51,7 +51,7 @@ class PatientScheduler(PersistentScheduler):
             log.info("Sent the task %s.", entry.name)
             self._tell_the_end()
 
-    def _tell(self, entry: ScheduleEntry, why: QueueAway) -> None:
+    def _tell(self, entry: ScheduleEntry, why: str) -> None:
         """Say once a minute in one line that nothing can be sent."""
         self._not_sent += 1
         if self._not_sent == 1 or time.monotonic() - self._told_at > TOLD_EVERY_SECONDS:
@@ -60,13 +60,23 @@ class PatientScheduler(PersistentScheduler):
                 "The queue does not take the task %s (%d not sent by now): %s",
                 entry.name,
                 self._not_sent,
-                one_line(why),
+                why,
             )
 
     def _tell_the_end(self) -> None:
         if self._not_sent:
             log.warning("The queue takes tasks again; %d were not sent.", self._not_sent)
             self._not_sent = 0
+
+
+def refusal(error: BaseException | None) -> str:
+    """Return why the queue did not take a task, empty for an error that is not the queue's."""
+    if isinstance(error, QueueAway):
+        return one_line(error)
+    # kombu 5.7.0 closes the channel of what was refused, and may send on it once more.
+    if isinstance(error, AttributeError) and error.obj is None and error.name == "client":
+        return "it was refused, and its connection closed"
+    return ""
 
 
 class PatientConsumer(Consumer):
