@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ class Request:
     end: End
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Body | None = None
+    hold_seconds: float = 0.0
+    """How long its connection is kept from the next request once the answer has begun."""
 
     @property
     def place(self) -> str:
@@ -110,6 +113,7 @@ class Web:
         total = limits.total if request.body else limits.connect + limits.answer
         wait = Wait(limits.answer, min(total, limits.total))
         with self.open(request, order, wait) as response:
+            time.sleep(request.hold_seconds)  # what is read to its end is free for others
             text = wait.route.quotable(read_text(response, request.end))
             return Reply(response.status, response.headers, text)
 

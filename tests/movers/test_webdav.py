@@ -187,6 +187,32 @@ def test_a_file_is_described_by_size_and_checksum() -> None:
     assert "Want-Digest: adler32" in ask
 
 
+def test_a_connection_that_brought_a_checksum_rests_before_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\nDigest: adler32=dd7469ac\r\n\r\n"
+    asked_on: list[int] = []
+
+    def play(connection: socket.socket) -> None:
+        asked_on.append(connection.fileno())
+        connection.sendall(head)
+
+    def ask_meanwhile(seconds: float) -> None:
+        if seconds:
+            rests.append(seconds)
+            files.stat(order.destination, order)
+
+    rests: list[float] = []
+    with scripted(play) as server:
+        order, files = order_to(server.url), WebDav()
+        files.stat(order.destination, order)
+        monkeypatch.setattr(time, "sleep", ask_meanwhile)
+        files.checksum(order.destination, order, 2)
+    first, checksum, meanwhile = asked_on
+    assert rests == [0.05]
+    assert first == checksum != meanwhile
+
+
 @pytest.mark.parametrize(
     ("play", "words"),
     [
