@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -90,70 +89,21 @@ def close_pair(pair: Pair) -> None:
     pair.destination.close()
 
 
-def shared(pair: Pair) -> Iterator[Pair]:
-    SHARED.extend((pair.source, pair.destination))
+def until_the_end(pair: Pair) -> Iterator[Pair]:
     yield pair
-    SHARED.clear()  # the end of the session
     close_pair(pair)
 
 
 @pytest.fixture(scope="session")
-def _plain_servers(authority: Authority) -> Iterator[Pair]:
-    yield from shared(start_pair(authority))
+def plain(authority: Authority) -> Iterator[Pair]:
+    """Return two servers that speak plain http and let everyone do everything."""
+    yield from until_the_end(start_pair(authority))
 
 
 @pytest.fixture(scope="session")
-def _guarded_servers(authority: Authority) -> Iterator[Pair]:
-    yield from shared(start_pair(authority, guarded=True))
-
-
-# Those that serve many tests, and that no test ends.
-SHARED: list[Server] = []
-
-
-def have_crashed() -> bool:
-    """Say whether a shared server died by itself, or answers nothing any more."""
-    return any(not (server.alive and server.answers) for server in SHARED)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a test in the middle of which a shared XRootD crashed be tried once more, and no other.
-
-    It is told: as `R`, and by the warning of the fixture that starts the server again.
-    """
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.flaky(reruns=1, condition=have_crashed))
-
-
-def revived(pair: Pair) -> Pair:
-    """Return the pair, both ends alive: XRootD 5.5.3 crashes now and then, by itself, or hangs.
-
-    Seen in XrdLink::setEtext. Without this one crash fails every test after it; it is told as a
-    warning.
-    """
-    for server in (pair.source, pair.destination):
-        if not (server.alive and server.answers):
-            what = "hung" if server.alive else "had crashed"
-            warnings.warn(f"{server.url} {what}; started again", stacklevel=2)
-            server.kill()
-            for path in server.data.rglob("incoming/*"):  # what it was at work on
-                if path.is_file():
-                    path.unlink()
-            server.start()
-    return pair
-
-
-@pytest.fixture
-def plain(_plain_servers: Pair) -> Pair:
-    """Return two servers that speak plain http and let everyone do everything."""
-    return revived(_plain_servers)
-
-
-@pytest.fixture
-def guarded(_guarded_servers: Pair) -> Pair:
+def guarded(authority: Authority) -> Iterator[Pair]:
     """Return two servers that speak https and want a macaroon."""
-    return revived(_guarded_servers)
+    yield from until_the_end(start_pair(authority, guarded=True))
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ tests/storage/test_token_roads.py` writes it; otherwise the test says where the 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -174,10 +173,6 @@ def world(authority: Authority) -> Iterator[World]:
         made = World(server, recorders.pop("B"), recorders, diary, tokens)
         for road in ROADS:
             made.travel(road)
-            if not server.alive:  # XRootD 5.5.3 crashes now and then, by itself
-                warnings.warn(f"{server.url} had crashed; started again", stacklevel=2)
-                server.start()
-                made.travel(road)
         yield made
 
 

@@ -173,16 +173,6 @@ class Server:
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    @property
-    def answers(self) -> bool:
-        """Say whether it answers a request at all, whatever it says of it."""
-        with urllib3.PoolManager(ca_certs=str(self.authority.bundle)) as pool:
-            try:
-                pool.request("HEAD", f"{self.url}/", timeout=Timeout(10), retries=False)
-            except urllib3.exceptions.HTTPError:
-                return False
-        return True
-
     def start(self) -> Server:
         """Start it, and again if it does not come up: XRootD 5.5.3 now and then dies at once."""
         for _ in range(START_TRIES):
