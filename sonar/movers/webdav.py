@@ -77,8 +77,8 @@ class WebDav:
         XRootD 5.5.3 without ``xrootd.chksum`` answers 405 to the question.
         """
         limits = replace(order.limits, answer=seconds, total=seconds)
-        wanted = {"Want-Digest": "adler32"}
-        request = Request("HEAD", end, wanted, hold_seconds=AFTER_CHECKSUM_SECONDS)
+        headers = {"Want-Digest": "adler32"}
+        request = Request("HEAD", end, headers, hold_seconds=AFTER_CHECKSUM_SECONDS)
         reply = self.web.ask(request, replace(order, limits=limits))
         if reply.status in NOT_OFFERED:
             return ""
