@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.browser.conftest import Visit
 from tests.browser.scene import Scene
 
-TRY_ALL = """async (name) => {
+TRY_ALL = """async () => {
     window.ran = [];
     const add = (markup) => document.body.append(
         document.createRange().createContextualFragment(markup));
@@ -15,21 +17,30 @@ TRY_ALL = """async (name) => {
     document.getElementById("leads").click();
     add("<script src='https://elsewhere.invalid/x.js'></script>");
     await fetch("https://elsewhere.invalid/").catch(() => {});
-    await new Promise((done) => setTimeout(done, 300));
-    return ran;
 }"""
+ATTEMPTS = (
+    "inline script",
+    "inline event handler",
+    "JavaScript URL",
+    "Loading the script",
+    "Connecting to",
+)
+SECONDS = 30
+
+
+def refused(visit: Visit) -> list[str]:
+    """Return which attempts the browser has reported as refused so far."""
+    refusals = [text for text in visit.errors if "Content Security Policy" in text]
+    return [attempt for attempt in ATTEMPTS if any(attempt in text for text in refusals)]
 
 
 def test_what_somebody_might_smuggle_into_a_page_does_not_run(visit: Visit, scene: Scene) -> None:
     page = visit.go("/")
-    assert page.evaluate(TRY_ALL) == []
-    for kind in (
-        "inline script",
-        "inline event handler",
-        "JavaScript URL",
-        "Loading the script",
-        "Connecting to",
-    ):
-        assert any(kind in text and "Content Security Policy" in text for text in visit.errors)
+    page.evaluate(TRY_ALL)
+    deadline = time.monotonic() + SECONDS
+    while len(refused(visit)) < len(ATTEMPTS) and time.monotonic() < deadline:
+        page.wait_for_timeout(20)  # the picture's handler is tried once the server has no picture
+    assert refused(visit) == list(ATTEMPTS)
+    assert page.evaluate("ran") == []
     visit.errors.clear()
     visit.hosts.discard("elsewhere.invalid")  # Playwright tells of what the browser refused, too
