@@ -13,7 +13,7 @@ help: ## List the commands
 run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-test: $(VENV)/.test ## Check style and types, and run all tests but the long ones (6 to 7 minutes on two cores)
+test: $(VENV)/.test ## Check style and types, and run all tests but the long ones (about 6 minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
 test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 14 minutes on two cores)
@@ -21,10 +21,10 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 14 m
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
 # for them, for browsers and for servers so often that two cores have work for four.
-LANES := .test-browser .test-storage .test-matrix .test-calls .test-sonar .test-rest .test-sandbox \
+LANES := .test-browser .test-storage .test-matrix .test-rest .test-sonar .test-asked .test-sandbox \
 	.test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox tests/benchmarks
-CALLS := tests/matrix/test_api*.py
+ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -43,10 +43,11 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api
 
 .test-matrix:
-	$(BIN)/python -m pytest $(CHOSEN) tests/matrix --ignore-glob='$(CALLS)'
+	$(BIN)/python -m pytest $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED))
 
-.test-calls:
-	$(BIN)/python -m pytest $(CHOSEN) $(CALLS)
+# The API and the pages of it, as they answer.
+.test-asked:
+	$(BIN)/python -m pytest $(CHOSEN) $(ASKED)
 
 .test-sonar:
 	$(BIN)/python -m pytest $(CHOSEN) tests/sonar
