@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
+from rich.console import Console
+
 from sonar.models import Endpoint, Mesh, MeshInterval, Probe, Site, SizeClass, Transfer
 from sonar.sandbox import nodes, processes
 from sonar.sandbox.run import Children, start_workers
@@ -50,7 +52,7 @@ class Known(Children):
     """Children that can be asked for by name."""
 
     def __init__(self, stack: ExitStack, logs: Path) -> None:
-        super().__init__(stack, logs)
+        super().__init__(stack, logs, Console(quiet=True))
         self.by_name: dict[str, Popen[bytes]] = {}
 
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
