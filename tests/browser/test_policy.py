@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from tests.browser.conftest import Visit
 from tests.browser.scene import Scene
+from tests.browser.waiting import until_so
 
 TRY_ALL = """async () => {
     window.ran = [];
@@ -25,7 +24,6 @@ ATTEMPTS = (
     "Loading the script",
     "Connecting to",
 )
-SECONDS = 30
 
 
 def refused(visit: Visit) -> list[str]:
@@ -37,9 +35,8 @@ def refused(visit: Visit) -> list[str]:
 def test_what_somebody_might_smuggle_into_a_page_does_not_run(visit: Visit, scene: Scene) -> None:
     page = visit.go("/")
     page.evaluate(TRY_ALL)
-    deadline = time.monotonic() + SECONDS
-    while len(refused(visit)) < len(ATTEMPTS) and time.monotonic() < deadline:
-        page.wait_for_timeout(20)  # the picture's handler is tried once the server has no picture
+    # The picture's handler is tried once the server has no picture.
+    until_so(page, lambda: len(refused(visit)) == len(ATTEMPTS), "all attempts are refused")
     assert refused(visit) == list(ATTEMPTS)
     assert page.evaluate("ran") == []
     visit.errors.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from playwright.sync_api import Error, Page
 
@@ -19,9 +20,14 @@ def until(page: Page, expression: str, seconds: float = 30) -> None:
     Playwright's wait_for_function has the page itself evaluate a text again and again, which its
     Content-Security-Policy forbids.
     """
+    until_so(page, lambda: is_so(page, expression), expression, seconds)
+
+
+def until_so(page: Page, condition: Callable[[], bool], words: str, seconds: float = 30) -> None:
+    """Wait until a condition of the test holds, and let the page go on meanwhile."""
     deadline = time.monotonic() + seconds
-    while not is_so(page, expression):
-        assert time.monotonic() < deadline, f"still not so after {seconds} s: {expression}"
+    while not condition():
+        assert time.monotonic() < deadline, f"still not so after {seconds} s: {words}"
         page.wait_for_timeout(20)
 
 
