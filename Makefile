@@ -13,18 +13,19 @@ help: ## List the commands
 run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-test: $(VENV)/.test ## Check style and types, and run all tests but the long ones (about 6 minutes on two cores)
+test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 8 minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 14 minutes on two cores)
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 18 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
 # for them, for browsers and for servers so often that two cores have work for four.
-LANES := .test-browser .test-storage .test-matrix .test-rest .test-sonar .test-asked .test-sandbox \
-	.test-types
+LANES := .test-browser .test-storage .test-matrix .test-seen .test-rest .test-sonar .test-asked \
+	.test-sandbox .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox tests/benchmarks
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
+SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -40,7 +41,11 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 	$(BIN)/python -m pytest $(CHOSEN) tests/storage
 
 .test-browser:
-	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api
+	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api $(patsubst %,--ignore-glob='%',$(SEEN))
+
+# The matrix in a browser.
+.test-seen:
+	$(BIN)/python -m pytest $(CHOSEN) $(SEEN)
 
 .test-matrix:
 	$(BIN)/python -m pytest $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED))
@@ -70,7 +75,7 @@ bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|lar
 FUZZ := FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -q --show-capture=no
 ACCOUNTS := anonymous reader site-admin administrator
 
-fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests as each account (FUZZ_SEED=1)
+fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 generated requests as each account (FUZZ_SEED=1)
 	@$(MAKE) --no-print-directory -k -j2 $(addprefix .fuzz-,$(ACCOUNTS)) .fuzz-pages
 
 .fuzz-pages:
@@ -80,6 +85,7 @@ fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 made up requests as each acco
 	@$(FUZZ) -s tests/api/test_fuzz.py -k $*
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
+	$(BIN)/python -m tests.history
 	$(BIN)/python -m tests.screenshots
 
 lint: $(VENV)/.test ## Check style and types only
@@ -88,7 +94,7 @@ lint: $(VENV)/.test ## Check style and types only
 picture: $(VENV)/.test ## Draw the rooms of matrix/ into docs/architecture.md, from the imports
 	$(BIN)/python -m tests.imports
 
-format: $(VENV)/.test ## Mend what style checks can mend
+format: $(VENV)/.test ## Fix what style checks can fix
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 # Keeps each version that still fits; UPGRADE=1 takes the newest of what the libraries bring along.

@@ -7,12 +7,24 @@ from django.urls import include, path
 from matrix.api.matrix_cells import CellsView
 from matrix.api.metrics import MetricsView
 from matrix.http.health import healthz, readyz
+from matrix.http.icon import icon
+from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
-from matrix.pages.matrix.page import MatrixPage
+from matrix.pages.login import LogIn
+from matrix.pages.matrix.front import front
 from matrix.pages.note_forms import add_note, choose_my_site
 from matrix.pages.operations.page import OperationsPage
-from matrix.pages.probe_forms import cancel_probe, order_probe
+from matrix.pages.probes.views import cancel_probe, link_probes, order_probes
+from matrix.pages.saved_views import delete_view, own_views, rename_view
 from matrix.pages.site.page import SitePage
+from matrix.pages.site_work.views import (
+    change_downtime,
+    change_limits,
+    change_pause,
+    change_quiet_hours,
+    declare_downtime,
+    write_note,
+)
 from matrix.pages.sites import SitesPage
 from matrix.pages.table.page import TablePage
 from matrix.pages.tokens import own_tokens, revoke_token
@@ -20,22 +32,35 @@ from matrix.pages.transfer.page import TransferPage
 from matrix.pages.views import search, showing
 
 urlpatterns = [
-    path("", showing(MatrixPage), name="matrix"),
+    path("", front, name="matrix"),
     path("cells/", CellsView.as_view(), name="cells"),
     path("table/", showing(TablePage), name="table"),
     path("links/<str:source>/<str:destination>/", showing(LinkPage), name="link"),
+    path("links/<str:source>/<str:destination>/card/", link_card, name="link-card"),
+    path("links/<str:source>/<str:destination>/tests/", link_probes, name="link-probes"),
     path("transfers/<uuid:id>/", showing(TransferPage), name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
     path("sites/<str:name>/", showing(SitePage), name="site"),
+    path("sites/<str:name>/downtimes/", declare_downtime, name="declare-downtime"),
+    path("sites/<str:name>/downtimes/<int:id>/", change_downtime, name="change-downtime"),
+    path("sites/<str:name>/endpoints/<str:endpoint>/", change_limits, name="change-limits"),
+    path("sites/<str:name>/quiet-hours/", change_quiet_hours, name="change-quiet-hours"),
+    path("sites/<str:name>/pause/", change_pause, name="change-pause"),
+    path("sites/<str:name>/notes/", write_note, name="site-notes"),
     path("search/", search, name="search"),
+    path("login/", LogIn.as_view(), name="login"),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
     path("tokens/", own_tokens, name="tokens"),
     path("tokens/revoke/", revoke_token, name="revoke-token"),
+    path("views/", own_views, name="views"),
+    path("views/rename/", rename_view, name="rename-view"),
+    path("views/delete/", delete_view, name="delete-view"),
     path("operations/", showing(OperationsPage), name="operations"),
-    path("operations/probes/", order_probe, name="order-probe"),
+    path("operations/probes/", order_probes, name="order-probe"),
     path("operations/probes/<uuid:id>/cancel/", cancel_probe, name="cancel-probe"),
     path("metrics", MetricsView.as_view(), name="metrics"),
+    path("favicon.ico", icon, name="icon"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/", include("matrix.api.urls")),

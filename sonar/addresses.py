@@ -42,10 +42,10 @@ BROADCAST = IPv4Address("255.255.255.255")
 # Networks of IPv6 whose last four bytes are an address of IPv4: compatible ones, and NAT64.
 WITH_IPV4 = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
 
-DOTS_SENTENCE = "The path of a base URL has no segment . or .. in it, however it is written."
+DOTS_SENTENCE = "The path of a base URL must not contain . or .., however they are written."
 HOST_SENTENCE = (
-    "A base URL is not on a link-local, unspecified, multicast or broadcast address, however it "
-    "is written."
+    "A base URL must not have a link-local, unspecified, multicast or broadcast address, however "
+    "it is written."
 )
 
 
@@ -138,7 +138,7 @@ def overlap(url: str, others: Iterable[tuple[str, str]]) -> str:
     for name, other in others:
         if other != url and _overlaps(own, other):
             return (
-                f"The base URL of {name} is the same place, or one of the two lies within the "
+                f"The base URL of {name} is the same location, or one of the two is inside the "
                 "other: Sonar writes and deletes below each."
             )
     return ""

@@ -72,6 +72,19 @@ class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_filter = ["cloud", "tier"]
     search_fields = ["name"]
     filter_horizontal = ["admins"]
+    fieldsets = [
+        (None, {"fields": ["name", "cloud", "tier", "country", "latitude", "longitude"]}),
+        (None, {"fields": ["wan_gbit_s", "tags", "admins"]}),
+        ("Quiet hours", {"fields": ["quiet_from", "quiet_until"]}),
+        ("Pause", {"fields": ["paused_since", "paused_until", "pause_reason"]}),
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: Site, form: forms.ModelForm[Site], change: bool
+    ) -> None:
+        if "paused_since" in form.changed_data:
+            obj.paused_by = cast(User, request.user) if obj.paused_since else None
+        super().save_model(request, obj, form, change)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
         """Leave it to administrators who is an admin of a site: that is a role."""
@@ -127,7 +140,7 @@ class EndpointAdmin(NeverDeleted):
     autocomplete_fields = ["site"]
     actions = ["retire"]
 
-    @admin.action(description="Retire: test no more, keep the history")
+    @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
         count = endpoints.filter(retired_at=None).update(retired_at=timezone.now())
         self.message_user(request, f"{count} endpoints retired.")
@@ -192,7 +205,9 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
     """One mesh, checked together with its endpoints: its mover must move their files."""
 
     class Meta:
-        help_texts = dict.fromkeys(ENDS, "None chosen means every endpoint that its mover fits.")
+        help_texts = dict.fromkeys(
+            ENDS, "None chosen means every endpoint whose files the mover can move."
+        )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -57,7 +57,7 @@ class PatientScheduler(PersistentScheduler):
         if self._not_sent == 1 or time.monotonic() - self._told_at > TOLD_EVERY_SECONDS:
             self._told_at = time.monotonic()
             log.error(
-                "The queue does not take the task %s (%d not sent by now): %s",
+                "The queue does not take the task %s (%d not sent so far): %s",
                 entry.name,
                 self._not_sent,
                 why,

@@ -80,8 +80,8 @@ def endpoint_problem(endpoint: Endpoint) -> str:
     named, more = ", ".join(misfits[:MOST_NAMED]), len(misfits) - MOST_NAMED
     others = f" and {more} more" if more > 0 else ""
     return (
-        f"{endpoint.name} cannot have a base URL of {scheme_of(endpoint.base_url)}: it is named by "
-        f"meshes whose mover does not move such files, {named}{others}. Take it out of them first."
+        f"{endpoint.name} cannot have a base URL of {scheme_of(endpoint.base_url)}: it is in "
+        f"meshes whose mover cannot move such files, {named}{others}. Take it out of them first."
     )
 
 

@@ -23,9 +23,9 @@ NAME_SENTENCE = (
     "stands first: it is the name of its file."
 )
 HOST_SENTENCE = (
-    "A host of a credential is a name or an address in lower case, with a port if it is for that "
-    "one alone: like storage.example.org, storage.example.org:1094 or [2001:db8::1]:443. It has "
-    "no scheme, no path and no wildcard."
+    "A host of a credential is a name or an address in lower case, with a port if it is only for "
+    "that port: storage.example.org, storage.example.org:1094 or [2001:db8::1]:443. It has no "
+    "scheme, path or wildcard."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 # Columns of a probe or schedule that `hindrance` and `transfer_request.order_for` read: no
@@ -139,24 +139,27 @@ def _is_loopback(name: str) -> bool:
 def problems(endpoint: Endpoint) -> dict[str, str]:
     """Say by field what is wrong with the credentials of an endpoint; nothing if nothing is."""
     sentences = {}
-    for field, subject in (("credential", "The credential"), ("credential_lent", "The lent one")):
+    for field, subject in (
+        ("credential", "The credential"),
+        ("credential_lent", "The lent credential"),
+    ):
         credential: Credential | None = getattr(endpoint, field)
         if credential is None:
             continue
         if not names(credential.hosts, endpoint.base_url):
             sentences[field] = (
                 f"{subject} of {endpoint.name} is not for the host and port of its base URL: "
-                "administrators say for which hosts a credential is."
+                "administrators set which hosts a credential is for."
             )
         elif is_in_clear(endpoint.base_url):
             sentences[field] = (
-                f"{subject} of {endpoint.name} would be sent in clear: its base URL is to begin "
-                "with https:// or davs://."
+                f"{subject} of {endpoint.name} would be sent unencrypted: its base URL must "
+                "begin with https:// or davs://."
             )
     if _lends_its_own(endpoint) and not endpoint.lend_credential:
         sentences.setdefault(
             "credential_lent",
-            f"The lent one of {endpoint.name} is its credential itself: lend another one, or say "
+            f"The lent credential of {endpoint.name} is its own one: lend another one, or set "
             "lend_credential.",
         )
     return sentences
@@ -190,11 +193,11 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
     passive, active = (ends[end] for end in PASSIVE_AND_ACTIVE[mode])
     if refuses_to_lend(passive):
         return (
-            f"{passive.name} lends no credential: by {mode} {active.name} would be given the one "
-            "that writes and deletes."
+            f"{passive.name} lends no credential: in mode {mode}, {active.name} would be given "
+            "the one that writes and deletes."
         )
     if lends(passive) and is_in_clear(active.base_url):
-        return f"What {passive.name} lends would be sent to {active.name} in clear."
+        return f"What {passive.name} lends would be sent to {active.name} unencrypted."
     return ""
 
 

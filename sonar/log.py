@@ -6,7 +6,7 @@ import logging
 import time
 from typing import Any
 
-REFUSED = {"DisallowedHost": "A request named a host that is none of SONAR_ALLOWED_HOSTS"}
+REFUSED = {"DisallowedHost": "A request named a host that is not in SONAR_ALLOWED_HOSTS"}
 
 
 class UtcFormatter(logging.Formatter):

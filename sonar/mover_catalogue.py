@@ -106,7 +106,7 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="fake",
-        label="for tests and demonstrations: nothing moves, the same link has the same rate",
+        label="for tests and demonstrations: no data moves, and a link always has the same rate",
         path="sonar.movers.fake:FakeMover",
         schemes=frozenset({"fake"}),
         modes=("pull", "push"),
@@ -175,7 +175,9 @@ def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:
     sentences = {}
     if mode not in description.modes:
         allowed = " or ".join(description.modes)
-        sentences["mode"] = f"The mover {mover} does not work by {mode}: mode must be {allowed}."
+        sentences["mode"] = (
+            f"The mover {mover} does not support mode {mode}: mode must be {allowed}."
+        )
     for name, value in parameters.items():
         parameter = PARAMETERS[name]
         if name not in description.parameters and value != parameter.default:

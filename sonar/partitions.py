@@ -71,7 +71,9 @@ def _drop(name: str) -> bool:
                     start__gte=_start(name), start__lt=_end(name)
                 ).delete()
     except OperationalError as error:
-        log.warning("%s is too old but could not be dropped, next time: %s", name, error)
+        log.warning(
+            "%s is too old but could not be dropped; next try at the next sweep: %s", name, error
+        )
         return False
     log.info("%s is older than SONAR_KEEP_DAYS: dropped with its segments", name)
     return True

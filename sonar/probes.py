@@ -86,7 +86,7 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
     try:
         return claim(probe_id, timezone.now())
     except DATABASE_AWAY as error:
-        log.warning("probe %s is not taken, the database is away: %s", probe_id, one_line(error))
+        log.warning("probe %s is not taken, as the database is away: %s", probe_id, one_line(error))
         release_connection()
         return None
 
@@ -144,7 +144,9 @@ def finish(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended, as soon as the database takes it."""
     if not patiently(probe, partial(record, probe, outcome)):
         how = texts.without_tokens(str(outcome.error or "done"))
-        log.error("probe %s: no database before its deadline; it was: %s", probe.id, how)
+        log.error(
+            "probe %s: the database was away until its deadline; its result was: %s", probe.id, how
+        )
 
 
 def record(probe: Probe, outcome: Outcome) -> None:
@@ -156,7 +158,9 @@ def record(probe: Probe, outcome: Outcome) -> None:
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
     elif not results.end_probe(probe, outcome):
-        log.warning("probe %s had ended already: the sweep, or a lost answer to us", probe.id)
+        log.warning(
+            "probe %s is already recorded: by the sweep, or by a try that got no answer", probe.id
+        )
 
 
 def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
@@ -227,6 +231,6 @@ def note_progress(probe: Probe, bytes_moved: int) -> None:
             progress_bytes=bytes_moved
         )
     except DATABASE_AWAY as error:
-        log.info("probe %s: progress is not noted: %s", probe.id, one_line(error))
+        log.info("probe %s: progress not recorded: %s", probe.id, one_line(error))
     finally:
         release_connection()

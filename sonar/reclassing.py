@@ -149,18 +149,16 @@ def notice(outside: Outside) -> str:
     """Say in sentences what changed bounds mean for the results there are; empty if nothing."""
     if outside.is_complete and not outside.results:
         return ""
-    return f"{_lie(outside)}. {COMMAND} moves such to the class of their bytes (--dry-run counts)."
+    return f"{_lie(outside)}. {COMMAND} moves them to the right class (--dry-run only counts)."
 
 
 def _lie(outside: Outside) -> str:
     if outside.since is None:
-        return "Results may lie outside the bounds of their size class; there was no time to look"
+        return "Results may lie outside the bounds of their size class; there was no time to check"
     number = (
         "1 result lies" if outside.results == 1 else f"{format_count(outside.results)} results lie"
     )
     lie = f"{number} outside the bounds of their size class and stay in it"
     if outside.is_complete:
         return lie
-    return (
-        f"{lie}, of those since {outside.since:%Y-%m-%d}: there was no time to look at older ones"
-    )
+    return f"{lie}, counting from {outside.since:%Y-%m-%d}: there was no time to check older ones"

@@ -57,7 +57,7 @@ def cancel(probe_id: UUID, now: datetime) -> None:
     deleted, _ = Probe.objects.filter(id=probe_id).exclude(state=begun).delete()
     if not deleted:
         runs = Probe.objects.filter(id=probe_id).exists()
-        why = "runs already: it cannot be cancelled, and ends by itself" if runs else "has ended"
+        why = "is already running: it cannot be cancelled" if runs else "has ended"
         raise NotCancelledError(f"The test {probe_id} {why}.")
     transaction.on_commit(partial(send, start_waiting(now)))
 
@@ -72,7 +72,7 @@ def send(probes: Sequence[UUID]) -> None:
                 app.send_task(TRANSFER, (str(probe),), connection=queue, retry=False)
     except QueueAway as error:
         log.warning(
-            "%d ordered tests wait for the sweep, the queue is away: %s",
+            "%d ordered tests wait for the sweep, as the queue is away: %s",
             len(probes),
             one_line(error),
         )

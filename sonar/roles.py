@@ -33,7 +33,7 @@ GROUP = "operators"
 
 _FOR_SITES = frozenset(
     f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
-) | {"add_probe", "change_endpoint", "view_endpoint", "view_annotation"}
+) | {"add_probe", "change_endpoint", "change_site", "view_endpoint", "view_annotation"}
 _LOOKED_AT = ("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential")
 _EVERYWHERE = (
     frozenset(
@@ -47,6 +47,10 @@ _EVERYWHERE = (
 
 # Names of permissions as `User.has_perm` takes them.
 SITE_ADMINS_MAY = frozenset(f"sonar.{name}" for name in _FOR_SITES)
+# What an admin of its site may change of an endpoint.
+ENDPOINT_COLUMNS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
+# And of the site itself, by the names of the API.
+SITE_FIELDS = ("quiet_hours", "paused", "paused_until", "pause_reason")
 INGEST = "sonar.add_transfer"
 OPERATORS_MAY = SITE_ADMINS_MAY | {f"sonar.{name}" for name in _EVERYWHERE}
 
@@ -134,7 +138,7 @@ def give(user: User, role: Role, sites: Iterable[Site] = ()) -> None:
     chosen = list(sites)
     if (role is Role.SITE_ADMIN) != bool(chosen):
         wants = "at least one site" if role is Role.SITE_ADMIN else "no sites"
-        raise RoleError(f"the role {role} takes {wants}")
+        raise RoleError(f"the role {role} needs {wants}")
     user.is_superuser = role is Role.ADMINISTRATOR
     # Both edit the registry in the admin, each as far as its permissions go.
     user.is_staff = role in (Role.OPERATOR, Role.ADMINISTRATOR)

@@ -80,6 +80,19 @@ def envhosts(name: str) -> list[str]:
     return hosts
 
 
+def envcontact(name: str) -> str:
+    """Read whom to tell, an e-mail address or an https address, as a link to it; or nothing."""
+    text = os.environ.get(name, "").strip()
+    if re.fullmatch(rf"[A-Za-z0-9._%+-]+@({HOST})", text, re.IGNORECASE):
+        return f"mailto:{text}"
+    if text and not re.fullmatch(r"https://[A-Za-z0-9][^\s<>\"\\]*", text):
+        raise ImproperlyConfigured(
+            f"{name}={text!r} is neither an e-mail address like grid-help@example.org nor an "
+            "address like https://help.example.org/sonar."
+        )
+    return text
+
+
 def envpath(name: str) -> str | None:
     """Read the path below which Sonar is served, like /sonar; None at the root of its host."""
     text = os.environ.get(name, "").strip().rstrip("/")
@@ -310,6 +323,9 @@ STORAGES = {
 # Source maps are half of all bytes, and only developers' tools ask for them.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
+# Whom to tell, where pages say to ask an administrator.
+SONAR_CONTACT = envcontact("SONAR_CONTACT")
+
 # Who may read without an account; writing always needs one with rights.
 SONAR_PUBLIC_READ = envbool("SONAR_PUBLIC_READ", default=True)
 
@@ -333,14 +349,14 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Sonar",
     "DESCRIPTION": (
         "Rates of test transfers between the storage endpoints of a grid, source by destination. "
-        "Reading may need an account here; writing always needs a token or a session with rights. "
+        "Reading may need an account; writing always needs a token or a session with rights. "
         "Times are ISO 8601 in UTC, rates MB/s (10^6 bytes per second), sizes bytes. Parameters "
         "and fields that a call does not know are refused."
     ),
     "TAGS": [
-        {"name": "results", "description": "what was measured"},
-        {"name": "operation", "description": "what is going on, and tests on demand"},
-        {"name": "registry", "description": "sites, endpoints and what is tested between them"},
+        {"name": "results", "description": "measured rates"},
+        {"name": "operation", "description": "what is going on now, and ordering tests"},
+        {"name": "registry", "description": "sites, endpoints, and which tests run between them"},
         {"name": "about", "description": "this API"},
     ],
     "VERSION": "1",
@@ -393,6 +409,8 @@ SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
 SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)
 # Matrices, link tables and written answers that each web process keeps besides.
 SONAR_ANSWERS_MB = envint("SONAR_ANSWERS_MB", 384, minimum=0)
+# What is usual for each link, and how it stands, that each web process keeps besides.
+SONAR_STANDINGS_MB = envint("SONAR_STANDINGS_MB", 256, minimum=0)
 KEEP_MONTHS_SECONDS = 3600
 
 CELERY_BROKER_URL = celery_broker(REDIS_URL)

@@ -38,7 +38,7 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
                 user=user, name=name, scopes=scopes, expiry=timedelta(days=days)
             )
     except IntegrityError:
-        taken = f"{user} has a token {name!r} already: revoke it or choose another name"
+        taken = f"{user} already has a token {name!r}: revoke it or choose another name"
         raise TokenError(taken) from None
     return token, text
 
@@ -47,17 +47,17 @@ def _check(user: User, name: str, scopes: list[str], days: int) -> None:
     unknown = [scope for scope in scopes if scope not in Token.Scope.values]
     if unknown or not scopes:
         choices = ", ".join(Token.Scope.values)
-        raise TokenError(f"scope {', '.join(unknown) or 'missing'}: there are {choices}")
+        raise TokenError(f"scope {', '.join(unknown) or 'missing'}: allowed are {choices}")
     if not 1 <= days <= LONGEST_DAYS:
-        raise TokenError(f"a token lasts 1 to {LONGEST_DAYS} days, not {days}")
+        raise TokenError(f"a token is valid for 1 to {LONGEST_DAYS} days, not {days}")
     if not re.fullmatch(NAME, name) or len(name) > 80:
-        raise TokenError(f"{name!r} is not a name for a token: {NAME_SENTENCE}")
+        raise TokenError(f"{name!r} cannot be the name of a token: {NAME_SENTENCE}")
     if not user.is_active:
         raise TokenError(f"{user} is not active: its tokens would be refused")
     usable = roles.scopes_for(user)
     if useless := [scope for scope in scopes if scope not in usable]:
         raise TokenError(
-            f"{user} has no right to {' or '.join(useless)}, so that its token could not either: "
+            f"{user} has no right to {' or '.join(useless)}, and neither would its token: "
             f"it can have {', '.join(usable)} (see manage.py role)"
         )
 

@@ -103,7 +103,7 @@ def read_token(name: str) -> str:
     except OSError as error:
         raise ValueError(error.strerror) from error
     except UnicodeDecodeError as error:  # its own words quote what is in the file
-        raise ValueError("it is no text") from error
+        raise ValueError("it is not text") from error
     if not token:
         raise ValueError("it is empty")
     return token

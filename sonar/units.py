@@ -7,7 +7,8 @@ from datetime import timedelta
 
 MB = 10**6
 DASH = "–"
-THIN_SPACE = "\u2009"
+# Narrow, and no line breaks at it.
+THIN_SPACE = "\u202f"
 
 _DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -47,10 +48,15 @@ def format_count(count: int) -> str:
     return f"{count:,}".replace(",", THIN_SPACE)
 
 
+def format_span(span: timedelta) -> str:
+    """Write how long something lasts, as someone on shift says it: `30 h`, `3 d`, `0 s`."""
+    seconds = span.total_seconds()
+    for unit, factor in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= factor * (2 if unit == "d" else 1):
+            return f"{int(seconds // factor)} {unit}"
+    return f"{max(int(seconds), 0)} s"
+
+
 def format_age(age: timedelta) -> str:
     """Write an age as someone on shift says it: `3 h ago`; the future is `just now`."""
-    seconds = age.total_seconds()
-    for unit, factor in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        if seconds >= factor * (2 if unit == "d" else 1):
-            return f"{int(seconds // factor)} {unit} ago"
-    return "just now"
+    return f"{format_span(age)} ago" if age.total_seconds() >= 1 else "just now"

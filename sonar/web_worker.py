@@ -107,12 +107,12 @@ def why(reason: ParseException, limits: Any) -> tuple[int, str]:  # noqa: ANN401
         size, most = limits.limit_request_field_size, limits.limit_request_fields
         return 431, f"A header is longer than {size:,} bytes, or there are more than {most}."
     if isinstance(reason, UnsupportedTransferCoding):
-        return 411, "Send the body with its Content-Length, not in another coding."
+        return 411, "Send the body with its Content-Length, not with a transfer coding."
     if isinstance(reason, ExpectationFailed):
-        return 417, "Expect may be 100-continue, and nothing else."
+        return 417, "Expect may only be 100-continue."
     if isinstance(reason, InvalidRequestLine | InvalidRequestMethod | InvalidHTTPVersion):
         return 400, "The first line of the request is not HTTP/1.1: “GET /path HTTP/1.1”, say."
-    return 400, "A header of the request is not HTTP, or stands there twice."
+    return 400, "A header of the request is not HTTP, or appears twice."
 
 
 def answer(client: socket.socket, status: int, sentence: str, beginning: bytes) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
+from django.urls import reverse
 
 from sonar.models import Annotation, Downtime, Probe, Site, SizeClass
 from tests.matrix import world
@@ -65,15 +66,23 @@ PAGE = {
     "/table/": Sample("/table/"),
     "/cells/": Sample("/cells/"),
     "/links/<str:source>/<str:destination>/": Sample("/links/RAL_DATADISK/DESY_DATADISK/"),
+    "/links/<str:source>/<str:destination>/card/": Sample(
+        "/links/RAL_DATADISK/DESY_DATADISK/card/"
+    ),
+    "/links/<str:source>/<str:destination>/tests/": Sample(
+        "/links/RAL_DATADISK/DESY_DATADISK/tests/"
+    ),
     "/transfers/<uuid:id>/": Sample("/transfers/{transfer}/"),
     "/sites/": Sample("/sites/"),
     "/sites/<str:name>/": Sample("/sites/RAL/"),
     "/search/": Sample("/search/?q=DISK"),
     "/operations/": Sample("/operations/"),
     "/tokens/": Sample("/tokens/"),
+    "/views/": Sample("/views/"),
     "/login/": Sample("/login/"),
     "/admin/": Sample("/admin/", asks_for_another=True),
     "/metrics": Sample("/metrics"),
+    "/favicon.ico": Sample("/favicon.ico", good=(302,)),
     "/healthz": Sample("/healthz"),
     "/readyz": Sample("/readyz", good=(200, 503)),
 }
@@ -84,6 +93,7 @@ CALLS = {
     "links/": Sample(f"{API}/links/"),
     "matrix/": Sample(f"{API}/matrix/"),
     "series/": Sample(f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK"),
+    "strip/": Sample(f"{API}/strip/"),
     "status/": Sample(f"{API}/status/"),
     "probes/": Sample(f"{API}/probes/"),
     "probes/<uuid:id>/": Sample(f"{API}/probes/{{probe}}/"),
@@ -113,7 +123,8 @@ def _of_registry() -> dict[tuple[str, str], Sample]:
         found[every, "GET"] = Sample(every)
         found[every, "POST"] = Sample(every, json=new, good=(201,))
         found[f"{every}{route}/", "GET"] = known
-        found[f"{every}{route}/", "PATCH"] = Sample(one, json=change)
+        changed = f"{API}/sites/RAL/" if plural == "sites" else one
+        found[f"{every}{route}/", "PATCH"] = Sample(changed, json=change)
         if plural in DELETED:
             found[f"{every}{route}/", "DELETE"] = Sample(one, good=(204,))
     return found
@@ -124,8 +135,44 @@ WRITES = {
     ("/notes/", "POST"): Sample("/notes/", form={"site": "RAL", "text": "x"}, good=(302,)),
     ("/tokens/", "POST"): Sample("/tokens/", form={"name": "n", "scopes": ["read"], "days": "1"}),
     ("/tokens/revoke/", "POST"): Sample("/tokens/revoke/", form={"key": "{key}"}, good=(302,)),
+    ("/views/", "POST"): Sample("/views/", form={"name": "n", "address": "{table}"}, good=(302,)),
+    ("/views/rename/", "POST"): Sample(
+        "/views/rename/", form={"view": "mine", "name": "other"}, good=(302,)
+    ),
+    ("/views/delete/", "POST"): Sample("/views/delete/", form={"view": "mine"}, good=(302,)),
     ("/operations/probes/", "POST"): Sample(
         "/operations/probes/", form={**ENDS, "size": "small"}, good=(302,)
+    ),
+    ("/links/<str:source>/<str:destination>/tests/", "POST"): Sample(
+        "/links/RAL_DATADISK/DESY_DATADISK/tests/", form={"size": "small"}, good=(302,)
+    ),
+    ("/sites/<str:name>/downtimes/", "POST"): Sample(
+        "/sites/RAL/downtimes/",
+        form={
+            "starts_at": "2026-11-20 13:00",
+            "ends_at": "2026-11-20 14:00",
+            "reason": "new switch",
+        },
+        good=(302,),
+    ),
+    ("/sites/<str:name>/downtimes/<int:id>/", "POST"): Sample(
+        "/sites/RAL/downtimes/{downtime}/", form={"end": ""}, good=(302,)
+    ),
+    ("/sites/<str:name>/endpoints/<str:endpoint>/", "POST"): Sample(
+        "/sites/RAL/endpoints/RAL_DATADISK/",
+        form={"inbound_cap": "3", "outbound_cap": "3"},
+        good=(302,),
+    ),
+    ("/sites/<str:name>/quiet-hours/", "POST"): Sample(
+        "/sites/RAL/quiet-hours/",
+        form={"quiet_from": "22:00", "quiet_until": "04:00"},
+        good=(302,),
+    ),
+    ("/sites/<str:name>/pause/", "POST"): Sample(
+        "/sites/RAL/pause/", form={"pause_reason": "new switch"}, good=(302,)
+    ),
+    ("/sites/<str:name>/notes/", "POST"): Sample(
+        "/sites/RAL/notes/", form={"text": "x"}, good=(302,)
     ),
     ("/login/", "POST"): Sample(
         "/login/", form={"username": "somebody", "password": PASSWORD}, good=(302,)
@@ -183,4 +230,5 @@ def scene() -> dict[str, str]:
         "probe": str(probe.id),
         "note": str(note.id),
         "downtime": str(downtime.id),
+        "table": reverse("table"),
     }

@@ -16,10 +16,13 @@ PROJECT = Path(__file__).resolve().parent.parent
 TEMPLATES = PROJECT / "templates"
 SCRIPTS = PROJECT / "static" / "js"
 PAGES = sorted(TEMPLATES.rglob("*.html"))
+# What a browser opens; parts stand in them.
+WHOLE_PAGES = sorted(TEMPLATES.glob("*.html"))
 MODULES = {path.relative_to(SCRIPTS).as_posix(): path for path in sorted(SCRIPTS.rglob("*.js"))}
 STYLES = sorted((PROJECT / "static" / "css").rglob("*.css"))
 WIDEST = 120
 
+INCLUDE = re.compile(r"""\{% include "([^"]+)"[^%]*%\}""")
 SCRIPT_TAG = re.compile(r"<script\b[^>]*\bsrc=[^>]*>")
 SOURCE = re.compile(r"""(?:src|href)="\{% static 'js/([^']+)' %\}\"""")
 PRELOAD = re.compile(r'<link rel="modulepreload" [^>]*>')
@@ -31,6 +34,11 @@ LIBRARIES = {"page.js": "htmx", "picture.js": "Plotly", "api-docs.js": "SwaggerU
 def code_of(path: Path) -> str:
     """Return a script without its comments, which stand on lines of their own or behind code."""
     return re.sub(r"(?m)(^|\s)//.*$", "", path.read_text())
+
+
+def text_of(page: Path) -> str:
+    """Return a template with what it includes in its place."""
+    return INCLUDE.sub(lambda part: text_of(TEMPLATES / part[1]), page.read_text())
 
 
 def imported(name: str) -> set[str]:
@@ -75,9 +83,9 @@ def test_each_library_is_used_by_one_module(home: str, library: str):
     assert {name for name, path in MODULES.items() if use.search(code_of(path))} == {home}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", WHOLE_PAGES, ids=lambda path: path.name)
 def test_what_a_page_imports_is_preloaded_beside_its_scripts(page: Path):
-    text = page.read_text()
+    text = text_of(page)
     scripts = {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
     preloaded = [name for tag in PRELOAD.findall(text) for name in SOURCE.findall(tag)]
     needed = set().union(*(imported(name) for name in scripts)) - scripts
@@ -86,8 +94,18 @@ def test_what_a_page_imports_is_preloaded_beside_its_scripts(page: Path):
     assert sorted(preloaded) == sorted(needed)
 
 
+@pytest.mark.parametrize("page", WHOLE_PAGES, ids=lambda path: path.name)
+def test_a_page_with_pictures_says_where_their_library_is_and_loads_it_after_itself(page: Path):
+    text = text_of(page)
+    scripts = {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
+    has_pictures = "picture.js" in scripts.union(*(imported(name) for name in scripts))
+    tags = re.findall(r"<(?:link|script)\b[^>]*plotly[^>]*>", text)
+    kinds = [("data-library" in tag, 'fetchpriority="low"' in tag) for tag in tags]
+    assert kinds == ([(True, True)] if has_pictures else [])
+
+
 def test_every_module_is_loaded_by_a_page():
-    scripts = {name for page in PAGES for name in SOURCE.findall(page.read_text())}
+    scripts = {name for page in WHOLE_PAGES for name in SOURCE.findall(text_of(page))}
     assert scripts == set(MODULES)
 
 
@@ -100,6 +118,25 @@ def laid_out(tmp_path: Path, settings: Settings) -> Path:
     settings.STATIC_ROOT = tmp_path
     call_command("collectstatic", interactive=False, verbosity=0)
     return tmp_path
+
+
+def test_what_is_sent_has_no_comments_and_all_other_lines_where_they_stood(laid_out: Path):
+    names = json.loads((laid_out / "staticfiles.json").read_text())["paths"]
+    for name, path in MODULES.items():
+        there = (laid_out / names[f"js/{name}"]).read_text().splitlines()
+        here = path.read_text().splitlines()
+        assert len(there) == len(here)
+        for sent, line in zip(there, here, strict=True):
+            text = line.lstrip()
+            kept = "" if text.startswith("//") else text
+            assert sent == kept or IMPORT.match(text) or "import" in text
+
+
+def test_no_string_of_a_script_goes_on_in_the_next_line():
+    """What a line begins with is not sent."""
+    for name, path in MODULES.items():
+        odd = [line for line in path.read_text().splitlines() if line.count("`") % 2]
+        assert odd == [], name
 
 
 def test_modules_import_each_other_by_names_that_change_with_the_contents(laid_out: Path):

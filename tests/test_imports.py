@@ -57,7 +57,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.storage_hosts",
         }
     ),
-    frozenset({"sonar.tokens"}),
+    frozenset({"sonar.tokens", "sonar.saved_views"}),
     frozenset(
         {"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.transfer_request"}
     ),

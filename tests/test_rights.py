@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import get_resolver
 from pytest_django import DjangoDbBlocker, Settings
 
-from sonar.models import Site, Token
+from sonar.models import SavedView, Site, Token
 from sonar.roles import Role
 from tests.accounts import account, logged_in
 from tests.rights_samples import SAMPLES, Sample, scene
@@ -116,6 +116,7 @@ def callers() -> list[Caller]:
     found = [NOBODY]
     for role, own, user in accounts():
         key = Token.objects.create(user=user, name="mine", scopes=["read"])[0].token_key
+        SavedView.objects.create(user=user, name="mine", address="/table/")
         session = logged_in(user).cookies[settings.SESSION_COOKIE_NAME].value
         found.append(Caller(role, own, session=session, key=key))
         for scope in Token.Scope.values:
@@ -301,7 +302,7 @@ def expected_of_a_faulty(row: Row, caller: Caller, answers: set[int]) -> set[int
 def test_a_form_without_a_right_is_refused_before_it_is_looked_at(made: Scene) -> None:
     forms = [row for row in ROWS if row.method == "POST" and row.cells["reader"] == "no"]
     pages = [row for row in forms if row.scope == "-" and row.route != ADMIN]
-    assert len(pages) == 3
+    assert len(pages) == 10
     reader = next(one for one in made.callers if one.role == "reader" and one.session)
     for row, who, status in [(row, *it) for row in pages for it in ((reader, 403), (NOBODY, 302))]:
         response = who.client(row).post(made.path(row), {"nothing": "x" * 1_000})

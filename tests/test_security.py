@@ -138,7 +138,7 @@ def test_a_form_of_another_site_is_refused_in_words(db: None) -> None:
     client = Client(enforce_csrf_checks=True)
     refused = client.post("/login/", {"username": "bob", "password": "right"})
     assert refused.status_code == 403
-    assert "Load the page again" in refused.content.decode()
+    assert "Reload the page and submit" in refused.content.decode()
 
 
 # https

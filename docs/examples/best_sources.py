@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which endpoints are the best sources for a destination now: what brokers ask before they send.
+"""Find the best sources for a destination now, for brokers before they send.
 
-Prints CSV, the fastest first. Exit code: 0, 1 if no source is good enough, 2 if the command line
-is wrong, 3 if Sonar could not say.
+Prints CSV, fastest first. Exit code: 0, 1 if no source is good enough, 2 if the command line is
+wrong, 3 if Sonar could not answer.
 """
 
 from __future__ import annotations
@@ -52,15 +52,19 @@ def why_none(found: pd.DataFrame, wanted: argparse.Namespace) -> str:
 def command_line() -> argparse.ArgumentParser:
     known = argparse.ArgumentParser(description=__doc__, parents=[which_sonar()])
     known.add_argument("destination", metavar="DESTINATION", help="name of an endpoint")
-    known.add_argument("-n", type=int, default=3, help="at most so many sources (3)")
+    known.add_argument("-n", type=int, default=3, help="how many sources at most (3)")
     known.add_argument("--size", default="large", help="size class (large)")
-    known.add_argument("--window", default="24h", help="results that count (24h)")
-    known.add_argument("--by", choices=["mean", "median", "p05"], default="median", help="(median)")
+    known.add_argument("--window", default="24h", help="window of results (24h)")
     known.add_argument(
-        "--max-age", type=float, default=3, metavar="HOURS", help="of the last success (3)"
+        "--by", choices=["mean", "median", "p05"], default="median", help="rank (median)"
     )
-    known.add_argument("--min-mb-s", type=float, default=0, metavar="RATE", help="(0)")
-    known.add_argument("--min-success", type=float, default=0.5, metavar="SHARE", help="(0.5)")
+    known.add_argument(
+        "--max-age", type=float, default=3, metavar="HOURS", help="age of the last success (3)"
+    )
+    known.add_argument("--min-mb-s", type=float, default=0, metavar="RATE", help="least rate (0)")
+    known.add_argument(
+        "--min-success", type=float, default=0.5, metavar="SHARE", help="of tests (0.5)"
+    )
     return known
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Send new results to Sonar from cron: of a file that grows, or of the files in a directory.
+"""Send new results to Sonar from cron: from a growing file, or from the files in a directory.
 
-Files are CSV with a header (*.csv) or NDJSON (*.ndjson), others are left alone. Nothing is moved
-or deleted: how far each file was read is kept in PLACE.pushed, and what Sonar refuses goes to
-PLACE.refused with the reason. A result without an id gets one that is made of its fields, so
-that nothing is stored twice, however often this runs.
+Files are CSV with a header (*.csv) or NDJSON (*.ndjson), others are ignored. Nothing is moved
+or deleted: PLACE.pushed records how far each file was read, and results that Sonar refuses go to
+PLACE.refused with the reason. A result without an id gets one derived from its fields, so that
+nothing is stored twice, however often this runs.
 
 Exit code: 0, 1 if results were refused or wait for the next run, 2 if the command line is wrong.
 """
@@ -140,7 +140,7 @@ def main() -> int:
         parents=[which_sonar()],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    known.add_argument("place", type=Path, metavar="PLACE", help="a file, or a directory of them")
+    known.add_argument("place", type=Path, metavar="PLACE", help="a file or a directory of files")
     wanted = known.parse_args()
     try:
         with only_one(wanted.place):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Which links are slow or failing: an alarm for cron or Nagios.
+"""Alert on slow or failing links, for cron or Nagios.
 
-A link is slow if the mean of its tests is under a rate, failing if too many of its tests fail,
-and not measured if there are too few tests to say or the last is too old. Links in a declared
+A link is slow if the mean of its tests is below a rate, failing if too many of its tests fail,
+and not measured if it has too few tests or the last one is too old. Links in a declared
 downtime, and those that no mesh tests, are left out. Exit code: 0, 1 if a link is slow or
-failing, 2 if the command line is wrong, 3 if Sonar could not say.
+failing, 2 if the command line is wrong, 3 if Sonar could not answer.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ def shown(name: str, table: pd.DataFrame) -> str:
 
 def command_line() -> argparse.ArgumentParser:
     known = argparse.ArgumentParser(description=__doc__, parents=[which_sonar()])
-    known.add_argument("--under", type=float, default=5, metavar="MB/S", help="slow is less (5)")
-    known.add_argument("--min-tests", type=int, default=3, help="to judge a link by (3)")
-    known.add_argument("--max-failed", type=float, default=0.5, metavar="SHARE", help="(0.5)")
+    known.add_argument("--under", type=float, default=5, metavar="MB/S", help="slow below this (5)")
+    known.add_argument("--min-tests", type=int, default=3, help="needed to judge a link (3)")
+    known.add_argument(
+        "--max-failed", type=float, default=0.5, metavar="SHARE", help="failing above (0.5)"
+    )
     known.add_argument("--size", default="large", help="size class (large)")
-    known.add_argument("--window", default="24h", help="results that count (24h)")
+    known.add_argument("--window", default="24h", help="window of results (24h)")
     for name in FILTERS:
         known.add_argument(f"--{name.replace('_', '-')}", action="append", metavar="NAME")
     return known

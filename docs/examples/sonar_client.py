@@ -41,7 +41,13 @@ MOST_RESULTS, MOST_BYTES = 10_000, 7_500_000  # of one POST transfers/
 CONNECT_SECONDS, SILENT_SECONDS = 10, 120
 TRIES_AGAIN, LONGEST_WAIT_SECONDS = 5, 300
 KEPT_SECONDS = 30 * 86_400
-MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
+MEDIA_TYPES = {
+    "json": "application/json",
+    "csv": "text/csv",
+    "ndjson": "application/x-ndjson",
+    "markdown": "text/markdown",
+    "latex": "application/x-latex",
+}
 # What columns of CSV hold, by the last part of their names.
 TEXTS = ("name", "source", "destination", "site", "cloud", "country", "label", "state")
 TIMES = ("last", "last_ok", "last_failed", "start", "started_at")
@@ -59,7 +65,7 @@ NUMBERS = {
     "beside_destination_max": int,
 }
 
-TITLE = "Ask a Sonar how fast files move, order tests, and store results."
+TITLE = "Query transfer rates in Sonar, order tests, and store results."
 
 Record = dict[str, Any]
 log = logging.getLogger("sonar")
@@ -281,7 +287,7 @@ class Sonar:
             raise SonarError("The answer broke off in the middle of a row.")
 
     def raw(self, path: str, form: str, /, **params: object) -> Iterator[bytes]:
-        """Give an answer in json, csv or ndjson, piece by piece as it comes in."""
+        """Give an answer in one of MEDIA_TYPES, piece by piece as it comes in."""
         count = 0
         with self._send("GET", path, form, params=sent(params, form), stream=True) as response:
             try:
@@ -346,7 +352,7 @@ def address(url: str, token: str | None) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise SonarError("The address must be like https://sonar.example.org, without a user.")
     if token and not re.fullmatch("[!-~]+", token):
-        raise SonarError("The token is not one: it has blanks or odd characters in it.")
+        raise SonarError("This is not a token: it contains blanks or odd characters.")
     if token and parts.scheme == "http" and not is_loopback(url):
         raise SonarError("A token is not sent over plain http: use an https address.")
     return url.rstrip("/").removesuffix("/api/v1") + "/api/v1/"
@@ -411,12 +417,13 @@ WINDOW = "size window from to mover mode streams ip_version origin mesh beside "
 READING = {
     "matrix": (
         "The matrix, sources by destinations.",
-        f"fields stat rows columns max_age {WINDOW}{FILTERS}",
+        f"fields shape stat rows columns max_age {WINDOW}{FILTERS}",
         "",
     ),
     "links": (
-        "A row for each link, with its rates in each size class.",
-        f"quantiles ordering search min_mb_s max_mb_s max_age page_size cursor {WINDOW}{FILTERS}",
+        "One row per link, with its rates in each size class.",
+        "quantiles ordering search min_mb_s max_mb_s max_age only page_size cursor "
+        f"{WINDOW}{FILTERS}",
         r"source|destination|.+\.(mean_mb_s|ok|failed|last)",
     ),
     "transfers": (
@@ -431,11 +438,11 @@ READING = {
         "name|cloud|tier|endpoints|source_mean_mb_s|destination_mean_mb_s|success|last",
     ),
     "endpoints": ("All endpoints.", "site cloud label tag retired page_size cursor", ""),
-    "status": ("How Sonar itself is.", "", ""),
+    "status": ("Whether Sonar itself is healthy.", "", ""),
 }
 HELP = """
-Parameters go to Sonar as they are; URL/api/v1/docs/ says what each does, and has more of them,
-such as --large.ok.min 3 of links. A filter may be given several times, and !UK excludes UK.
+Parameters are passed to Sonar unchanged; URL/api/v1/docs/ explains them, and has more, such as
+--large.ok.min 3 for links. Filters can be repeated, and !UK excludes UK.
 """
 END = "\n\nExit code: 0, 1 if something was refused or failed, 2 if the command line is wrong."
 
@@ -446,8 +453,10 @@ def which_sonar() -> argparse.ArgumentParser:
     shared.add_argument(
         "--url", help="address of Sonar, like https://sonar.example.org (SONAR_URL)"
     )
-    shared.add_argument("--token-file", metavar="FILE", help="holds the token (else SONAR_TOKEN)")
-    shared.add_argument("--cache", metavar="DIR", help="keeps answers, to ask for changes only")
+    shared.add_argument(
+        "--token-file", metavar="FILE", help="contains the token (else SONAR_TOKEN)"
+    )
+    shared.add_argument("--cache", metavar="DIR", help="cache for responses")
     return shared
 
 
@@ -480,9 +489,9 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("destination", metavar="DESTINATION", help="endpoint")
     verb.add_argument("--sizes", default="small", metavar="A,B", help="size classes (small)")
     verb.add_argument("--count", type=int, default=1, help="tests of each (1)")
-    verb.add_argument("--streams", type=int, default=1, help="of each test (1)")
-    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="of each (pull)")
-    verb.add_argument("--wait", action="store_true", help="show them until all have ended")
+    verb.add_argument("--streams", type=int, default=1, help="streams of each test (1)")
+    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="(pull)")
+    verb.add_argument("--wait", action="store_true", help="follow them until all have ended")
     verb = command("push", "Store results from elsewhere.")
     verb.add_argument("file", metavar="FILE", help="CSV with a header, or NDJSON; - for stdin")
     return whole

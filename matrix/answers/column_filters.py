@@ -1,7 +1,8 @@
 """Conditions on the columns of a link table, one for each parameter `<column>.<how>` of a URL.
 
-`<column>.has` is for text, `<column>.is` for a tier, `<column>.min` and `<column>.max` are for a
-number: `source.has=RAL`, `destination.tier.is=1`, `large.size_mean_bytes.min=1GB`.
+`<column>.has` is for text, `<column>.is` for a tier or for states, `<column>.min` and
+`<column>.max` are for a number: `source.has=RAL`, `destination.tier.is=1`,
+`large.state.is=failing,slower`, `large.size_mean_bytes.min=1GB`.
 Columns are called as in LinkTable.column, and `large.age` besides: seconds since the last success,
 also as `6h`. No parameter of MatrixQuery has a dot in its name, so that none can be mistaken for
 the other.
@@ -21,6 +22,8 @@ from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAt
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.forms import read_age
 from matrix.statistics.arrays import Flags
+from matrix.statistics.standing import LEVELS
+from matrix.statistics.states import FAILING, STATES, fail_partly
 
 
 def how_of(attribute: EndpointAttribute) -> str:
@@ -45,6 +48,10 @@ NUMBERS = {
     "std_mb_s": "standard deviation (MB/s)",
     "size_mean_bytes": "file size",
     "size_std_bytes": "standard deviation of the file size",
+    "usual_mb_s": "usual rate (MB/s)",
+    "now_mb_s": "rate now (MB/s)",
+    "ratio": "rate now divided by the usual rate",
+    "streak": "tests in a row",
     "ok": "ok",
     "failed": "failed",
     "age": "age of the last success",
@@ -53,6 +60,7 @@ NUMBERS = {
         for quantile in TABLE_QUANTILES.values()
     },
 }
+# How a link is, of which `large.state.is` takes one or, with commas, several.
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -75,15 +83,20 @@ class Condition:
             end = PREPOSITIONS[of or field]
             attribute = BY_KEY[field if of else NAME].title
             return f"{end} {attribute} {self.text if self.how == 'is' else f'with “{self.text}”'}"
+        if self.how == "is":
+            return f"{of} {' or '.join(self.text.split(','))}"
         bound = "at least" if self.how == "min" else "at most"
         return f"{of} {NUMBERS.get(field, field)} {bound} {self.text}".strip()
 
     def holds(self, table: LinkTable, now: datetime) -> Flags:
+        size, _, field = self.column.rpartition(".")
+        if field == "state":
+            looks = [of_look(table, size, look) for look in self.text.split(",")]
+            return np.asarray(np.logical_or.reduce(looks))
         if self.how == "is":
             return table.where(self.column, lambda text: text == self.text)
         if self.how == "has":
             return table.where(self.column, lambda text: self.text.casefold() in text.casefold())
-        size, _, field = self.column.rpartition(".")
         if field == "age":
             # Of now, or of the end of a window that is past.
             moment = min(now, table.window.end).timestamp()
@@ -94,12 +107,25 @@ class Condition:
         return np.asarray(values >= self.value if self.how == "min" else values <= self.value)
 
 
+def of_look(table: LinkTable, size: str, look: str) -> Flags:
+    """Say which links have one of LOOKS, as cells of a matrix that each makes alone."""
+    if look in LEVELS:
+        return np.asarray(table.column(f"{size}.level") == LEVELS.index(look))
+    state = table.column(f"{size}.state")
+    if look in STATES:
+        return np.asarray(state == STATES.index(look))
+    ok, failed = table.column(f"{size}.ok"), table.column(f"{size}.failed")
+    return fail_partly(ok, failed, state == FAILING)
+
+
 def names(sizes: Iterable[str]) -> list[str]:
     """Name the parameters of all conditions, for these size classes."""
+    sizes = list(sizes)
     measured = ["priority", *(f"{size}.{field}" for size in sizes for field in NUMBERS)]
     return [
         *OF_ENDS,
         *(f"{column}.{bound}" for column in measured for bound in ("min", "max")),
+        *(f"{size}.state.is" for size in sizes),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.answers import standing
 from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS
-from matrix.query.filters import LINK_FILTERS
+from matrix.query.filters import LINK_FILTERS, Filter
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
@@ -20,6 +21,7 @@ from matrix.statistics.axes import AxisGroup, LinkIndex
 from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
+from matrix.statistics.standing import Standings
 from matrix.statistics.states import STATES
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
@@ -36,6 +38,7 @@ class Grid:
     ``idle`` names the other endpoints in use that the filters let pass; ``shortest_promise``
     is the shortest interval in seconds at which a mesh tests one of these links, infinity
     for none; ``profiles`` are the ids of those that its results have, if they were asked for.
+    ``left_out`` says of which cells the filters on ends let nothing pass, None if of none.
     Arrays are shared, and read-only.
     """
 
@@ -50,6 +53,7 @@ class Grid:
     idle: tuple[str, ...]
     shortest_promise: float = np.inf
     profiles: frozenset[int] = frozenset()
+    left_out: Flags | None = None
 
     def __post_init__(self) -> None:
         for values in self._arrays():
@@ -57,7 +61,7 @@ class Grid:
 
     def _arrays(self) -> list[NDArray[Any]]:
         cells = (*vars(self.cells).values(), *self.cells.extras.values())
-        arrays = (*cells, self.averages.row, self.averages.column)
+        arrays = (*cells, self.averages.row, self.averages.column, self.left_out)
         # The statistic of the query is one of the others.
         return list(
             {id(values): values for values in arrays if isinstance(values, np.ndarray)}.values()
@@ -76,16 +80,26 @@ class Grid:
         return any(group.simulated for group in (*self.sources, *self.destinations))
 
     def states(self) -> dict[str, int]:
-        """Count the cells by state."""
-        counts = np.bincount(self.cells.state.ravel(), minlength=len(STATES))
+        """Count the cells by state; those that the filters leave out have none."""
+        states = self.cells.state
+        shown = states.ravel() if self.left_out is None else states[~self.left_out]
+        counts = np.bincount(shown, minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
+
+    def links(self) -> dict[str, int]:
+        """Count the links that are failing, slower, faster, and as usual."""
+        kinds = ("failing", "slower", "faster", "judged")
+        counts = {kind: int(getattr(self.cells, f"{kind}_links").sum()) for kind in kinds}
+        counts["usual"] = counts.pop("judged") - counts["slower"] - counts["faster"]
+        return counts
 
 
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    return data_version.read(query.size, window).of_question((query, window, minute))
+    reach = standing.reach(window)
+    return data_version.read(query.size, reach).of_question((query, window, minute))
 
 
 def build(
@@ -118,14 +132,15 @@ def compute(
     extras: Collection[str] = (),
     results: Sequence[Run] | None = None,
     *,
+    standings: Standings | None = None,
     profiles: bool = False,
 ) -> Grid:
     """Answer the query from the transfers that started in its window.
 
     The number of SQL queries does not depend on the data. ``extras`` are quantiles (of
     catalogue.QUANTILES) that CellArrays.extras is to have beside the statistic of the query;
-    ``results`` are there where the caller has read them already; ``profiles`` asks for
-    Grid.profiles.
+    ``results`` and ``standings`` are there where the caller has read them already; ``profiles``
+    asks for Grid.profiles.
     """
     window = query.window_at(now)
     moment = min(now, window.end)
@@ -146,7 +161,11 @@ def compute(
     newest = links.numbering.newest(results) * allowed.reshape(links.shape)
     grouping = query.rows, query.columns
     frame = Frame.around(links, newest, promise.reshape(links.shape), grouping)
-    cells = fill(query, frame, results, moment, extras)
+    if standings is None:
+        standings = standing.read(
+            query.size, query.filters, window, now, links, version=known_version
+        )
+    cells = fill(query, frame, results, moment, standings=standings, extras=extras)
     shown = (links.numbering, allowed.reshape(links.shape)) if narrowed else ()
     return Grid(
         query=query,
@@ -160,6 +179,7 @@ def compute(
         idle=idle(links, allowed, frame.applicable),
         shortest_promise=float(frame.promise.min(initial=np.inf)),
         profiles=runs.profiles_of(results, *shown) if profiles else frozenset(),
+        left_out=left_out(frame, query.filters) if narrowed else None,
     )
 
 
@@ -168,6 +188,8 @@ def fill(
     frame: Frame,
     results: Sequence[Run],
     moment: datetime,
+    *,
+    standings: Standings,
     extras: Collection[str] = (),
 ) -> CellArrays:
     """Compute the cells from the results, as they stand at a moment."""
@@ -184,16 +206,21 @@ def fill(
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
         stat=query.stat,
         moment=moment.timestamp(),
+        standings=standings,
         outdated=outdated,
     )
+
+
+def left_out(frame: Frame, filters: Iterable[Filter]) -> Flags | None:
+    """Say of which cells the filters on ends let nothing pass, if there are such cells."""
+    passing = frame.links.passing(filters).reshape(frame.links.shape)
+    missing = ~frame.pool(np.logical_or, passing)
+    return missing if missing.any() else None
 
 
 def idle(links: LinkIndex, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
     """Name the endpoints in use that match the filters and have no row and no column."""
     used = np.logical_or(*links.touched(applicable))
     unused = np.logical_or(*links.touched(allowed)) & ~used
-    return tuple(
-        place.name
-        for place, is_unused in zip(links.places, unused, strict=True)
-        if is_unused and not place.retired
-    )
+    places = (links.places[index] for index in np.flatnonzero(unused))
+    return tuple(place.name for place in places if not place.retired)

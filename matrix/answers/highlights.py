@@ -1,4 +1,4 @@
-"""What stands out in a matrix: slow, failing, stale and asymmetric links. Pure numpy."""
+"""What stands out in a matrix: failing, slower, faster, stale, slow and asymmetric links."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from matrix.answers.grid import Grid
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.states import FAILED, MEASURED, STALE
-from sonar.units import format_age, format_count, three_digits
+from matrix.statistics.standing import LEVELS
+from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
+from sonar.units import format_age, format_count, format_span, three_digits
 from sonar.windows import format_moment
 
 MOST = 10
@@ -20,15 +21,18 @@ MOST = 10
 LEAST_RATIO = 1.5
 
 Where = tuple[int, int]
+# What is said of a cell, by its row and column.
+Words = Callable[[int, int], str]
 
 
 @dataclass(frozen=True)
 class Item:
-    """A cell and why it stands out; ``title`` has more of it."""
+    """A cell and why it stands out: ``figure`` in a word (`30 h`); ``title`` has more."""
 
     source: str
     destination: str
     why: str
+    figure: str
     title: str
     url: str
 
@@ -39,9 +43,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Highlight:
-    """The first of the ``count`` cells of a kind: `worst`, `failed`, `stale` or `asymmetric`.
+    """The first of the ``count`` cells of a kind.
 
-    ``more`` is where all of them are, if there is such a place.
+    `failing` (now), `slower` and `faster` (than usual), `failed` (too few tests to say more),
+    `stale`, `worst` or `asymmetric`. ``more`` is where all of them are, if there is such a place.
     """
 
     kind: str
@@ -49,6 +54,16 @@ class Highlight:
     count: int
     items: list[Item]
     more: str
+
+
+@dataclass(frozen=True)
+class HighlightKind:
+    """What a list of cells is called, and how each is told: ``why``, and ``figure`` in a word."""
+
+    name: str
+    title: str
+    why: Words
+    figure: Words
 
 
 @dataclass(frozen=True)
@@ -65,12 +80,51 @@ class Highlights:
     def all(self) -> list[Highlight]:
         cells = self.grid.cells
         kinds = [
+            self.failing(),
+            self.shifted("slower", cells.now / cells.usual),
+            self.shifted("faster", cells.usual / cells.now),
+            self.of(
+                HighlightKind("failed", "failed", self.counts, self.count_figure),
+                cells.state == FAILED,
+                -cells.failed,
+            ),
+            self.of(
+                HighlightKind("stale", "stale", self.age_words, self.age_figure),
+                cells.state == STALE,
+                cells.last,
+            ),
             *self.worst(),
-            self.of("failed", "failing", cells.state == FAILED, -cells.failed, self.counts),
-            self.of("stale", "stale", cells.state == STALE, cells.last, self.age_words),
             *self.asymmetric(),
         ]
         return [highlight for highlight in kinds if highlight.count]
+
+    def failing(self) -> Highlight:
+        """Find what fails now, what began last first."""
+        cells = self.grid.cells
+
+        def figure(row: int, column: int) -> str:
+            return self.length(float(cells.since[row, column]))
+
+        kind = HighlightKind("failing", "failing now", self.failing_words, figure)
+        return self.of(kind, cells.of_look("failing"), -cells.since)
+
+    def shifted(self, level: str, ratio: Floats) -> Highlight:
+        """Find what is slower or faster than usual, the furthest first."""
+        cells = self.grid.cells
+
+        def figure(row: int, column: int) -> str:
+            if cells.level[row, column] == LEVELS.index(level):
+                return times(cells.now[row, column] / cells.usual[row, column])
+            links = int(getattr(cells, f"{level}_links")[row, column])
+            return f"{format_count(links)} of {format_count(int(cells.judged_links[row, column]))}"
+
+        def words(row: int, column: int) -> str:
+            if cells.level[row, column] == LEVELS.index(level):
+                return self.shift_words(row, column)
+            return f"links, since {minute(cells.since[row, column])}"
+
+        kind = HighlightKind(level, f"{level} than usual", words, figure)
+        return self.of(kind, cells.of_look(level), ratio)
 
     def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
@@ -85,7 +139,8 @@ class Highlights:
         bad[tuple(np.transpose(few))] = bool(few)
         if statistic.greatest is not None:
             bad &= values < statistic.greatest
-        yield self.of("worst", statistic.worst, bad, badness, self.value_words)
+        kind = HighlightKind("worst", statistic.worst, self.value_words, self.value_figure)
+        yield self.of(kind, bad, badness)
 
     def asymmetric(self) -> Iterable[Highlight]:
         """Compare both directions of each pair; the slow one is the item."""
@@ -97,23 +152,21 @@ class Highlights:
         def words(row: int, column: int) -> str:
             there, times = self.grid.cells.mean[row, column], float(ratio[row, column])
             slower = f"{three_digits(times)} times slower"
-            return f"{rate(there)}, but {rate(back[row, column])} back: {slower}"
+            return f"{rate(there)}, {slower} than {rate(back[row, column])} in reverse"
 
-        yield self.of("asymmetric", "most asymmetric", ratio >= LEAST_RATIO, -ratio, words)
+        def figure(row: int, column: int) -> str:
+            return times(float(ratio[row, column]))
 
-    def of(
-        self,
-        kind: str,
-        title: str,
-        where: Flags,
-        badness: Floats | Integers,
-        why: Callable[[int, int], str],
-    ) -> Highlight:
+        kind = HighlightKind("asymmetric", "most asymmetric", words, figure)
+        yield self.of(kind, ratio >= LEAST_RATIO, -ratio)
+
+    def of(self, kind: HighlightKind, where: Flags, badness: Floats | Integers) -> Highlight:
         cells = lowest(np.where(where, badness, np.nan), MOST)
-        items = [self.item(cell, why(*cell)) for cell in cells]
-        return Highlight(kind, title, int(where.sum()), items, self.more.get(kind, ""))
+        items = [self.item(cell, kind) for cell in cells]
+        more = self.more.get(kind.name, "")
+        return Highlight(kind.name, kind.title, int(where.sum()), items, more)
 
-    def item(self, where: Where, why: str) -> Item:
+    def item(self, where: Where, kind: HighlightKind) -> Item:
         last = self.grid.cells.last[where]
         if np.isnan(last):
             title = ""
@@ -122,10 +175,40 @@ class Highlights:
         return Item(
             source=self.grid.sources[where[0]].name,
             destination=self.grid.destinations[where[1]].name,
-            why=why,
+            why=kind.why(*where),
+            figure=kind.figure(*where),
             title=title,
             url=self.url(*where),
         )
+
+    def failing_words(self, row: int, column: int) -> str:
+        cells = self.grid.cells
+        tests = f"{format_count(int(cells.streak[row, column]))} failed in a row"
+        since = f"since {minute(cells.since[row, column])}"
+        if cells.state[row, column] == FAILING:
+            return f"{tests}, {since}"
+        links = format_count(int(cells.failing_links[row, column]))
+        return f"{links} of its links, {tests}, {since}"
+
+    def shift_words(self, row: int, column: int) -> str:
+        cells = self.grid.cells
+        now, usual = (three_digits(float(rates[row, column])) for rates in (cells.now, cells.usual))
+        return f"{now} {RATE.name} now, {usual} usual, since {minute(cells.since[row, column])}"
+
+    def length(self, since: float) -> str:
+        """Say how long ago a moment was, as of that of the grid: `30 h`."""
+        return format_span(timedelta(seconds=self.grid.moment.timestamp() - since))
+
+    def value_figure(self, row: int, column: int) -> str:
+        if STATISTICS[self.grid.query.stat].unit == AGE:
+            return self.age_figure(row, column)
+        return three_digits(float(self.grid.cells.value[row, column]))
+
+    def age_figure(self, row: int, column: int) -> str:
+        return self.length(float(self.grid.cells.last[row, column]))
+
+    def count_figure(self, row: int, column: int) -> str:
+        return format_count(int(self.grid.cells.failed[row, column]))
 
     def value_words(self, row: int, column: int) -> str:
         cells, stat = self.grid.cells, self.grid.query.stat
@@ -135,7 +218,8 @@ class Highlights:
         if unit == PERCENT:
             share = three_digits(float(cells.value[row, column]))
             return f"{share} % succeeded, {self.counts(row, column)}"
-        of = f"{stat} of {format_count(int(cells.ok[row, column]))}"
+        ok = int(cells.ok[row, column])
+        of = f"{stat} of {format_count(ok)} test{'s' * (ok != 1)}"
         return f"{rate(cells.value[row, column])}, {of}"
 
     def counts(self, row: int, column: int) -> str:
@@ -148,7 +232,18 @@ class Highlights:
         ago = format_age(timedelta(seconds=age))
         is_past = self.grid.moment >= self.grid.window.end
         before = ago.removesuffix(" ago").replace("just now", "just")
-        return f"last {before} before the end" if is_past else f"last {ago}"
+        return f"last result {before} before the end" if is_past else f"last result {ago}"
+
+
+def times(ratio: float) -> str:
+    """Write a factor with two digits, from 100 on without a fraction."""
+    digits = f"{ratio:#.2g}".rstrip(".") if ratio < 100 else f"{ratio:.0f}"
+    return f"{digits}×"
+
+
+def minute(seconds: float) -> str:
+    """Write a Unix time to the minute: 2026-11-20 15:06 UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def rate(value: float) -> str:

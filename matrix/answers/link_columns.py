@@ -18,6 +18,7 @@ from sonar.windows import Window
 COLUMNS = (
     *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
     *("state", "last_ok", "last_failed"),
+    *("level", "usual_mb_s", "now_mb_s", "ratio", "since", "streak"),
 )
 
 
@@ -27,9 +28,10 @@ class ClassColumns:
 
     Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
     ``last_failed`` are when the newest success and the newest failure started, in Unix s;
-    ``state`` indexes cells.STATES; ``every`` is the shortest interval in seconds at which a mesh
-    tests the link, infinity for none; ``quantiles`` are rates in MB/s that are there for who asks,
-    by field.
+    ``state`` indexes STATES, ``level`` LEVELS; ``since`` (Unix s) and ``streak`` say since when and
+    for how many tests a link is failing, slower or faster, as CellArrays has it; ``every`` is the
+    shortest interval in seconds at which a mesh tests the link, infinity for none; ``quantiles``
+    are rates in MB/s that are there for who asks, by field.
     """
 
     mean_mb_s: Floats
@@ -41,6 +43,11 @@ class ClassColumns:
     state: States
     last_ok: Floats
     last_failed: Floats
+    level: NDArray[np.uint8]
+    usual_mb_s: Floats
+    now_mb_s: Floats
+    since: Floats
+    streak: NDArray[np.int32]
     every: Floats
     quantiles: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -48,6 +55,11 @@ class ClassColumns:
     def last(self) -> Floats:
         """Return when the newest result started, in Unix s."""
         return np.fmax(self.last_ok, self.last_failed)
+
+    @property
+    def ratio(self) -> Floats:
+        """Return the rate now in parts of the usual one."""
+        return self.now_mb_s / self.usual_mb_s
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that is kept but the quantiles, by name."""
@@ -66,7 +78,7 @@ class LinkColumns:
     ``source`` and ``destination`` are places in ``places``, ``priority`` is the highest of the
     meshes that test the link, NaN for none. The links are in the order of the places;
     ``profiles`` are the ids of those that the results of all links have. Arrays are shared, and
-    read-only: 211 bytes a link.
+    read-only: 318 bytes a link.
     """
 
     window: Window

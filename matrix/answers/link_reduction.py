@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.answers import standing
 from matrix.answers.link_columns import ClassColumns, LinkColumns
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
@@ -16,6 +17,7 @@ from matrix.statistics.axes import LinkIndex
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
+from matrix.statistics.standing import SLOWER, UNKNOWN, Standings
 from matrix.statistics.states import Evidence
 from matrix.store import registry, runs
 from matrix.store.registry import NO_PRIORITY, MeshPromises
@@ -46,7 +48,16 @@ def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] =
             results = runs.read(
                 size, window, query.filters, sizes=True, distinct_profiles=True, failures=True
             )
-            classes[size] = reduce_class(results, pooling, plan, up, moment, quantiles=quantiles)
+            standings = standing.read(size, query.filters, window, now, links)
+            classes[size] = reduce_class(
+                results,
+                pooling,
+                plan,
+                standings=standings,
+                up=up,
+                moment=moment,
+                quantiles=quantiles,
+            )
             profiles |= runs.profiles_of(results)
             priority = np.maximum(priority, plan.priority)
     shown = others & np.logical_or.reduce(
@@ -68,9 +79,10 @@ def reduce_class(
     results: Sequence[Run],
     pooling: Pooling,
     plan: MeshPromises,
+    *,
+    standings: Standings,
     up: Flags,
     moment: datetime,
-    *,
     quantiles: Collection[str] = (),
 ) -> ClassColumns:
     """Return arrays of shape (places, places), as they stand at a moment."""
@@ -87,7 +99,10 @@ def reduce_class(
     # Each link is judged as the cell of a matrix that it alone makes.
     age = moment.timestamp() - np.fmax(last_ok, last_failed)
     applicable = np.isfinite(every) | ~np.isnan(age)
-    evidence = Evidence(rates.ok, rates.failed, age, every, applicable, applicable & up)
+    failing = standings.failing & applicable & up
+    evidence = Evidence(rates.ok, rates.failed, age, every, applicable, applicable & up, failing)
+    level = np.where(~np.isnan(age) & up, standings.level, UNKNOWN).astype(np.uint8)
+    is_shifted = failing | (level >= SLOWER)
     return ClassColumns(
         rates.mean / MB,
         rates.std / MB,
@@ -98,6 +113,11 @@ def reduce_class(
         evidence.states(),
         last_ok,
         last_failed,
+        level,
+        standings.usual / MB,
+        standings.now / MB,
+        np.where(is_shifted, standings.since, np.nan),
+        np.where(is_shifted, standings.streak, np.int32(0)),
         every,
         {STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
     )

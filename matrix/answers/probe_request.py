@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.store import probes, transfers
-from sonar import mover_catalogue
-from sonar.models import Endpoint, Probe, SizeClass, Transfer
+from sonar import mover_catalogue, roles
+from sonar.models import Endpoint, Probe, Site, SizeClass, Transfer
 from sonar.models.registry import NAME
 from sonar.request_probes import ProbeRequest
+from sonar.roles import Anyone
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 
@@ -73,6 +74,29 @@ def read(data: Mapping[str, object]) -> list[ProbeRequest]:
     ]
 
 
+def endpoints_of(text: str) -> list[Endpoint] | None:
+    """Return the endpoint of this name, or those in use of the site of this name; else None.
+
+    Whatever its case: no two names differ in that alone. Two SQL queries, three for a site.
+    """
+    endpoint = Endpoint.objects.select_related("site").filter(name__iexact=text).first()
+    if endpoint:
+        return [endpoint]
+    site = Site.objects.filter(name__iexact=text).first()
+    if site is None:
+        return None
+    return list(site.endpoints.filter(retired_at=None).select_related("site"))
+
+
+def refusal_for(user: Anyone, tests: Iterable[ProbeRequest]) -> str:
+    """Say why an account may not order these tests; nothing if it may."""
+    if roles.may(user, ORDER, sites_of(tests)):
+        return ""
+    names = list(Site.objects.filter(id__in=roles.sites_of(user)).values_list("name", flat=True))
+    whose = f"your site {names[0]}" if len(names) == 1 else f"one of your sites: {either(names)}"
+    return f"One end must be at {whose}."
+
+
 def sentence(field: str, kind: str) -> str:
     """Say what is allowed in a field that is wrong."""
     if kind == "extra_forbidden":
@@ -89,12 +113,12 @@ def problems(
     errors: dict[str, list[str]] = {}
     for field in ("source", "destination"):
         if (name := getattr(tests, field)) not in endpoints:
-            errors[field] = [f"{field} “{name}” is no registered endpoint."]
+            errors[field] = [f"{field} “{name}” is not a registered endpoint."]
     if tests.source == tests.destination:
-        errors["destination"] = ["destination must be another endpoint than source."]
+        errors["destination"] = ["destination must be a different endpoint from source."]
     unknown = [name for name in tests.sizes if name not in sizes]
     if unknown:
-        errors["sizes"] = [f"sizes “{unknown[0]}” is no size class."]
+        errors["sizes"] = [f"sizes “{unknown[0]}” is not a size class."]
     elif len(set(tests.sizes)) < len(tests.sizes):
         errors["sizes"] = ["sizes names a size class twice: use count for several tests."]
     if tests.mover not in MOVERS:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import LINK_QUANTILES
@@ -14,28 +13,20 @@ from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.quantiles import quantiles
 from matrix.statistics.reduce import ratio
-from matrix.store.profile_filters import made_so
+from matrix.store import link_rows
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
 from sonar import pg_copy, segments
-from sonar.models import SizeClass, Transfer
 from sonar.units import MB
 from sonar.windows import Window
 
 BUCKETS = {"5m": HOUR_MS // 12, "1h": HOUR_MS, "6h": 6 * HOUR_MS, "1d": DAY_MS}
 AUTO = "auto"
-# What it chooses from; the fourth is for pictures that know how much there is to put in.
-CHOSEN = ("5m", "1h", "1d")
-# A picture of more is no clearer. Beyond the second number nothing is answered any more.
-MOST_IF_AUTO = 200
+# How many of each it takes: 30 days by the hour, so that a change is seen at its hour.
+MOST_IF_AUTO = {"5m": 200, "1h": 750, "6h": 750, "1d": 30_000}
+# Beyond this nothing is answered any more.
 MOST = 30_000
-FILLED = 5
-FEWEST_CUTS = 4
-FIELDS = {
-    "started_at": pg_copy.TIME,
-    "bytes": pg_copy.INTEGER,
-    "seconds": pg_copy.FLOAT,
-    "ok": pg_copy.FLAG,
-}
+# A table for people has fewer lines.
+MOST_IN_TABLE = 200
 
 
 @dataclass(frozen=True)
@@ -76,11 +67,10 @@ def build(
 ) -> TimeSeries:
     """Read a link, given by the ids of its ends, with one SQL statement.
 
-    From raw rows: a link has few, and an index finds them, where segments hold those of all
-    links. Raises ValueError for more than MOST buckets.
+    Raises ValueError for more than MOST buckets.
     """
     cut = cut_for(window, bucket)
-    rows = read_rows(link, size, window, filters)
+    rows = link_rows.read([link], window, filters, size)
     return in_buckets(pg_copy.unix_ms(rows["started_at"]), segments.rates(rows), cut)
 
 
@@ -97,9 +87,7 @@ def cut_for(window: Window, bucket: str = AUTO) -> Cut:
     """Cut a window into buckets; raise ValueError for more than MOST."""
     span = Span.of(window)
     if bucket == AUTO:
-        # The finest of which the window has at most MOST_IF_AUTO, else the day.
-        fine = (name for name in CHOSEN if count_of(span, BUCKETS[name]) <= MOST_IF_AUTO)
-        bucket = next(fine, "1d")
+        bucket = finest(span, MOST_IF_AUTO)
     width = BUCKETS[bucket]
     count = count_of(span, width)
     if count > MOST:
@@ -133,44 +121,16 @@ def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeS
     )
 
 
-def cut_to_fill(window: Window, several: Sequence[Integers]) -> Cut:
-    """Cut a window so that a bucket has enough results to be more than its single results.
+def cut_for_table(window: Window) -> Cut:
+    """Cut a window into as many buckets as somebody may want to read."""
+    return cut_for(window, finest(Span.of(window), dict.fromkeys(BUCKETS, MOST_IN_TABLE)))
 
-    ``several`` are when the results started (Unix ms), those that make a line of their own.
-    Takes the finest bucket that has FILLED of them where it has any, else the longest of which
-    the window has some.
-    """
-    span = Span.of(window)
-    fitting = [
-        cut_for(window, name)
-        for name, width in BUCKETS.items()
-        if FEWEST_CUTS <= count_of(span, width) <= MOST_IF_AUTO
-    ]
-    results = sum(map(len, several))
-    for cut in fitting:
-        width = BUCKETS[cut.bucket]
-        filled = sum(len(np.unique((started - cut.first) // width)) for started in several)
-        if results >= FILLED * max(filled, 1):
-            return cut
-    return fitting[-1] if fitting else cut_for(window)
+
+def finest(span: Span, most: Mapping[str, int]) -> str:
+    """Return the finest bucket of which there are not too many, else the day."""
+    fine = (name for name, width in BUCKETS.items() if count_of(span, width) <= most[name])
+    return next(fine, "1d")
 
 
 def count_of(span: Span, width: int) -> int:
     return -(-(span.end - floor(span.start, width)) // width)
-
-
-def read_rows(
-    link: tuple[int, int], size: str, window: Window, filters: Sequence[Filter]
-) -> NDArray[np.void]:
-    """Read the results of a link that say something about it, in the order of time."""
-    source, destination = link
-    transfers = Transfer.objects.filter(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.filter(name=size).values("id")[:1],
-        started_at__gte=window.start,
-        started_at__lt=window.end,
-        state__in=[Transfer.State.DONE, Transfer.State.FAILED],
-    )
-    judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
-    return pg_copy.columns(judged.order_by("started_at"), FIELDS)

@@ -28,11 +28,17 @@ from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf, read_number
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
+from matrix.statistics.states import LOOKS
 
 PER_PAGE = (25, 50, 100, 250, 1000)
 LONGEST_TEXT = 200
 # Of the size class that the query asks for.
-SHORT = {"min_mb_s": "mean_mb_s.min", "max_mb_s": "mean_mb_s.max", "max_age": "age.max"}
+SHORT = {
+    "min_mb_s": "mean_mb_s.min",
+    "max_mb_s": "mean_mb_s.max",
+    "max_age": "age.max",
+    "only": "state.is",
+}
 
 Params = dict[str, list[str]]
 
@@ -129,6 +135,9 @@ def read(
     query = MatrixQuery.from_params(params, also=(*own, *also))
     own_params = {name: texts for name, texts in params.lists() if name in own and any(texts)}
     shorts = {f"{query.size}.{name}": short for short, name in SHORT.items() if short in own_params}
+    if "only" in own_params:
+        # As the matrix has it: several times.
+        own_params["only"] = [",".join(own_params["only"])]
     for name, short in shorts.items():
         own_params.setdefault(name, []).extend(own_params.pop(short))
     form = ListingForm(own_params, sizes)
@@ -245,10 +254,22 @@ class Has(Text):
 class Is(Named):
     def to_python(self, value: str | None) -> Condition | None:
         column, _, how = self.parameter.rpartition(".")
-        attribute = BY_KEY[column.rpartition(".")[2]]
+        key = column.rpartition(".")[2]
+        if key == "state":
+            return self.of_state(column, value or "")
+        attribute = BY_KEY[key]
         if value and value not in attribute.allowed:
             raise self.wrong(value, f"a {attribute.title}: use {either(attribute.allowed)}")
         return Condition(column, how, value) if value else None
+
+    def of_state(self, column: str, value: str) -> Condition | None:
+        """Read some of LOOKS, as `failing,slower`."""
+        looks = [text.strip() for text in value.split(",") if text.strip()]
+        for look in looks:
+            if look not in LOOKS:
+                raise self.wrong(look, f"a state: use {either(LOOKS)}")
+        chosen = [look for look in LOOKS if look in looks]
+        return Condition(column, "is", ",".join(chosen)) if chosen else None
 
 
 class Bound(Named):

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells import CellArrays
 from matrix.statistics.rounding import rounded
+from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 
 BLOCK = 4096  # cells
-WORDS = np.array(STATES, dtype=object)
+# Arrays of numbers that stand for words.
+WORDS = {"state": np.array(STATES, dtype=object), "level": np.array(LEVELS, dtype=object)}
 
 HOUR = 3600
 # A time is the text of its hour, quote first, and one of these.
@@ -46,11 +48,11 @@ def blocks(cells: CellArrays, name: str) -> Iterator[bytes]:
 
 
 def writer(name: str, array: NDArray[Any]) -> Write:
-    if name == "last":
+    if name in ("last", "since"):
         return times(array)
-    if name == "state":
-        return lambda states: dumps(WORDS[states].tolist())[1:-1]
-    if name in ("ok", "failed"):
+    if name in WORDS:
+        return lambda numbers: dumps(WORDS[name][numbers].tolist())[1:-1]
+    if name in ("ok", "failed", "streak"):
         return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
     return numbers
 

@@ -9,16 +9,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matrix.api.base import ApiView
-from matrix.api.parameters import check_names
 from matrix.api.schema.describe import described, of
 from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import asked_format
+from matrix.query.forms import check_names
 
 VERSION = "v1/"
 
 
 class Call(Answer):
-    """One route: `{name}` or `{id}` in its address stand for what is asked for."""
+    """One route: `{name}` or `{id}` in its address stand for its parameters."""
 
     name: str
     address: str

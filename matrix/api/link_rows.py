@@ -14,7 +14,7 @@ from matrix.answers.column_filters import column_name
 from matrix.answers.link_columns import COLUMNS
 from matrix.answers.link_table import LinkTable
 from matrix.api.cell_text import WORDS, dumps
-from matrix.api.matrix_formats import TIMES, csv_column, unix_time
+from matrix.api.matrix_formats import COUNTS, TIMES, csv_column, unix_time
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
 from matrix.statistics.arrays import Floats, Integers
@@ -52,10 +52,10 @@ def records(table: LinkTable) -> Records:
 
 
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
-    if name in ("ok", "failed"):
+    if name in COUNTS:
         return list(values.tolist())
-    if name == "state":
-        return list(WORDS.take(values).tolist())
+    if name in WORDS:
+        return list(WORDS[name].take(values).tolist())
     if name not in TIMES:
         return list(rounded(values).tolist())
     texts = np.datetime_as_string(unix_time(values)).tolist()

@@ -13,14 +13,15 @@ from rest_framework.request import Request
 from matrix.answers import link_table, table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import TableQuery
-from matrix.api import link_rows, pagination
+from matrix.api import link_documents, link_rows, pagination
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
+from matrix.api.documents import DOCUMENTS
 from matrix.api.pagination import PageRequest, TableCursor, following
-from matrix.api.schema.links import LINKS
+from matrix.api.schema.links import FORMATS, LINKS
 from matrix.api.streaming import stream
 from matrix.http.compression import respond_once
-from matrix.http.negotiation import LIST, TYPES, asked_format
+from matrix.http.negotiation import TYPES, asked_format
 from matrix.http.questions import read_once
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
@@ -48,7 +49,7 @@ class LinksRequest:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = table_query.read(params, sizes, also=OWN)
-        form = asked_format(request, LIST)
+        form = asked_format(request, FORMATS)
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
@@ -60,8 +61,8 @@ class LinksRequest:
 
 
 NOT_HERE = {
-    "page": "page is for the page: an answer in JSON goes on at its `next`.",
-    "per_page": "per_page is for the page: use page_size.",
+    "page": "page is only for the page: in JSON, follow `next`.",
+    "per_page": "per_page is only for the page: use page_size.",
 }
 
 
@@ -84,7 +85,10 @@ class LinksView(ApiView):
                     request, key, TYPES["json"], lambda: as_json(request, call, cursor, version)
                 )
             table, rows = chosen_rows(call, cursor, version)
-            pieces = link_rows.pieces(table, rows, call.format)
+            if call.format in DOCUMENTS:
+                pieces = link_documents.pieces(table, rows, call.query, call.format)
+            else:
+                pieces = link_rows.pieces(table, rows, call.format)
             return stream(request, pieces, call.format, "sonar-links")
 
         # The table is the same for many calls, their rows are not.

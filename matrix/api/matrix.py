@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers import grid
-from matrix.api import matrix_formats
+from matrix.answers.grid import Grid
+from matrix.api import matrix_formats, wide_matrix
 from matrix.api.base import ApiView, unless_known
-from matrix.api.matrix_formats import FIELDS
-from matrix.api.schema.matrix import MATRIX
+from matrix.api.documents import DOCUMENTS
+from matrix.api.matrix_formats import DEFAULT_FIELDS, FIELDS
+from matrix.api.parameters import one_of, wrong
+from matrix.api.schema.matrix import FORMATS, MATRIX, SHAPES
 from matrix.http.compression import respond_once
-from matrix.http.negotiation import CONTENT_TYPES, asked_format
+from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, asked_format
 from matrix.http.questions import read_once
 from matrix.query.filters import either
-from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 
 
@@ -26,32 +29,49 @@ class MatrixView(ApiView):
         question, version = read_once(
             request, lambda: read(request), lambda question: grid.version(question[0], now)
         )
-        query, fields, form = question
-        write = matrix_formats.as_csv if form == "csv" else matrix_formats.as_json
+        query, fields, form, shape = question
 
         def make() -> HttpResponseBase:
             response = respond_once(
                 request,
                 ("matrix", version, *question),
                 CONTENT_TYPES[form],
-                lambda: write(grid.build(query, now, version), fields),
+                lambda: written(grid.build(query, now, version), fields, form, shape),
             )
-            if form == "csv":
-                name = f"sonar-{query.size}-{query.stat}.csv"
+            if form != "json":
+                name = f"sonar-{query.size}-{query.stat}.{ENDINGS[form]}"
                 response["Content-Disposition"] = f'inline; filename="{name}"'
             return response
 
-        return unless_known(request, version if form == "json" else version.shown(form), make)
+        shown = version if form == "json" else version.shown(f"{form}{shape}")
+        return unless_known(request, shown, make)
 
 
-def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str]:
-    """Return the question, the fields that are answered, and the format."""
+def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes:
+    if form in DOCUMENTS:
+        return wide_matrix.as_document(grid, form)
+    if form == "json":
+        return matrix_formats.as_json(grid, fields)
+    return matrix_formats.as_csv(grid, fields) if shape == "long" else wide_matrix.as_csv(grid)
+
+
+def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
+    """Return the question, the fields that are answered, the format, and the shape of CSV."""
     params = request.query_params
-    query = MatrixQuery.from_params(params, also=("format", "fields"))
-    # `fields=value,ok`, all of them for nothing.
+    query = MatrixQuery.from_params(params, also=("format", "fields", "shape"))
+    form, shape = asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
+    if shape == "wide" and form != "csv":
+        raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
+    fields = fields_of(params)
+    if (shape == "wide" or form in DOCUMENTS) and fields not in (DEFAULT_FIELDS, ("value",)):
+        raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
+    return query, fields, form, shape or "long"
+
+
+def fields_of(params: QueryDict) -> tuple[str, ...]:
+    """Return the fields that are answered: `fields=value,ok`, or DEFAULT_FIELDS."""
     texts = ",".join(params.getlist("fields")).split(",")
     names = {text.strip() for text in texts if text.strip()}
     for name in sorted(names - set(FIELDS)):
-        raise BadQueryError({"fields": [f"fields “{name}” is not known: use {either(FIELDS)}."]})
-    fields = tuple(name for name in FIELDS if name in names or not names)
-    return query, fields, asked_format(request)
+        raise wrong("fields", f"fields “{name}” is not known: use {either(FIELDS)}.")
+    return tuple(name for name in FIELDS if name in (names or DEFAULT_FIELDS))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matrix.answers.grid import Grid
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import RATE, STATISTICS
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
@@ -22,8 +22,11 @@ from matrix.statistics.states import NOT_APPLICABLE
 from sonar import csv_text
 from sonar.windows import format_time
 
-FIELDS = ("value", "std", "ok", "failed", "last", "state")
-TIMES = ("last", "last_ok", "last_failed")
+# Arrays of cells that an answer has, and those that it has for who asks for them.
+DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
+FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now")
+TIMES = ("last", "last_ok", "last_failed", "since")
+COUNTS = ("ok", "failed", "streak")
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
@@ -75,7 +78,7 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
     row, column = np.nonzero(shown)
     units = {
         "value": f"value_{STATISTICS[grid.query.stat].unit.suffix}",
-        "std": STATISTICS["std"].field,
+        **{name: f"{name}_{RATE.suffix}" for name in ("std", "usual", "now")},
     }
     frame = pd.DataFrame(
         {
@@ -95,9 +98,9 @@ def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Return what stands in CSV of cells or of links, by the name of their array."""
     if name in TIMES:
         return unix_time(values)
-    if name == "state":
-        return WORDS.take(values)
-    return values if name in ("ok", "failed") else rounded(values)
+    if name in WORDS:
+        return WORDS[name].take(values)
+    return values if name in COUNTS else rounded(values)
 
 
 def unix_time(seconds: Floats) -> NDArray[np.datetime64]:

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
-from matrix.api.parameters import check_names
+from matrix.query.forms import check_names
 
 
 class MetricsView(ApiView):

@@ -54,7 +54,7 @@ class PageRequest(Generic[Place]):
         params, most = request.query_params, sizes.most
         for name in PAGING:
             if form != "json" and params.get(name):
-                raise wrong(name, f"{name} is for JSON: CSV and NDJSON have all rows at once.")
+                raise wrong(name, f"{name} is for JSON: other formats have all rows at once.")
         size = text(params, "page_size") or str(sizes.default)
         # Python reads no number of thousands of digits, not even of zeros.
         if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", size) or int(size) > most:
@@ -63,7 +63,7 @@ class PageRequest(Generic[Place]):
         try:
             return cls(int(size), place(cursor) if cursor else None)
         except (ValueError, OverflowError):
-            sentence = f"cursor “{cursor}” is not one that an answer had in its `next`."
+            sentence = f"cursor “{cursor}” is not from the `next` of a response."
             raise wrong("cursor", sentence) from None
 
 

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from django.http import QueryDict
 
 from matrix.query.filters import PROFILE_FILTERS, either
-from matrix.query.forms import BadQueryError, unknown
+from matrix.query.forms import BadQueryError
 
 WINDOW_AND_METHOD = ("size", "window", "from", "to", *PROFILE_FILTERS)
-
-
-def check_names(params: QueryDict, allowed: Sequence[str]) -> None:
-    """Raise BadQueryError for a parameter that the call does not have."""
-    if errors := unknown(params, allowed):
-        raise BadQueryError(errors)
 
 
 def one_of(params: QueryDict, name: str, allowed: Sequence[str], default: str = "") -> str:

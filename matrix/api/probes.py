@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from matrix.answers import probe_request
 from matrix.api.base import ApiView
 from matrix.api.pagination import PageRequest, following
-from matrix.api.parameters import check_names, one_of
+from matrix.api.parameters import one_of
 from matrix.api.registry.parameters import named
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.views import refuse_parameters
@@ -24,6 +24,7 @@ from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, allow_somewhere, sees
 from matrix.query.addresses import address
+from matrix.query.forms import check_names
 from matrix.store import probes, transfers
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import Cursor

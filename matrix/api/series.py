@@ -19,11 +19,12 @@ from matrix.answers.series import AUTO, BUCKETS, TimeSeries
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import unix_time
-from matrix.api.parameters import WINDOW_AND_METHOD, check_names, one_of, text, wrong
+from matrix.api.parameters import WINDOW_AND_METHOD, one_of, text, wrong
 from matrix.api.schema.series import SERIES
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
 from matrix.query.catalogue import SERIES_FIELDS
 from matrix.query.filters import by_parameter
+from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
@@ -73,7 +74,7 @@ def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
         if name not in endpoints:
             raise wrong(end, f"{end} “{name}” is not known: use the name of a registered endpoint.")
     if names["source"] == names["destination"]:
-        raise wrong("destination", "destination is the source too: a link has two different ends.")
+        raise wrong("destination", "destination is also the source: a link has two different ends.")
     return endpoints[names["source"]], endpoints[names["destination"]]
 
 

@@ -11,11 +11,14 @@ import numpy as np
 
 from matrix.answers.site import loads
 from matrix.answers.site.failures import Failures, errors_of
+from matrix.answers.site.history import BeforeAndAfter, RatioSample, RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS, Standing
 from matrix.answers.site.reports import Report, ReportCell
-from matrix.api.registry.sites import NewSite
+from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
+from matrix.answers.site.site_now import NoteEffect, SiteNow
+from matrix.api.registry.sites import NewSite, of_testing
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.rounding import rounded
 from sonar.models import Site
@@ -24,7 +27,7 @@ from sonar.windows import Window, format_time
 Json = dict[str, Any]
 
 
-def of_report(report: Report, site: Site) -> Json:
+def of_report(report: Report, site: Site, site_is: SiteNow) -> Json:
     endpoints = report.endpoints
     plan = loads.plan_for([endpoint.id for endpoint in endpoints])
     errors = errors_of(report)
@@ -35,7 +38,9 @@ def of_report(report: Report, site: Site) -> Json:
         "site": of_site(site),
         "endpoints": [endpoint.name for endpoint in endpoints if not endpoint.retired],
         "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired],
-        **{f"as_{end}": of_end(report, end, site) for end in ENDS},
+        "verdict": {"kind": site_is.verdict.kind, "sentence": site_is.verdict.sentence},
+        **{f"as_{end}": of_end(report, end, site) | of_links(site_is, end) for end in ENDS},
+        "notes": [of_effect(effect) for effect in site_is.effects],
         "findings": [asdict(finding) for finding in findings(report)],
         "errors": [of_failures(failures) for failures in errors["errors"]],
         "errors_total": errors["errors_total"],
@@ -51,6 +56,99 @@ def of_end(report: Report, end: str, site: Site) -> Json:
         "worst": [of_cell(cell) for cell in report.worst(end)],
         "failing": [of_cell(cell) for cell in report.failing(end)],
     }
+
+
+def of_links(site_is: SiteNow, end: str) -> Json:
+    """Return the figures, the links with their sizes, and the line over time of one end."""
+    links, history = site_is.links[end], site_is.histories[end]
+    return {
+        "figures": of_figures(figures_of(links)),
+        "links": [
+            of_link(link, *sizes) for link, sizes in zip(links, history.sizes(), strict=True)
+        ],
+        "over_time": of_series(history.series),
+    }
+
+
+def of_figures(figures: EndFigures) -> Json:
+    return {
+        "links": figures.links,
+        "sites": figures.sites,
+        "now_mb_s": number(figures.now),
+        "usual_mb_s": number(figures.usual),
+        "ratio": number(figures.ratio),
+        "failing": figures.failing,
+        "slower": figures.slower,
+        "faster": figures.faster,
+        "tested": figures.tested,
+        "ok": figures.ok,
+        "failed": figures.failed,
+        "success": number(figures.success),
+    }
+
+
+def of_link(link: SiteLink, size_mean: float, size_std: float) -> Json:
+    return {
+        "source": link.source,
+        "destination": link.destination,
+        "partner": link.partner,
+        "state": link.state,
+        "partly_failing": link.partly,
+        "level": link.level,
+        "now_mb_s": number(link.now),
+        "usual_mb_s": number(link.usual),
+        "ratio": number(link.ratio),
+        "since": time(link.since),
+        "streak": link.streak,
+        "mean_mb_s": number(link.mean),
+        "std_mb_s": number(link.std),
+        "size_mean_bytes": number(size_mean),
+        "size_std_bytes": number(size_std),
+        "ok": link.ok,
+        "failed": link.failed,
+        "last": time(link.last),
+    }
+
+
+def of_series(series: RatioSeries) -> Json:
+    """Return a line over time; a bucket without any test is left out."""
+    return {
+        "bucket": series.bucket,
+        "points": [
+            {
+                "start": time(float(series.starts[at])),
+                "links": int(series.links[at]),
+                "ratio_low": number(float(series.low[at])),
+                "ratio_median": number(float(series.median[at])),
+                "ratio_high": number(float(series.high[at])),
+                "ok": int(series.ok[at]),
+                "failed": int(series.failed[at]),
+            }
+            for at in np.flatnonzero(series.ok + series.failed).tolist()
+        ],
+    }
+
+
+def of_effect(effect: NoteEffect) -> Json:
+    return {
+        "id": effect.note.id,
+        "text": effect.note.text,
+        "starts_at": format_time(effect.note.starts_at),
+        "as_source": of_change(effect.sent),
+        "as_destination": of_change(effect.received),
+    }
+
+
+def of_change(change: BeforeAndAfter) -> Json:
+    return {
+        "before": of_stretch(change.before),
+        "after": of_stretch(change.after),
+        "factor": number(change.factor),
+    }
+
+
+def of_stretch(stretch: RatioSample) -> Json:
+    return {"ratio": number(stretch.ratio), "links": stretch.links, "tests": stretch.tests}
 
 
 def of_standing(standing: Standing, site: Site) -> Json:
@@ -114,7 +212,9 @@ def echo(query: MatrixQuery, window: Window) -> Json:
 
 
 def of_site(site: Site) -> Json:
-    return {name: getattr(site, name) for name in NewSite.model_fields}
+    times = of_testing(site)
+    others = [name for name in NewSite.model_fields if name not in times]
+    return {name: getattr(site, name) for name in others} | times
 
 
 def of_cell(cell: ReportCell) -> Json:
@@ -127,6 +227,10 @@ def of_cell(cell: ReportCell) -> Json:
         "failed": cell.failed,
         "last": time(cell.last),
         "state": cell.state,
+        "level": cell.level,
+        "now_mb_s": number(cell.now),
+        "usual_mb_s": number(cell.usual),
+        "since": time(cell.since),
     }
 
 

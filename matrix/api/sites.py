@@ -10,6 +10,7 @@ from matrix.answers.site import overview, question, reports, sites_query
 from matrix.answers.site.overview import SiteOverview
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
+from matrix.answers.site.site_now import site_now
 from matrix.api.base import ApiView
 from matrix.api.pagination import PAGING, PageRequest, TableCursor, following
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
@@ -17,6 +18,7 @@ from matrix.api.registry.sites import SITES
 from matrix.api.schema.sites import ALL_SITES, REPORT_ON_SITE
 from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
 from matrix.http.negotiation import LIST, asked_format
+from matrix.store import notes
 
 OWN = ("format", *PAGING)
 
@@ -53,10 +55,12 @@ class SiteView(ApiView):
         query = question.question(request.query_params, also=("format",))
         form = asked_format(request)
         site = question.registered(name)
-        report = reports.build(site.name, query, timezone.now())
+        now = timezone.now()
+        report = reports.build(site.name, query, now)
         if form == "csv":
             return as_csv(row_and_column(report), CELLS, site.name)
-        return as_json(of_report(report, site))
+        on_site = notes.on_site(site, report.window, request.user)
+        return as_json(of_report(report, site, site_now(report, on_site, now)))
 
 
 def of_overview(site: SiteOverview) -> Json:
@@ -70,14 +74,23 @@ def of_overview(site: SiteOverview) -> Json:
         "failed": site.source.failed + site.destination.failed,
         "success": number(site.success),
         "last": time(site.last),
+        "failing": site.failing,
+        "slower_as_source": site.source.slower,
+        "slower_as_destination": site.destination.slower,
+        "ratio_as_source": number(site.source.to_usual),
+        "ratio_as_destination": number(site.destination.to_usual),
     }
 
 
 LISTED = (
     *(*SITES.answer.model_fields, "simulated", "source_mean_mb_s"),
-    *("destination_mean_mb_s", "ok", "failed", "success", "last"),
+    *("destination_mean_mb_s", "ok", "failed", "success", "last", "failing"),
+    *("slower_as_source", "slower_as_destination", "ratio_as_source", "ratio_as_destination"),
 )
-CELLS = ("source", "destination", "size", "mean_mb_s", "std_mb_s", "ok", "failed", "last", "state")
+CELLS = (
+    *("source", "destination", "size", "mean_mb_s", "std_mb_s", "ok", "failed", "last", "state"),
+    *("level", "now_mb_s", "usual_mb_s", "since"),
+)
 
 
 def row_and_column(report: Report) -> list[Json]:

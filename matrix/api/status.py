@@ -13,11 +13,11 @@ import sonar
 from matrix.answers.status import figures
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status, Work
 from matrix.api.base import ApiView
-from matrix.api.parameters import check_names
 from matrix.api.registry.rendering import as_json, moment
 from matrix.api.schema.status import STATUS
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
+from matrix.query.forms import check_names
 from sonar.models import Circuit, SignOfLife
 
 

@@ -19,7 +19,7 @@ from psycopg.abc import Buffer
 from rest_framework.request import Request
 
 from matrix.http.exceptions import NotNow
-from matrix.http.negotiation import CONTENT_TYPES
+from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def stream(request: Request, pieces: Pieces, form: str, name: str) -> StreamingH
         # Only what has begun notices that it is closed.
         next(sending)
     response = StreamingHttpResponse(sending, content_type=CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'inline; filename="{name}.{form}"'
+    response["Content-Disposition"] = f'inline; filename="{name}.{ENDINGS[form]}"'
     if connection := request.META.get("gunicorn.socket"):
         connection.settimeout(PATIENCE_SECONDS)
     return response
@@ -61,7 +61,7 @@ def in_place(pieces: Pieces) -> Pieces:
         try:
             yield from pieces
         except Exception as error:
-            log.warning("An answer broke off and was cut: %s", " ".join(str(error).split()))
+            log.warning("A response broke off and was cut: %s", " ".join(str(error).split()))
             # For gunicorn the reader has gone: it closes the connection without an end.
             raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from error
 
@@ -70,7 +70,7 @@ def in_place(pieces: Pieces) -> Pieces:
 def place() -> Iterator[None]:
     if not places.acquire(blocking=False):
         most = settings.SONAR_STREAMS
-        raise NotNow(f"As many streams as may be ({most}) are under way: try again.", RETRY_SECONDS)
+        raise NotNow(f"All streams allowed at once ({most}) are in use: try again.", RETRY_SECONDS)
     try:
         yield
     finally:

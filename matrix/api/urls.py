@@ -20,6 +20,7 @@ from matrix.api.schema.document import SchemaView
 from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
+from matrix.api.strip import StripView
 from matrix.api.transfers.detail import TransferView
 from matrix.api.transfers.ingest import TransfersView
 from matrix.http.exceptions import not_found
@@ -40,6 +41,7 @@ urlpatterns = [
     *routes(SITES, SitesView, SiteView),
     *routes(SIZE_CLASSES),
     path("v1/status/", StatusView.as_view(), name="api-status"),
+    path("v1/strip/", StripView.as_view(), name="api-strip"),
     path("v1/transfers/", TransfersView.as_view(), name="api-transfers"),
     path("v1/transfers/<uuid:id>/", TransferView.as_view(), name="api-transfer"),
     re_path("", not_found, name="api"),

@@ -19,10 +19,10 @@ from isal import igzip, isal_zlib
 from matrix.http.negotiation import TYPES
 from matrix.store.cache import ANSWERS
 
-# Data only: pages carry tokens, and are left to Django with its padding against BREACH.
-DATA = frozenset(TYPES.values())
-# Numbers of the script of a page: to squeeze 33 MB of floats takes longer than to send them.
+# Numbers for the script of a page.
 ARRAYS = "application/octet-stream"
+# Data only: pages carry tokens, and are left to Django with its padding against BREACH.
+DATA = frozenset([*TYPES.values(), ARRAYS])
 LARGE = 20_000  # bytes
 LEVEL = 1
 AS_GZIP = 16 + isal_zlib.MAX_WBITS
@@ -33,8 +33,6 @@ class QuickGZipMiddleware(GZipMiddleware):
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         media_type = response.headers.get("Content-Type", "").partition(";")[0]
-        if media_type == ARRAYS:
-            return response
         is_compressed = response.has_header("Content-Encoding")
         # Of a stream nobody knows how much will come.
         is_large = not isinstance(response, HttpResponse) or len(response.content) >= LARGE

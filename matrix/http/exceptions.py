@@ -116,7 +116,7 @@ def framework_error(error: Exception) -> Exception:
 def unreadable(error: Exception) -> str:
     """Say why Django would not read a request."""
     if isinstance(error, DisallowedHost):
-        return "The host name of this request is none of this Sonar's (SONAR_ALLOWED_HOSTS)."
+        return "The host name of this request is not one of this Sonar's (SONAR_ALLOWED_HOSTS)."
     if isinstance(error, TooManyFieldsSent):
         most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
         return f"There are more than {most:,} parameters or fields."
@@ -137,7 +137,7 @@ def database_trouble(error: Exception) -> NotNow | None:
             f"The database took longer than {seconds} s: ask for a shorter window or fewer links.",
             30,
         )
-    return NotNow("The database is away or busy: try again in some seconds.", 5)
+    return NotNow("The database is unavailable or busy: try again in a few seconds.", 5)
 
 
 def sentence(error: Exception, errors: dict[str, list[str]]) -> str:
@@ -157,6 +157,6 @@ def not_found(request: HttpRequest) -> JsonResponse:
     """Answer for every path of the API that there is none."""
     path = request.path_info
     lacks_slash = not path.endswith("/") and resolve(f"{path}/").func is not not_found
-    hint = ": with a slash at its end there is" if lacks_slash else ""
+    hint = ": with a slash at the end there is" if lacks_slash else ""
     detail = f"There is nothing at {request.path}{hint}."
     return JsonResponse({"detail": detail, "errors": {}}, status=404)

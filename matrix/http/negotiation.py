@@ -11,11 +11,22 @@ from rest_framework.request import Request
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 
-TYPES = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
-CONTENT_TYPES = TYPES | {"csv": "text/csv; charset=utf-8"}
-# Of an answer that is one thing, and of one that is a list of things.
+TYPES = {
+    "json": "application/json",
+    "csv": "text/csv",
+    "ndjson": "application/x-ndjson",
+    "markdown": "text/markdown",
+    "latex": "application/x-latex",
+}
+CONTENT_TYPES = TYPES | {
+    name: f"{TYPES[name]}; charset=utf-8" for name in ("csv", "markdown", "latex")
+}
+# How names of files end.
+ENDINGS = {name: name for name in TYPES} | {"markdown": "md", "latex": "tex"}
+# Of an answer that is one thing, of one that is a list of things, and of what documents take.
 TABLE = ("json", "csv")
 LIST = ("json", "csv", "ndjson")
+DOCUMENT = ("markdown", "latex")
 
 
 class ErrorsInJson(DefaultContentNegotiation):

@@ -80,7 +80,9 @@ class MayRead(BasePermission):
 class MayIngest(BasePermission):
     """Storing results needs the permission add_transfer and, by a token, its scope ingest."""
 
-    message = "Storing results needs the permission add_transfer, and a token the scope ingest."
+    message = (
+        "Storing results needs the permission add_transfer, and a token needs the scope ingest."
+    )
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method not in view.allowed_methods:
@@ -98,7 +100,9 @@ class MayOperate(BasePermission):
     knows which sites are concerned.
     """
 
-    message = "Writing needs an account with rights, and a token the scope operate."
+    message = (
+        "Writing needs an account with the rights for it, and a token needs the scope operate."
+    )
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method in SAFE_METHODS:

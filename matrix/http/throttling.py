@@ -151,8 +151,8 @@ class Counts:
             return
         self._told_until = time.monotonic() + TOLD_EVERY_SECONDS
         log.warning(
-            "Redis is away or takes nothing (%s): this process counts requests and passwords for "
-            "itself.",
+            "Redis is away or refuses writes (%s): this process counts requests and passwords on "
+            "its own.",
             type(error).__name__,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -11,15 +12,12 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from matrix.query.addresses import address
-from matrix.query.forms import BadQueryError
+from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 Params = dict[str, list[str]]
-NO_PARAMETERS = {
-    "parameters": ["This page has no parameters: leave out what follows the question mark."]
-}
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,7 @@ class Page:
 
         A page whose address says everything has no parameters.
         """
-        if params:
-            raise BadQueryError(NO_PARAMETERS)
+        check_names(params)
         return cls()
 
     def path(self) -> str:
@@ -53,6 +50,10 @@ class Page:
     def url(self) -> str:
         text = urlencode(self.params(), True, ":!")
         return f"{self.path()}?{text}" if text else self.path()
+
+    def remembering(self, cookies: Mapping[str, str]) -> Self:
+        """Return the page with what the reader chose last, where the URL leaves that open."""
+        return self
 
     def version(self, now: datetime) -> DataVersion | None:
         """Return what changes whenever the page may, for its ETag; None for no ETag."""

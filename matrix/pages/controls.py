@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from matrix.pages.base import Page, QueryPage
 from sonar.models import SizeClass
-from sonar.windows import PRESET_WORDS, PRESETS, Window
+from sonar.units import format_bytes
+from sonar.windows import PRESET_WORDS, PRESETS, Window, format_bound
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,29 @@ class Select:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The form of a custom window: what its fields begin with, and what it carries along."""
+    """The form of a custom window: what its fields begin with, and what it carries along.
+
+    Fields of dates and times would have 12 hours in some languages of browsers: these are texts.
+    """
 
     start: str
     end: str
     open: bool
     kept: list[tuple[str, str]]
+    pattern: str = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?Z?)?"
 
 
 def size_choices(page: QueryPage) -> list[Choice]:
     """Return the switch of size classes. One SQL query."""
     query = page.query
     return [
-        Choice(size, page.asking(query.replace(size=size)).url(), size == query.size)
-        for size in SizeClass.objects.values_list("name", flat=True)
+        Choice(
+            size,
+            page.asking(query.replace(size=size)).url(),
+            size == query.size,
+            f"test files of {format_bytes(test_bytes)}",
+        )
+        for size, test_bytes in SizeClass.objects.values_list("name", "test_bytes")
     ]
 
 
@@ -70,8 +80,8 @@ def filter_chips(page: QueryPage) -> list[Choice]:
 
 def bounds_of(page: QueryPage, window: Window) -> Bounds:
     return Bounds(
-        f"{window.start:%Y-%m-%dT%H:%M}",
-        f"{window.end:%Y-%m-%dT%H:%M}",
+        format_bound(window.start),
+        format_bound(window.end),
         page.query.start is not None,
         kept(page, ("window", "from", "to")),
     )

@@ -73,7 +73,7 @@ def crashed(request: HttpRequest) -> HttpResponseBase:
 
 
 def broken() -> JsonResponse:
-    detail = "Something broke in Sonar: the error is in its log."
+    detail = "Something went wrong in Sonar: the error is in its log."
     return JsonResponse({"detail": detail, "errors": {}}, status=500)
 
 

@@ -22,18 +22,18 @@ def notices(failing: Sequence[Circuit], now: datetime) -> list[Notice]:
     for circuit in failing[:MOST_NAMED]:
         name, site = circuit.endpoint.name, circuit.endpoint.site.name
         count = circuit.failures
-        tests = "1 test has" if count == 1 else f"{format_count(count)} tests have"
+        tests = "1 test" if count == 1 else f"{format_count(count)} tests in a row"
         notice = Notice(
             "circuit",
-            f"{tests} failed by {name} in a row",
-            f"since {format_moment(circuit.since)}, the last "
-            f"{format_age(now - circuit.last_at)}: its tests are spread thin until one succeeds. "
-            f"The last error: {circuit.error}",
+            f"{tests} failed because of {name}",
+            f"since {format_moment(circuit.since)}, most recently "
+            f"{format_age(now - circuit.last_at)}: its tests run less often until one succeeds. "
+            f"Last error: {circuit.error}",
             ((f"Look at {site}", site_url(site, MatrixQuery())),),
         )
         notices.append(notice)
     if more := len(failing) - len(notices):
-        ends = "1 more end fails" if more == 1 else f"{format_count(more)} more ends fail"
-        sentence = "the tests of each are spread thin as well. status/ of the API has them all."
-        notices.append(Notice("circuit", f"{ends}:", sentence))
+        ends = "1 more endpoint keeps" if more == 1 else f"{format_count(more)} more endpoints keep"
+        sentence = "their tests run less often, too. The API lists all of them under status/."
+        notices.append(Notice("circuit", f"{ends} failing:", sentence))
     return notices

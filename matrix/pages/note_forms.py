@@ -13,21 +13,19 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from matrix.http.my_site import MY_SITE
+from matrix.http.my_site import MY_SITE, remember
 from matrix.http.permissions import may_read
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE, NoteForm
 from sonar import roles
 from sonar.models import Site
 
-YEAR_SECONDS = 365 * 86_400
 
-
-def back(request: HttpRequest) -> HttpResponseRedirect:
-    """Lead back to the page that a form was on; never to another host."""
+def back(request: HttpRequest, otherwise: str = "") -> HttpResponseRedirect:
+    """Lead back to the page that a form was on, or else to another; never to another host."""
     path = request.POST.get("next", "")
-    is_own = url_has_allowed_host_and_scheme(path, allowed_hosts=None)
-    return HttpResponseRedirect(path if is_own and path.startswith("/") else address("matrix"))
+    is_own = url_has_allowed_host_and_scheme(path, allowed_hosts=None) and path.startswith("/")
+    return HttpResponseRedirect(path if is_own else otherwise or address("matrix"))
 
 
 @require_POST
@@ -58,14 +56,7 @@ def choose_my_site(request: HttpRequest) -> HttpResponse:
         return render(request, "400.html", {"errors": {"site": [sentence]}}, status=400)
     response = back(request)
     if name:
-        response.set_cookie(
-            MY_SITE,
-            name,
-            max_age=YEAR_SECONDS,
-            secure=request.is_secure(),
-            httponly=True,
-            samesite="Lax",
-        )
+        remember(request, response, name)
     else:
         response.delete_cookie(MY_SITE, samesite="Lax")
     return response

@@ -84,14 +84,19 @@ def no_workers(work: WorkAtHand, now: datetime) -> Notice | None:
     return Notice(
         "no-workers",
         "No worker takes tests.",
-        f"{tests_are(work.queued)} queued since {format_moment(work.oldest_queued)} and none is "
-        "running. What has been measured is not affected. An administrator can start a worker "
-        "for the queue “transfers”, or look whether Redis answers.",
+        f"{tests_have(work.queued)} been queued since {format_moment(work.oldest_queued)} and "
+        "none is "
+        "running. Existing results are not affected. An administrator can start a worker "
+        "for the queue “transfers”, or check whether Redis answers.",
     )
 
 
 def tests_are(count: int) -> str:
     return "1 test is" if count == 1 else f"{format_count(count)} tests are"
+
+
+def tests_have(count: int) -> str:
+    return "1 test has" if count == 1 else f"{format_count(count)} tests have"
 
 
 def overdue_since(now: datetime) -> datetime | None:
@@ -115,8 +120,9 @@ def no_planner(work: WorkAtHand, overdue: datetime | None, now: datetime) -> Not
     return Notice(
         "no-planner",
         "No tests are being planned.",
-        f"Tests are due since {format_moment(overdue)} ({format_age(now - overdue)}), and none is "
-        "queued or running. What has been measured is not affected. An administrator can start "
+        f"Tests have been due since {format_moment(overdue)} ({format_age(now - overdue)}), and "
+        "none is "
+        "queued or running. Existing results are not affected. An administrator can start "
         "beat and a worker for the queue “control”.",
     )
 
@@ -139,7 +145,7 @@ def pooled(
     return Notice(
         "pooled",
         f"Results that differ in {words} are pooled.",
-        "Where a link was measured in several ways, its numbers are of all of them. Show only:",
+        "Where a link was measured in several ways, its numbers combine all of them. Show only:",
         tuple(
             (
                 condition.words().removeprefix("only ").removeprefix("with "),

@@ -44,7 +44,7 @@ class TransferLine:
     def profile_words(self) -> str:
         """Say how it was measured, and that it had company if it had."""
         profile = self.transfer.profile
-        company = ", in company" if profile.beside else ""
+        company = ", alongside other tests" if profile.beside else ""
         return f"{profile_words(profile)}{company}"
 
 
@@ -57,12 +57,12 @@ def progress_words(probe: Probe) -> str:
 
 
 def until_words(moment: datetime, now: datetime) -> str:
-    """Say when something is to come, or since when it is overdue."""
+    """Say when something is to come, or by how much it is overdue."""
     if moment > now:
         return f"in {format_age(moment - now).removesuffix(' ago')}".replace("in just now", "now")
     if now - moment < timedelta(minutes=1):
         return "now"
-    return f"overdue since {format_age(now - moment).removesuffix(' ago')}"
+    return f"overdue by {format_age(now - moment).removesuffix(' ago')}"
 
 
 def every_words(seconds: int) -> str:

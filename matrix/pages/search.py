@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from matrix.answers.search import LONGEST, find
 from matrix.pages.base import Page, Params
-from matrix.query.forms import BadQueryError, unknown
+from matrix.query.forms import BadQueryError, check_names
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
@@ -24,8 +24,7 @@ class SearchPage(Page):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        if errors := unknown(params, ["q"]):
-            raise BadQueryError(errors)
+        check_names(params, ["q"])
         text = params.get("q", "").strip()
         if len(text) > LONGEST or "\0" in text:
             raise BadQueryError({"q": [f"q must be at most {LONGEST} printable characters."]})

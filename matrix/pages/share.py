@@ -1,18 +1,70 @@
-"""A view for others: its data by REST, as files, and as a line for a terminal."""
+"""A view for others: its addresses, its data by REST, and files of them."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from datetime import datetime
+
+from matrix.pages.base import Page, QueryPage
+
+CSV = "format=csv"
+# What stands under "more": the words of each, and its parameters.
+DOCUMENTS = (("Markdown", "format=markdown"), ("LaTeX", "format=latex"))
+WIDE = "format=csv&shape=wide"
 
 
 @dataclass(frozen=True)
 class Share:
-    """Paths below the root; the template puts scheme and host before them."""
+    """Paths below the root; the template puts scheme and host before them.
+
+    ``csv`` is empty where the call has JSON alone; ``wide`` is the CSV of a matrix with its
+    averages, empty where there is none; ``documents`` are further files, each with its words.
+    """
 
     json: str
-    csv: str
+    csv: str = ""
+    wide: str = ""
+    documents: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, api_url: str) -> Share:
         """Make it of a call of the API that answers in JSON unless asked for CSV."""
-        return cls(api_url, f"{api_url}{'&' if '?' in api_url else '?'}format=csv")
+        return cls(api_url, with_format(api_url, CSV))
+
+    @classmethod
+    def of_links(cls, api_url: str) -> Share:
+        """Make it of a call that writes its table for documents, too."""
+        written = ((words, with_format(api_url, form)) for words, form in DOCUMENTS)
+        return dataclasses.replace(cls.of(api_url), documents=tuple(written))
+
+    @classmethod
+    def of_matrix(cls, api_url: str) -> Share:
+        """Make it of the call of the matrix: its CSV has a wide form with averages."""
+        return dataclasses.replace(cls.of_links(api_url), wide=with_format(api_url, WIDE))
+
+
+def with_format(api_url: str, form: str) -> str:
+    return f"{api_url}{'&' if '?' in api_url else '?'}{form}"
+
+
+@dataclass(frozen=True)
+class Permalinks:
+    """The addresses of a view: ``newest`` shows it as it will be, ``exact`` its very numbers.
+
+    ``exact`` has the two bounds of the window in force, ``window`` says them in words; both are
+    empty for a page without a window, and ``exact`` where its own address has the bounds already.
+    """
+
+    newest: str
+    exact: str = ""
+    window: str = ""
+
+
+def permalinks(page: Page, now: datetime) -> Permalinks:
+    if not isinstance(page, QueryPage):
+        return Permalinks(page.url())
+    window = page.query.window_at(now)
+    bounded = page.query.replace(window="", start=window.start, end=window.end)
+    exact = "" if page.query.start else dataclasses.replace(page, query=bounded).url()
+    return Permalinks(page.url(), exact, bounded.window_words())

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from matrix.answers import grid
 from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS, SiteOverview
-from matrix.answers.site.sites_query import DEFAULT_ORDERING, read
+from matrix.answers.site.sites_query import read
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
 from matrix.pages.share import Share
@@ -22,20 +22,42 @@ from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
+# What is wrong comes first.
+WORST_FIRST = "-trouble"
 # Heads of the columns, and what they mean where that needs words.
 HEADS = {
     "name": ("site", ""),
+    "trouble": (
+        "links failing",
+        "from and to it, newest three tests all failed; sorts by these, then by slower ones",
+    ),
+    "slower_source": ("slower as source", "links from it that are slower than usual"),
+    "slower_destination": ("slower as destination", "links to it that are slower than usual"),
+    "ratio_source": (
+        "vs usual as source",
+        "rate now (newest three successful tests) divided by the usual rate (28 days before the "
+        "window): the median of the links from it",
+    ),
+    "ratio_destination": (
+        "vs usual as destination",
+        "rate now divided by the usual rate: the median of the links to it",
+    ),
     **{key: (attribute.title, "") for key, attribute in SITE_FACTS.items()},
+    "cloud": ("cloud", "sites of one region that work together"),
+    "tier": ("tier", "role of the site in the grid, from 0, the centre, to 3"),
     **{key: (key, "those of the site itself; its endpoints may have more") for key in SITE_LISTS},
-    "endpoints": ("endpoints", "those in use"),
+    "endpoints": ("endpoints", "its storage areas in use"),
     "wan": ("WAN in Gbit/s", "nominal capacity"),
-    "source": ("mean as source", "plain mean of its measured cells: of its row in the matrix"),
-    "destination": ("mean as destination", "plain mean of its measured cells: of its column"),
-    "success": ("success", "of all tests from it and to it"),
+    "source": ("mean as source", "plain mean of the rates to each site: its row in the matrix"),
+    "destination": ("mean as destination", "plain mean of the rates from each site: its column"),
+    "success": ("success", "share of tests from and to it that succeeded"),
     "last": ("last result", ""),
 }
 # Numbers are of interest from the other end.
-DESCENDING = ("endpoints", "wan", "source", "destination", "last")
+DESCENDING = (
+    *("endpoints", "wan", "source", "destination", "last"),
+    *("trouble", "slower_source", "slower_destination"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,19 +74,19 @@ class SitesHead:
 @dataclass(frozen=True)
 class SitesPage(QueryPage):
     search: str = ""
-    ordering: str = DEFAULT_ORDERING
+    ordering: str = WORST_FIRST
 
     template = "sites.html"
     nav = route = "sites"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        return cls(*read(params))
+        return cls(*read(params, ordering=WORST_FIRST))
 
     def own_params(self) -> Params:
         own = {
             "search": self.search,
-            "ordering": "" if self.ordering == DEFAULT_ORDERING else self.ordering,
+            "ordering": "" if self.ordering == WORST_FIRST else self.ordering,
         }
         return {name: [text] for name, text in own.items() if text}
 
@@ -95,7 +117,9 @@ class SitesPage(QueryPage):
                 self, search="", query=self.query.replace(filters=())
             ).url(),
             "matrix_url": matrix_url(self.query.replace(rows="site", columns="site")),
-            "share": Share.of(self.query.url(address("api-sites"), **own_texts)),
+            "share": Share.of(
+                self.query.url(address("api-sites"), **own_texts | {"ordering": self.ordering})
+            ),
         }
 
 

@@ -23,16 +23,16 @@ from sonar.roles import Role
 
 MAY = {
     Role.READER: "You may read.",
-    Role.SITE_ADMIN: "You may order tests that have an end there, write downtimes and notes for "
-    "them, and change caps, budget, label and software of their endpoints.",
-    Role.OPERATOR: "You may edit the registry but for size classes, order tests, store results, "
-    "write downtimes and notes, and see what is internal.",
-    Role.ADMINISTRATOR: "You may do everything. This list has the tokens of all accounts.",
+    Role.SITE_ADMIN: "You may order tests to and from these sites, declare downtimes and write "
+    "notes for them, and change the caps, budget, label and software of their endpoints.",
+    Role.OPERATOR: "You may edit the registry except for size classes, order tests, store "
+    "results, declare downtimes, write notes, and see internal details.",
+    Role.ADMINISTRATOR: "You may do everything. This list shows the tokens of all accounts.",
 }
 SCOPE_WORDS = {
-    "read": "whatever you may read",
-    "ingest": "store results from elsewhere",
-    "operate": "whatever else you may do",
+    "read": "everything you may read",
+    "ingest": "store results measured elsewhere",
+    "operate": "everything else you may do",
 }
 USUAL_DAYS = 90
 
@@ -103,7 +103,7 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
     try:
         tokens.revoke(request.POST.get("key", ""), within)
     except tokens.TokenError:
-        raise Http404("You have no token with this key: it may be revoked already.") from None
+        raise Http404("You have no token with this key: it may already be revoked.") from None
     return redirect("tokens")
 
 

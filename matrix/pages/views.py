@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -21,9 +22,18 @@ from matrix.http.my_site import my_site
 from matrix.http.permissions import may_read
 from matrix.pages.base import Page
 from matrix.pages.search import SearchPage
+from matrix.pages.share import permalinks
 from matrix.query.forms import BadQueryError
 from matrix.store.data_version import DataVersion
 from sonar import roles
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Parameters that a page does not know; ``sentence`` names those that it does."""
+
+    names: tuple[str, ...]
+    sentence: str
 
 
 def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
@@ -34,15 +44,39 @@ def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
         if not may_read(request):
             return redirect_to_login(request.get_full_path())
         try:
-            current = page.read(request.GET, **path)
+            current, ignored = read_page(page, request.GET, path)
+            current = current.remembering(request.COOKIES)
         except BadQueryError as error:
             return render(request, "400.html", {"errors": error.errors}, status=400)
         shortest = QueryDict(urlsplit(current.url()).query)
-        if list(request.GET.lists()) != list(shortest.lists()):
+        if not ignored and list(request.GET.lists()) != list(shortest.lists()):
             return HttpResponseRedirect(current.url())
-        return answer(request, current)
+        response = answer(request, current, ignored)
+        if ignored:
+            response["Link"] = f'<{current.url()}>; rel="canonical"'
+        return response
 
     return view
+
+
+def read_page(
+    page: type[Page], params: QueryDict, path: dict[str, str]
+) -> tuple[Page, Ignored | None]:
+    """Read the URL without the parameters that the page does not know: mail adds some of its own.
+
+    Raises BadQueryError for a value that is not allowed.
+    """
+    try:
+        return page.read(params, **path), None
+    except BadQueryError as error:
+        # No mail adds what no name can hold.
+        if not error.unknown or "\0" in "".join(error.unknown):
+            raise
+        own = params.copy()
+        for name in error.unknown:
+            own.pop(name)
+        sentence = " ".join(error.errors[error.unknown[0]])
+        return page.read(own, **path), Ignored(error.unknown, sentence)
 
 
 @require_safe
@@ -55,7 +89,7 @@ def search(request: HttpRequest) -> HttpResponseBase:
     return showing(SearchPage)(request)
 
 
-def answer(request: HttpRequest, page: Page) -> HttpResponseBase:
+def answer(request: HttpRequest, page: Page, ignored: Ignored | None) -> HttpResponseBase:
     """Render the page, or nothing but a 304 if the reader has it already."""
     now = timezone.now()
     version = page.version(now)
@@ -67,7 +101,7 @@ def answer(request: HttpRequest, page: Page) -> HttpResponseBase:
         etag = version.shown(hashlib.sha256(whom.encode()).hexdigest()[:8]).etag
         response = get_conditional_response(request, etag=etag)
     if response is None:
-        response = rendered(request, page, now, version)
+        response = rendered(request, page, now, version, ignored=ignored)
     if etag:
         response["ETag"] = etag
     response["Cache-Control"] = "private, no-cache"
@@ -76,12 +110,23 @@ def answer(request: HttpRequest, page: Page) -> HttpResponseBase:
 
 
 def rendered(
-    request: HttpRequest, page: Page, now: datetime, version: DataVersion | None
+    request: HttpRequest,
+    page: Page,
+    now: datetime,
+    version: DataVersion | None,
+    *,
+    ignored: Ignored | None = None,
+    status: int = 200,
+    **changes: object,
 ) -> HttpResponse:
+    """Render the page; ``changes`` stand in its context for what it says itself."""
     own = {
         "page": page,
         "now": now,
+        "ignored": ignored,
+        "permalinks": permalinks(page, now),
         "my_site": my_site(request),
         "needs_token": not settings.SONAR_PUBLIC_READ,
     }
-    return render(request, page.template, own | page.context(now, version, request.user))
+    context = own | page.context(now, version, request.user) | changes
+    return render(request, page.template, context, status=status)

@@ -9,8 +9,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.plots.arrangement import Arrangement
+from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.query.catalogue import CARD_EXTRAS
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import NOT_APPLICABLE, STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
@@ -24,7 +26,15 @@ KINDS = {
     "ok": "u4",
     "failed": "u4",
     "last": "f8",
+    "level": "u1",
+    "partly": "u1",
+    "usual": "f4",
+    "now": "f4",
+    "since": "f8",
+    "streak": "u4",
 }
+# Of cells that may pool several links; else they would say of each cell what it says anyway.
+LINK_COUNTS = ("tested_links", "failing_links", "slower_links", "faster_links")
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -33,19 +43,29 @@ def encode(arrangement: Arrangement) -> bytes:
 
     The header is JSON; it names each array with its dtype and its offset from the start of
     the file. Arrays have a number for each drawn cell, row by row and without gaps; rates in
-    MB/s, ``last`` in Unix s, NaN for none. The grid needs the extras catalogue.CARD_EXTRAS.
+    MB/s, ``last`` and ``since`` in Unix s, NaN for none. The grid needs the extras
+    catalogue.CARD_EXTRAS.
     """
-    cells = arrangement.grid.cells
-    named = vars(cells) | dict(cells.extras)
+    cells, kinds = arrangement.grid.cells, kinds_for(arrangement.grid.query)
+    drawn = {
+        name: arrangement.drawn(values)
+        for name, values in (vars(cells) | dict(cells.extras)).items()
+        if name in kinds
+    } | {"state": arrangement.state}
     arrays = {
-        name: np.ascontiguousarray(arrangement.drawn(named[name]), dtype=f"<{kind}")
-        for name, kind in KINDS.items()
+        name: np.ascontiguousarray(drawn[name], dtype=f"<{kind}") for name, kind in kinds.items()
     }
     # The offsets are part of the header, whose length they depend on: leave room for them.
     room = aligned(4 + len(orjson.dumps(header(arrangement, arrays, 10**9))))
     head = orjson.dumps(header(arrangement, arrays, room)).ljust(room - 4)
     padded = (array.tobytes().ljust(aligned(array.nbytes), b"\0") for array in arrays.values())
     return b"".join([struct.pack("<I", len(head)), head, *padded])
+
+
+def kinds_for(query: MatrixQuery) -> dict[str, str]:
+    """Return the arrays of a file with their dtypes."""
+    pools = (query.rows, query.columns) != ("endpoint", "endpoint")
+    return KINDS | dict.fromkeys(LINK_COUNTS if pools else (), "u4")
 
 
 def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, Any]:
@@ -60,11 +80,12 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "past": grid.moment >= grid.window.end,
         "rows": len(arrangement.rows.groups),
         "columns": len(arrangement.columns.groups),
-        "states": list(STATE_WORDS.values()),
+        "states": [*STATE_WORDS.values(), LEFT_OUT_WORDS],
+        "levels": list(LEVELS),
         "leads_nowhere": NOT_APPLICABLE,
         "arrays": [
-            {"name": name, "kind": KINDS[name], "offset": offset}
-            for name, offset in zip(arrays, offsets, strict=False)
+            {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}
+            for (name, array), offset in zip(arrays.items(), offsets, strict=False)
         ],
     }
 

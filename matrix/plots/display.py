@@ -20,11 +20,9 @@ from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATES
+from matrix.statistics.states import LOOKS
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
-# Not applicable is the background: there is nothing to look at.
-STATES_TO_SEE = tuple(state for state in STATES if state != "not_applicable")
 PARAMETERS = (
     "order",
     "transpose",
@@ -32,11 +30,14 @@ PARAMETERS = (
     "above",
     "below",
     "palette",
+    "scale",
     "low",
     "high",
     "wall",
     "unit",
 )
+# Colours run from the 5th to the 95th percentile of the values, or over all of them.
+SCALES = ("middle", "whole")
 BOUNDS = ("above", "below", "low", "high")
 LARGEST = 1e12
 
@@ -45,9 +46,10 @@ LARGEST = 1e12
 class Display:
     """How a matrix is drawn.
 
-    Cells whose state is among ``only`` (any, if empty) and whose value lies from ``above`` to
-    ``below`` are in focus. Colours run from ``low`` to ``high``. These four are in the unit of
-    the statistic; None where the data decide.
+    Cells that have a look (LOOKS) of ``only`` (any, if empty) and whose value lies from ``above``
+    to ``below`` are in focus. Colours run from ``low`` to ``high``. These four are in the unit of
+    the statistic; None where the data decide, of which ``scale`` says how. A ``palette`` that
+    nobody asked for is empty: what the reader chose last is in its place then.
     """
 
     order: str = "name"
@@ -55,7 +57,8 @@ class Display:
     only: tuple[str, ...] = ()
     above: float | None = None
     below: float | None = None
-    palette: str = DEFAULT_PALETTE
+    palette: str = ""
+    scale: str = "middle"
     low: float | None = None
     high: float | None = None
     wall: bool = False
@@ -80,7 +83,8 @@ class Display:
             order=values["order"] or cls.order,
             transpose=bool(values["transpose"]),
             only=values["only"],
-            palette=values["palette"] or cls.palette,
+            palette=values["palette"],
+            scale=values["scale"] or cls.scale,
             wall=bool(values["wall"]),
             **{name: values[name] for name in BOUNDS},
         )
@@ -93,6 +97,7 @@ class Display:
             "only": list(self.only),
             **{name: [number_text(getattr(self, name))] for name in BOUNDS},
             "palette": [self.palette],
+            "scale": [self.scale],
             "wall": ["1"],
         }
         return {
@@ -104,6 +109,10 @@ class Display:
     @property
     def focuses(self) -> bool:
         return bool(self.only) or self.above is not None or self.below is not None
+
+    @property
+    def palette_name(self) -> str:
+        return self.palette or DEFAULT_PALETTE
 
     @property
     def fingerprint(self) -> str:
@@ -153,9 +162,9 @@ class States(forms.Field):
     def clean(self, value: list[str] | None) -> tuple[str, ...]:
         states = [text for text in value or () if text]
         for text in states:
-            if text not in STATES_TO_SEE:
-                raise ValidationError(f"only “{text}” is not known: use {either(STATES_TO_SEE)}.")
-        return tuple(state for state in STATES_TO_SEE if state in states)
+            if text not in LOOKS:
+                raise ValidationError(f"only “{text}” is not known: use {either(LOOKS)}.")
+        return tuple(look for look in LOOKS if look in states)
 
 
 class DisplayForm(forms.Form):
@@ -171,6 +180,7 @@ class DisplayForm(forms.Form):
             "above": Number("above", positive=False),
             "below": Number("below", positive=False),
             "palette": OneOf("palette", tuple(PALETTES)),
+            "scale": OneOf("scale", SCALES),
             "low": Number("low", positive=STATISTICS[stat].scale == "logarithmic"),
             "high": Number("high", positive=True),
             "wall": OneOf("wall", ("1",)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ Json = dict[str, Any]
 
 # A bin is a quarter wider than the one before it.
 BINS_PER_DECADE = 10
-GAP = 0.08
 COLOURS = ("var(--there)", "var(--back)")
 BANDS = ("var(--there-band)", "var(--back-band)")
 
@@ -46,35 +44,26 @@ def bins_of(rates: Floats) -> Bins:
     return Bins(edges, counts)
 
 
-def figure(panels: Sequence[tuple[str, Sequence[Shape]]]) -> Json:
-    """Return data and layout: a panel for each size class, over one axis of rates.
+def figure(shapes: Sequence[Shape]) -> Json:
+    """Return data and layout: the directions of a size class over one axis of rates.
 
     That axis is of log10: bars on a logarithmic axis would have no even width.
     """
-    data: list[Json] = []
-    layout: Json = base()
-    marks: list[Json] = []
-    height = (1 + GAP) / len(panels)
-    for number, (size, directions) in enumerate(panels, 1):
-        most = max(bins_of(shape.rates).counts.max() for shape in directions if shape.rates.size)
-        axis = "y" if number == 1 else f"y{number}"
-        top = 1 - (number - 1) * height
-        layout[axis.replace("y", "yaxis")] = {
-            "domain": [max(top - height + GAP, 0), top],
-            "title": {"text": escape(size)},
-            "gridcolor": "var(--line)",
-            "rangemode": "tozero",
-            "dtick": round_step(float(most)),
-            "automargin": True,
-        }
-        for direction, shape in enumerate(directions):
-            if shape.rates.size:
-                data.append(bars(shape, direction, axis))
-                marks.append(median_mark(shape, direction, axis))
-    return {"data": data, "layout": layout | rate_ticks(panels) | {"shapes": marks}}
+    drawn = [(number, shape) for number, shape in enumerate(shapes) if shape.rates.size]
+    most = max(bins_of(shape.rates).counts.max() for _, shape in drawn)
+    layout = base() | rate_ticks(shapes)
+    layout["yaxis"] = {
+        "title": {"text": "transfers"},
+        "gridcolor": "var(--line)",
+        "rangemode": "tozero",
+        "dtick": round_step(float(most)),
+        "automargin": True,
+    }
+    layout["shapes"] = [median_mark(shape, number) for number, shape in drawn]
+    return {"data": [bars(shape, number) for number, shape in drawn], "layout": layout}
 
 
-def bars(shape: Shape, direction: int, axis: str) -> Json:
+def bars(shape: Shape, direction: int) -> Json:
     bins = bins_of(shape.rates)
     logs = np.log10(bins.edges)
     return {
@@ -83,7 +72,6 @@ def bars(shape: Shape, direction: int, axis: str) -> Json:
         "x": np.round((logs[:-1] + logs[1:]) / 2, 4).tolist(),
         "y": bins.counts.tolist(),
         "width": 1 / BINS_PER_DECADE,
-        "yaxis": axis,
         "marker": {"color": BANDS[direction], "line": {"color": COLOURS[direction], "width": 1}},
         "hovertext": [
             f"{shape.name}<br>{count} from {three_digits(low)} to {three_digits(high)} MB/s"
@@ -95,7 +83,7 @@ def bars(shape: Shape, direction: int, axis: str) -> Json:
     }
 
 
-def median_mark(shape: Shape, direction: int, axis: str) -> Json:
+def median_mark(shape: Shape, direction: int) -> Json:
     log = float(np.log10(np.median(shape.rates)))
     return {
         "type": "line",
@@ -103,7 +91,7 @@ def median_mark(shape: Shape, direction: int, axis: str) -> Json:
         "x1": log,
         "y0": 0,
         "y1": 1,
-        "yref": f"{axis} domain",
+        "yref": "paper",
         "line": {
             "color": COLOURS[direction],
             "width": 2,
@@ -125,9 +113,9 @@ def base() -> Json:
     }
 
 
-def rate_ticks(panels: Sequence[tuple[str, Sequence[Shape]]]) -> Json:
+def rate_ticks(shapes: Sequence[Shape]) -> Json:
     """Return the axis of rates, with ticks at 1, 2 and 5 of each decade."""
-    rates = np.concatenate([shape.rates for _, directions in panels for shape in directions])
+    rates = np.concatenate([shape.rates for shape in shapes])
     low, high = (float(np.log10(rate)) for rate in (rates.min(), rates.max()))
     low, high = low - 1 / BINS_PER_DECADE, high + 1 / BINS_PER_DECADE
     ticks = decades(10**low, 10**high)

@@ -75,7 +75,7 @@ def layout() -> Json:
     rising = {"rangemode": "tozero", "automargin": True, "zeroline": False}
     return {
         "xaxis": rising
-        | {"title": {"text": "seconds since its start"}, "gridcolor": "var(--line)"},
+        | {"title": {"text": "seconds since the start"}, "gridcolor": "var(--line)"},
         "yaxis": rising | {"title": {"text": "MB/s"}, "gridcolor": "var(--line)"},
         "yaxis2": rising
         | {

@@ -14,6 +14,9 @@ Json = dict[str, Any]
 
 ACROSS = {"side": "top", "anchor": "y", "tickangle": -40}
 DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
+# What the means below the columns are of, by what these are.
+MEASURED = "mean of measured cells"
+MEANS = {"source": MEASURED, "destination": MEASURED, "own": MEASURED, "partner": "mean of both"}
 
 
 def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
@@ -23,7 +26,7 @@ def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
         "xaxis": axis(labels.columns, x_cells, labels.columns_title, ACROSS),
         "xaxis2": axis(["mean"], x_strip, "", ACROSS),
         "yaxis": axis(labels.rows, y_cells, labels.rows_title, DOWN),
-        "yaxis2": axis(["mean of measured cells"], y_strip, "", DOWN),
+        "yaxis2": axis([MEANS[arrangement.columns.end]], y_strip, "", DOWN),
         "coloraxis": coloraxis(arrangement, scale),
         "showlegend": False,
         # The page finds the cell under the pointer itself.
@@ -68,18 +71,20 @@ def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     grid, display = arrangement.grid, arrangement.display
     unit = STATISTICS[grid.query.stat].unit
     title = unit.title or unit.name
+    has_top = scale.high in scale.ticks
     return {
         "colorscale": colorscale(palette_for(display.palette, grid.query.stat)),
         "cmin": scale.low,
         "cmax": scale.high,
         "colorbar": {
             # A tick at the very end needs a line of its own.
-            "title": {"text": f"{title}<br> " if display.high else title, "side": "top"},
+            "title": {"text": f"{title}<br> " if has_top else title, "side": "top"},
             "tickmode": "array",
             "tickvals": list(scale.ticks),
             "ticktext": list(scale.ticks.values()),
             "thickness": 14,
             "len": 1,
+            "x": 1,
             "outlinewidth": 0,
             "xpad": 12,
         },

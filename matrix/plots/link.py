@@ -1,47 +1,43 @@
-"""One link over time: a panel for each size class over one axis of time, downtimes and notes."""
+"""One size class of a link over time: its tests, what is usual, failures, downtimes and notes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from matrix.plots.direction_traces import Line, band, crosses, median, singles
+from matrix.plots import bands
+from matrix.plots.bands import TimeSpan, milliseconds
+from matrix.plots.direction_traces import Line, crosses, median, singles
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
-from sonar.units import MB
+from matrix.statistics.arrays import Floats
+from sonar.units import MB, three_digits
 from sonar.windows import Window
 
 Json = dict[str, Any]
 
 LONGEST_NAME = 16
-# Ticks of a panel stand at least this part of its height apart.
+# Ticks stand at least this part of the height apart.
 LEAST_APART = 0.12
-# Parts of the height: of a strip with marks, and between two panels.
-STRIP, GAP = 0.05, 0.03
-KINDS = {"downtime": "var(--downtime)", "note": "var(--note)"}
+# Rates that differ by more than this are compared by ratio, others from zero on.
+LINEAR_UP_TO = 20
+# Parts of the height: of the strip with the failures of a direction, and above it.
+STRIP, GAP = 0.05, 0.035
+# Room above the fastest, and more of it for each row of words.
+ROOM, ROOM_OF_ROW = 1.08, 0.07
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One size class: the direction of the page, and the reverse one if it is asked for."""
+class UsualRange:
+    """What is usual in the direction of the page, in MB/s: the median, and the range around it."""
 
-    size: str
-    lines: Sequence[Line]
-
-
-@dataclass(frozen=True)
-class TimeSpan:
-    """A time that explains what is seen. ``kind`` is downtime or note, ``end`` may be open."""
-
-    kind: str
-    start: datetime
-    end: datetime
-    text: str
+    median: float
+    low: float
+    high: float
 
 
 def name_of(source: str, destination: str) -> str:
@@ -49,49 +45,86 @@ def name_of(source: str, destination: str) -> str:
     return escape(f"{cut(source, LONGEST_NAME)} → {cut(destination, LONGEST_NAME)}")
 
 
-def figure(panels: Sequence[Panel], window: Window, spans: Sequence[TimeSpan]) -> Json:
-    """Return data and layout: panels below each other, over one axis of time.
+def figure(
+    lines: Sequence[Line],
+    window: Window,
+    spans: Sequence[TimeSpan],
+    usual: UsualRange | None = None,
+) -> Json:
+    """Return data and layout: the direction of the page, and the reverse one if it is there, too.
 
     ``customdata`` of points and crosses are ids of transfers, for static/js/link.js.
     """
-    panel_domains = domains(len(panels), has_spans=bool(spans))
-    points = sum(len(line.points) for panel in panels for line in panel.lines)
+    points = sum(len(line.points) for line in lines)
+    strip = STRIP * len(lines)
     data: list[Json] = []
-    layout = frame(window)
-    annotations: list[Json] = []
-    for number, (panel, (rates_domain, strip_domain)) in enumerate(
-        zip(panels, panel_domains, strict=True)
-    ):
-        rates, strip = f"y{2 * number + 2}", f"y{2 * number + 3}"
-        for direction, line in enumerate(panel.lines):
-            # The band stands behind, the median in front.
-            data.append(band(line, direction, rates))
-            data.append(singles(line, direction, rates, points))
-            data.append(median(line, direction, rates))
-        data += [crosses(line, direction, strip) for direction, line in enumerate(panel.lines)]
-        layout |= {
-            f"yaxis{rates[1:]}": rate_axis(panel, rates_domain),
-            f"yaxis{strip[1:]}": strip_axis("failed", strip_domain, len(panel.lines)),
-        }
-        if not any(line.points.ok.any() for line in panel.lines):
-            text = {"text": "no transfer came through", "showarrow": False}
-            annotations.append(text | {"xref": "paper", "x": 0.5, "yref": rates, "y": 0.5})
-    # The first axis has the spans, which may be none.
-    data += [bars(spans, kind, window) for kind in KINDS]
-    layout |= {"yaxis": strip_axis("", [1 - STRIP, 1], 1), "shapes": shades(spans)}
-    layout["annotations"] = annotations
-    show_once_in_legend(data)
+    for direction, line in enumerate(lines):
+        data.append(singles(line, direction, "y", points))
+        data.append(median(line, direction, "y"))
+    data += [crosses(line, direction, "y2") for direction, line in enumerate(lines)]
+    words = bands.words(spans, window)
+    rows = max((1 + word["yshift"] // -bands.ROW for word in words), default=0)
+    axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)
+    layout = frame(window) | {
+        "yaxis": axis | {"domain": [strip + GAP, 1]},
+        "yaxis2": strip_axis([0, strip], len(lines)),
+        "shapes": bands.shapes(spans, window) + usual_shapes(usual),
+        "annotations": words + usual_words(usual, logarithmic=axis.get("type") == "log"),
+    }
+    if not any(line.points.ok.any() for line in lines):
+        text = {"text": "no transfer succeeded", "showarrow": False}
+        layout["annotations"] += [text | {"xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5}]
+    for trace in data:
+        trace["showlegend"] = bool(trace["x"])
     return {"data": data, "layout": layout}
 
 
-def domains(count: int, *, has_spans: bool) -> list[tuple[list[float], list[float]]]:
-    """Return for each panel, from the top, where its rates and its failures stand."""
-    top = 1 - (STRIP + GAP / 2) * has_spans
-    height = (top + GAP) / count
-    tops = [top - number * height for number in range(count)]
+def usual_shapes(usual: UsualRange | None) -> list[Json]:
+    """Return the usual range as a band, and the usual rate as a dotted line in it."""
+    if usual is None:
+        return []
+    across = {"xref": "paper", "yref": "y", "x0": 0, "x1": 1, "layer": "below", "name": "usual"}
     return [
-        ([top - height + GAP + STRIP, top], [top - height + GAP, top - height + GAP + STRIP])
-        for top in tops
+        across
+        | {
+            "type": "rect",
+            "y0": usual.low,
+            "y1": usual.high,
+            "fillcolor": "var(--there)",
+            "opacity": 0.1,
+            "line": {"width": 0},
+        },
+        across
+        | {
+            "type": "line",
+            "y0": usual.median,
+            "y1": usual.median,
+            "line": {"color": "var(--there)", "width": 1.5, "dash": "dot"},
+        },
+    ]
+
+
+def usual_words(usual: UsualRange | None, *, logarithmic: bool) -> list[Json]:
+    if usual is None:
+        return []
+    low, high = three_digits(usual.low), three_digits(usual.high)
+    return [
+        {
+            "name": "usual",
+            "text": f"usual {three_digits(usual.median)}",
+            "hovertext": f"usual: {three_digits(usual.median)} MB/s, mostly {low} to {high}",
+            "xref": "paper",
+            "yref": "y",
+            "x": 1,
+            # On an axis of logarithms shapes stand at values, but annotations at logarithms.
+            "y": float(np.log10(usual.median)) if logarithmic else usual.median,
+            "xanchor": "right",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"color": "var(--muted)", "size": 11},
+            "bgcolor": "var(--surface)",
+            "borderpad": 1,
+        }
     ]
 
 
@@ -101,7 +134,7 @@ def frame(window: Window) -> Json:
         "xaxis": {
             "type": "date",
             "range": bounds,
-            "title": {"text": "UTC"},
+            "title": {"text": "UTC", "standoff": 2},
             "anchor": "free",
             "position": 0,
             "gridcolor": "var(--line)",
@@ -116,7 +149,6 @@ def frame(window: Window) -> Json:
         },
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
-        "barmode": "overlay",
         "dragmode": "zoom",
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
@@ -125,18 +157,20 @@ def frame(window: Window) -> Json:
     }
 
 
-def rate_axis(panel: Panel, domain: list[float]) -> Json:
+def rate_axis(rates: Floats, room: float) -> Json:
+    """Return an axis on which these rates are in sight, with room above the fastest."""
     axis = {
-        "domain": domain,
-        "title": {"text": f"{escape(panel.size)}, MB/s"},
+        "title": {"text": "MB/s"},
         "gridcolor": "var(--line)",
         "zeroline": False,
         "automargin": True,
     }
-    done = np.concatenate([line.points.rates[line.points.ok] for line in panel.lines]) / MB
-    if not done.size:
+    if not rates.size:
         return axis | {"range": [0, 1], "tickvals": [], "ticktext": []}
-    low, high = float(done.min()) / 1.25, float(done.max()) * 1.25
+    low, high = float(rates.min()), float(rates.max())
+    if high <= LINEAR_UP_TO * low:
+        return axis | {"type": "linear", "range": [0, room * high]}
+    low, high = low / 1.25, high * (high / low) ** (room - 1)
     ticks = apart(decades(low, high), low, high)
     return axis | {
         "type": "log",
@@ -145,6 +179,14 @@ def rate_axis(panel: Panel, domain: list[float]) -> Json:
         "tickvals": ticks,
         "ticktext": [f"{tick:g}" for tick in ticks],
     }
+
+
+def rates_of(lines: Sequence[Line], usual: UsualRange | None) -> Floats:
+    """Return all rates that have to be in sight, in MB/s."""
+    drawn = [line.points.rates[line.points.ok] / np.float64(MB) for line in lines]
+    bounds = [usual.low, usual.high] if usual else []
+    rates: Floats = np.concatenate([*drawn, bounds])
+    return rates
 
 
 def apart(ticks: Sequence[float], low: float, high: float) -> list[float]:
@@ -157,65 +199,15 @@ def apart(ticks: Sequence[float], low: float, high: float) -> list[float]:
     return sorted(spaced)
 
 
-def strip_axis(title: str, domain: list[float], lines: int) -> Json:
+def strip_axis(domain: list[float], lines: int) -> Json:
     return {
         "domain": domain,
         "range": [-0.7, lines - 0.3],
         "fixedrange": True,
         "tickmode": "array",
-        "tickvals": [(lines - 1) / 2] if title else [],
-        "ticktext": [title] if title else [],
+        "tickvals": [(lines - 1) / 2],
+        "ticktext": ["failed"],
         "showgrid": False,
         "zeroline": False,
         "automargin": True,
     }
-
-
-def bars(spans: Sequence[TimeSpan], kind: str, window: Window) -> Json:
-    """Draw the spans as bars above the panels, which say under the pointer what they are."""
-    of_kind = [span for span in spans if span.kind == kind]
-    inside = [(max(span.start, window.start), min(span.end, window.end)) for span in of_kind]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": kind,
-        "legendgroup": kind,
-        "base": [milliseconds(start) for start, _ in inside],
-        "x": [milliseconds(end) - milliseconds(start) for start, end in inside],
-        "y": [0] * len(of_kind),
-        "width": 0.8,
-        "marker": {"color": KINDS[kind]},
-        "hovertext": [f"{kind}: {escape(span.text)}" for span in of_kind],
-        "hoverinfo": "text",
-    }
-
-
-def shades(spans: Sequence[TimeSpan]) -> list[Json]:
-    return [
-        {
-            "type": "rect",
-            "xref": "x",
-            "yref": "paper",
-            "x0": milliseconds(span.start),
-            "x1": milliseconds(span.end),
-            "y0": 0,
-            "y1": 1,
-            "fillcolor": KINDS[span.kind],
-            "opacity": 0.12,
-            "line": {"width": 0},
-            "layer": "below",
-        }
-        for span in spans
-    ]
-
-
-def show_once_in_legend(data: Sequence[Json]) -> None:
-    groups: set[str] = set()
-    for trace in data:
-        group = trace["legendgroup"]
-        trace["showlegend"] = group not in groups and bool(trace["x"])
-        groups |= {group} if trace["x"] else set()
-
-
-def milliseconds(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)

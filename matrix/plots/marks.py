@@ -1,4 +1,4 @@
-"""The marks of the states, so that these differ without colour."""
+"""The marks of states and levels, so that these differ without colour."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import numpy as np
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.numbers import room_for_numbers
 from matrix.statistics.arrays import Flags
-from matrix.statistics.states import DOWN, FAILED, STALE, STATES, UNTESTED
+from matrix.statistics.standing import FASTER, SLOWER
+from matrix.statistics.states import (
+    DOWN,
+    FAILED,
+    FAILING,
+    MEASURED,
+    STALE,
+    STATES,
+    UNTESTED,
+)
 
 Json = dict[str, Any]
 
@@ -23,7 +32,15 @@ MARKS = {
     DOWN: ("line-ew-open", "var(--down-mark)", 0.9),
 }
 # Where a mark stands beside a number: so many cells to the right and down.
-BESIDE = {STALE: (0.38, -0.3), DOWN: (0.0, 0.34)}
+BESIDE = {STALE: (-0.38, -0.3), DOWN: (0.0, 0.34)}
+# What has a place and a size of its own in a cell, which static/js/matrix/outlines.js works out:
+# a frame, a corner, an arrow up in that corner, a square in the one across. Fill and line.
+OUTLINES = {
+    "failing": (None, "var(--failing)"),
+    "slower": ("var(--slower-mark)", "#14181d"),
+    "faster": ("var(--faster-mark)", "#14181d"),
+    "partly": ("var(--failing)", "var(--surface)"),
+}
 
 
 def marks(arrangement: Arrangement) -> list[Json]:
@@ -33,7 +50,41 @@ def marks(arrangement: Arrangement) -> list[Json]:
         where = arrangement.in_focus & (arrangement.state == state)
         if 0 < where.sum() <= MOST_MARKS:
             traces.append(marks_of(state, where, arrangement))
+    for name, where in standing(arrangement).items():
+        if 0 < (where & arrangement.in_focus).sum() <= MOST_MARKS:
+            traces.append(outlines(name, where & arrangement.in_focus, arrangement))
     return traces
+
+
+def standing(arrangement: Arrangement) -> dict[str, Flags]:
+    """Say which cells have each of OUTLINES. What fails has no level, whatever succeeded before."""
+    state, cells = arrangement.state, arrangement.grid.cells
+    has_level = (state == MEASURED) | (state == STALE)
+    level = arrangement.drawn(cells.level)
+    return {
+        "failing": state == FAILING,
+        "slower": has_level & (level == SLOWER),
+        "faster": has_level & (level == FASTER),
+        "partly": has_level & arrangement.drawn(cells.partly),
+    }
+
+
+def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
+    """Name the cells; the page draws the outline in each."""
+    fill, line = OUTLINES[name]
+    rows, columns = np.nonzero(where)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "meta": {"outline": name},
+        "x": arrangement.columns.at[columns].tolist(),
+        "y": arrangement.rows.at[rows].tolist(),
+        "line": {"color": line, "width": 1 if fill else 2},
+        **({"fill": "toself", "fillcolor": fill} if fill else {}),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def marks_of(state: int, where: Flags, arrangement: Arrangement) -> Json:

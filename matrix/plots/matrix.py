@@ -4,20 +4,37 @@ figure; it mixes the colour in veil(...) with the surface."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.plots.arrangement import Arrangement
+from matrix.plots.arrangement import LEFT_OUT, Arrangement
 from matrix.plots.labels import labels_for
 from matrix.plots.layout import layout
 from matrix.plots.marks import marks
-from matrix.plots.numbers import dashes, heatmap, number_texts
+from matrix.plots.numbers import (
+    CELLS_APART,
+    dashes,
+    heatmap,
+    number_texts,
+    room_for_numbers,
+    text_in,
+)
 from matrix.plots.palettes import palette_for, white_reads
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
-from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
+from matrix.statistics.states import (
+    DOWN,
+    FAILED,
+    FAILING,
+    MEASURED,
+    NOT_APPLICABLE,
+    STALE,
+    UNTESTED,
+)
+from sonar.units import format_span
 
 Json = dict[str, Any]
 
@@ -26,11 +43,14 @@ Json = dict[str, Any]
 STEPS = 1000
 CODES = {
     state: 2 * STEPS + number
-    for number, state in enumerate((FAILED, UNTESTED, DOWN, NOT_APPLICABLE))
+    for number, state in enumerate((FAILING, FAILED, UNTESTED, DOWN, NOT_APPLICABLE))
 }
 # There are results but not this statistic of them: a deviation of one, say.
-NO_VALUE, UNFOCUSED, GAP = (2 * STEPS + number for number in (4, 5, 6))
-COLOURS = ("failed", "untested", "down", "not-applicable", "raised", "unfocused", "surface")
+NO_VALUE, UNFOCUSED, GAP = (2 * STEPS + number for number in (5, 6, 7))
+COLOURS = (
+    *("failing-soft", "failed", "untested", "down", "not-applicable"),
+    *("raised", "unfocused", "surface"),
+)
 
 WHITE, BLACK = "#ffffff", "#000000"
 # The ink of the states whose number does not stand on the palette itself.
@@ -44,7 +64,13 @@ def figure(arrangement: Arrangement) -> Json:
     them, and nothing answers the pointer.
     """
     display, grid = arrangement.display, arrangement.grid
-    scale = scale_for(grid.query.stat, grid.cells.value, display.low, display.high)
+    scale = scale_for(
+        grid.query.stat,
+        grid.cells.value,
+        display.low,
+        display.high,
+        whole=display.scale == "whole",
+    )
     data = [
         cells(arrangement, scale),
         *averages(arrangement, scale),
@@ -57,7 +83,10 @@ def figure(arrangement: Arrangement) -> Json:
 def cells(arrangement: Arrangement, scale: Scale) -> Json:
     """Draw all cells in one trace: each further one would be drawn over all of them again."""
     colours = palette_for(arrangement.display.palette, arrangement.grid.query.stat)
-    looks = {"name": "cells", "zmin": 0, "zmax": GAP, "colorscale": scale_of_codes(colours)}
+    # The frame of a failing cell takes all of a small one.
+    failing = "failing-soft" if has_room(arrangement) else "failing"
+    stops = scale_of_codes(colours, failing)
+    looks = {"name": "cells", "zmin": 0, "zmax": GAP, "colorscale": stops}
     return heatmap(arrangement.spread(codes(arrangement, scale), GAP), "u2", looks)
 
 
@@ -70,10 +99,15 @@ def codes(arrangement: Arrangement, scale: Scale) -> NDArray[np.uint16]:
     for state, code in CODES.items():
         look[states == state] = code
     look[~arrangement.in_focus & (states != NOT_APPLICABLE)] = UNFOCUSED
+    look[states == LEFT_OUT] = GAP
     return look.astype(np.uint16)
 
 
-def scale_of_codes(colours: tuple[str, ...]) -> list[list[float | str]]:
+def has_room(arrangement: Arrangement) -> bool:
+    return max(arrangement.rows.length, arrangement.columns.length) <= CELLS_APART
+
+
+def scale_of_codes(colours: tuple[str, ...], failing: str = COLOURS[0]) -> list[list[float | str]]:
     """Return the stops of the codes. Codes are whole, so nothing is mixed across regions."""
     last = len(colours) - 1
     faded = [f"veil({colour})" for colour in colours]
@@ -83,7 +117,8 @@ def scale_of_codes(colours: tuple[str, ...]) -> list[list[float | str]]:
         for number, colour in enumerate(region)
     ]
     others: list[list[float | str]] = [
-        [(2 * STEPS + number) / GAP, f"var(--{name})"] for number, name in enumerate(COLOURS)
+        [(2 * STEPS + number) / GAP, f"var(--{name})"]
+        for number, name in enumerate((failing, *COLOURS[1:]))
     ]
     return stops + others
 
@@ -125,7 +160,26 @@ def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
     for state, ink in INKS.items():
         of_state = arrangement.spread(np.where(states == state, values, np.nan), np.nan)
         traces += number_texts(of_state, stat, ink, {})
-    return traces
+    return traces + durations(arrangement)
+
+
+def durations(arrangement: Arrangement) -> list[Json]:
+    """Write into each failing cell for how long it has been: 30 h."""
+    shape = (arrangement.rows.length, arrangement.columns.length)
+    if not room_for_numbers(shape):
+        return []
+    since = arrangement.drawn(arrangement.grid.cells.since)
+    is_shown = (arrangement.state == FAILING) & arrangement.in_focus & ~np.isnan(since)
+    seconds = np.where(is_shown, arrangement.grid.moment.timestamp() - since, np.nan)
+    spread = arrangement.spread(seconds, np.nan)
+    texts = [[duration(value) for value in row] for row in spread.tolist()]
+    return text_in(~np.isnan(spread), texts, "var(--failing)", {"name": "durations"})
+
+
+def duration(seconds: float) -> str:
+    if np.isnan(seconds):
+        return ""
+    return f"<b>{format_span(timedelta(seconds=seconds))}</b>"
 
 
 def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:

@@ -10,16 +10,16 @@ import numpy as np
 from matrix.query.catalogue import STATISTICS
 from matrix.statistics.arrays import Flags, Floats
 
-DEFAULT_PALETTE = "cividis"
+DEFAULT_PALETTE = "viridis"
 # As plotly.colors has them, from low to high.
 PALETTES: dict[str, tuple[str, ...]] = {
-    "cividis": (
-        *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),
-        *("#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
-    ),
     "viridis": (
         *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
         *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
+    ),
+    "cividis": (
+        *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),
+        *("#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
     ),
     "magma": (
         *("#000004", "#180f3d", "#440f76", "#721f81", "#9e2f7f"),
@@ -31,7 +31,7 @@ PALETTES: dict[str, tuple[str, ...]] = {
     ),
 }
 PALETTE_LABELS = {
-    "cividis": "cividis (for all eyes)",
+    "cividis": "cividis (colour-blind safe)",
     "rdylgn": "red-yellow-green",
 }
 # What a channel of sRGB adds to the luminance (WCAG 2).
@@ -39,8 +39,8 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
 def palette_for(name: str, stat: str) -> tuple[str, ...]:
-    """Return the colours from the low to the high end of a statistic's scale."""
-    colours = PALETTES[name]
+    """Return the colours from the low to the high end of a statistic's scale; "" is the default."""
+    colours = PALETTES[name or DEFAULT_PALETTE]
     # Red is at the end of the bad values.
     is_turned = name == "rdylgn" and STATISTICS[stat].worse == "high"
     return colours[::-1] if is_turned else colours

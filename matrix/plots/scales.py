@@ -62,36 +62,67 @@ class Scale:
         share = (self.positions(values) - self.low) / (self.high - self.low)
         return np.asarray(np.clip(share, 0, 1))
 
-    def beyond(self, low: str, high: str) -> Scale:
-        """Say at ends that somebody fixed (not empty) that what lies beyond has their colour."""
-        near = (self.high - self.low) / 25
+    def outside(self, values: Floats) -> tuple[float | None, float | None]:
+        """Return the low and the high end, each as a value, where values lie beyond them."""
+        low, high = (10**self.low, 10**self.high) if self.logarithmic else (self.low, self.high)
+        # An end was a value itself before it became a logarithm: they may differ by an ulp.
+        is_below = values.min(initial=low) < low * (1 - 1e-9)
+        is_above = values.max(initial=high) > high * (1 + 1e-9)
+        return low if is_below else None, high if is_above else None
+
+    def ending(self, low: str, high: str) -> Scale:
+        """Write these texts (not the empty ones) at the ends, in place of the ticks near by."""
+        # On a phone the bar lies flat, and has room for eight texts or so.
+        near = (self.high - self.low) / 10
         ticks = {
             place: name
             for place, name in self.ticks.items()
             if not (low and place < self.low + near) and not (high and place > self.high - near)
         }
-        ticks |= {self.low: f"≤ {low}"} if low else {}
-        ticks |= {self.high: f"≥ {high}"} if high else {}
+        ticks |= {self.low: low} if low else {}
+        ticks |= {self.high: high} if high else {}
         return dataclasses.replace(self, ticks=dict(sorted(ticks.items())))
 
 
 def scale_for(
-    stat: str, values: Floats, low: float | None = None, high: float | None = None
+    stat: str,
+    values: Floats,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    whole: bool = False,
 ) -> Scale:
     """Choose the scale of a statistic for these values: logarithmic for rates and ages.
 
-    ``low`` and ``high`` fix its ends, where they are given.
+    ``low`` and ``high`` fix its ends, where they are given. Else it runs over the middle of the
+    values, so that these differ in colour, or over the ``whole`` of them.
     """
     present = values[~np.isnan(values)]
     statistic = STATISTICS[stat]
     is_age = statistic.unit.written == "age"
     if statistic.scale == "linear":
-        most = statistic.greatest or float(present.max(initial=1))
+        drawn = present if whole else middle(present)
+        most = statistic.greatest or float(drawn.max(initial=1))
         scale = linear(*fixed((0.0, most), (low, high), lambda end: (end - 1, end + 1)))
     else:
-        ends = fixed(range_of(present), (low, high), lambda end: (end / 10, end * 10))
+        positive = present[present > LEAST]
+        ends = range_of(positive if whole else middle(positive))
+        ends = fixed(ends, (low, high), lambda end: (end / 10, end * 10))
         scale = logarithmic(*ends, AGES if is_age else {})
-    return scale.beyond(end_text(low, is_age=is_age), end_text(high, is_age=is_age))
+    below, above = scale.outside(present)
+    return scale.ending(
+        end_text("≤", low, is_age=is_age) or end_text("▼", below, is_age=is_age),
+        end_text("≥", high, is_age=is_age) or end_text("▲", above, is_age=is_age),
+    )
+
+
+def middle(values: Floats) -> Floats:
+    """Return the values at the 5th and the 95th percentile; all of fewer than twenty are within."""
+    if not values.size:
+        return values
+    last = values.size - 1
+    ends = int(np.floor(0.05 * last)), int(np.ceil(0.95 * last))
+    return np.partition(values, ends)[list(ends)]
 
 
 def range_of(values: Floats) -> tuple[float, float]:
@@ -116,12 +147,11 @@ def fixed(
     return (low, around(low)[1]) if bounds[1] is None else (around(high)[0], high)
 
 
-def end_text(end: float | None, *, is_age: bool) -> str:
+def end_text(sign: str, end: float | None, *, is_age: bool) -> str:
     if end is None:
         return ""
-    if is_age:
-        return format_age(timedelta(seconds=end)).removesuffix(" ago")
-    return plain(end)
+    age = format_age(timedelta(seconds=end)).removesuffix(" ago") if is_age else ""
+    return f"{sign} {age or plain(end)}"
 
 
 def linear(low: float, high: float) -> Scale:

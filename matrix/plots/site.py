@@ -1,213 +1,248 @@
-"""A row or a column of the matrix of sites as bars, the fastest first."""
+"""A site at one end of its links over time: their rates against their usual, and failed tests."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
-from matrix.answers.site.reports import ReportCell
-from matrix.plots.labels import cut
-from sonar.units import format_count, three_digits
+import numpy as np
+
+from matrix.answers.highlights import times
+from matrix.answers.site.history import RatioSeries
+from matrix.plots import bands
+from matrix.plots.bands import TimeSpan, milliseconds
+from matrix.statistics.arrays import Flags, Integers
+from sonar.units import format_count
+from sonar.windows import Window
 
 Json = dict[str, Any]
 
-# A bar without a name says nothing, and more of them with one take screens.
-MOST_BARS = 40
-LONGEST_NAME = 26
-BAR_REM = 1.25
-AXIS_REM = 6.5
-MOST_DECADES = 3
-PARTNER = {"source": "destination", "destination": "source"}
-# How the bar of a cell with a rate looks: colour and opacity.
-BARS = {
-    "measured": ("var(--accent)", 1.0),
-    "stale": ("var(--accent)", 0.4),
-    "down": ("var(--down)", 1.0),
-}
-# What stands where there is no rate, or beside one that is not fresh: symbol and colour.
-MARKS = {
-    "failed": ("x-thin-open", "var(--alarm)"),
-    "stale": ("hourglass-open", "var(--ink)"),
-    "untested": ("circle", "var(--untested-mark)"),
-    "down": ("line-ew-open", "var(--ink)"),
-}
+# The axis shows at least this far from usual, either way, and no further than this.
+LEAST, MOST = 2.5, 64.0
+TICKS = [2.0**power for power in range(-6, 7)]
+# Parts of the height: rates above, failed tests at the foot.
+RATES, FAILED = [0.24, 1.0], [0.0, 0.17]
+SLOWER, OTHERS = "var(--slower)", "var(--there)"
+# Times are written as on a 24-hour clock, days with their name.
+TIME_FORMATS = [
+    {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%a %-d %b"},
+    {"dtickrange": [43_200_000, None], "value": "%a %-d %b"},
+]
 
 
-def height_rem(count: int) -> float:
-    """Return how high the picture of so many cells is, in rem."""
-    return AXIS_REM + BAR_REM * min(max(count, 3), MOST_BARS)
+@dataclass(frozen=True)
+class Axes:
+    """The same for both ends: they are compared.
+
+    ``bound`` is how far from usual the axis of rates goes, either way, ``failed`` the most tests
+    that failed in a bucket.
+    """
+
+    bound: float
+    failed: int
 
 
-def rates_between(cells: Sequence[ReportCell]) -> tuple[float, float]:
-    """Return the bounds of an axis that has room for all rates, and their marks and numbers."""
-    rates = [cell.mean for cell in cells if cell.mean > 0]
-    return (min(rates) / 2, max(rates) * 2.5) if rates else (1.0, 100.0)
+def axes_of(ends: Sequence[RatioSeries]) -> Axes:
+    """Leave room for the lines and their middle halves."""
+    spread = [values[series.links > 0] for series in ends for values in (series.low, series.high)]
+    ratios = np.concatenate([*spread, [1.0]])
+    furthest = float(np.exp(np.abs(np.log(ratios[ratios > 0])).max())) * 1.15
+    failed = max(int(series.failed.max(initial=0)) for series in ends)
+    return Axes(min(max(furthest, LEAST), MOST), failed)
 
 
 def figure(
-    cells: Sequence[ReportCell], end: str, site: str, mean: float, bounds: tuple[float, float]
+    series: RatioSeries,
+    window: Window,
+    spans: Sequence[TimeSpan],
+    axes: Axes,
+    *,
+    is_slower: bool = False,
 ) -> Json:
-    """Return data and layout for the cells of a site at one end, with their mean as a line.
+    """Return data and layout; ``is_slower`` says that some of the links are slower than usual.
 
-    Rates are in MB/s on a logarithmic axis with these bounds. Of more than MOST_BARS cells
-    those are drawn that fail, and the slowest.
+    The axis of rates is logarithmic, with usual at 1; that of failed tests begins at 0.
     """
-    drawn = sorted(sorted(cells, key=worst_first)[:MOST_BARS], key=fastest_first)
-    partners = [getattr(cell, PARTNER[end]) for cell in drawn]
-    data = [
-        *(bars(drawn, state) for state in BARS),
-        *(marks(drawn, state, bounds[0]) for state in MARKS),
-    ]
-    own, others = ("from", "to") if end == "source" else ("to", "from")
-    title = f"{own} {escape(cut(site, LONGEST_NAME))}<br>{others} each {PARTNER[end]}, mean rate"
-    return {
-        "data": [trace for trace in data if trace["y"]],
-        "layout": layout(partners, title, bounds) | line_at(mean),
+    colour = SLOWER if is_slower else OTHERS
+    data = [middle_half(series, colour), median(series, colour), failures(series)]
+    layout = frame(window) | {
+        "yaxis": ratio_axis(axes.bound),
+        "yaxis2": failure_axis(axes.failed),
+        "shapes": [*bands.shapes(spans, window), usual_line()],
+        "annotations": bands.words(spans, window),
     }
+    if not series.links.any():
+        layout["annotations"].append(no_ratio(series))
+    return {"data": data, "layout": layout}
 
 
-def worst_first(cell: ReportCell) -> tuple[bool, bool, float]:
-    """Put what fails first, then the slowest, and what was not tested last."""
-    blank = math.isnan(cell.mean)
-    return cell.state != "failed", blank, 0.0 if blank else cell.mean
-
-
-def fastest_first(cell: ReportCell) -> tuple[bool, float, str]:
-    """Put the fastest first, and what has no rate last."""
-    blank = math.isnan(cell.mean)
-    return blank, 0.0 if blank else -cell.mean, cell.state
-
-
-def bars(cells: Sequence[ReportCell], state: str) -> Json:
-    colour, opacity = BARS[state]
-    rows = [row for row, cell in enumerate(cells) if cell.state == state and cell.mean > 0]
+def frame(window: Window) -> Json:
     return {
-        "type": "bar",
-        "name": state,
-        "orientation": "h",
-        "x": [cells[row].mean for row in rows],
-        "y": rows,
-        "text": [three_digits(cells[row].mean) for row in rows],
-        # Ink that reads on what is faded there is none in both light and dark.
-        "textposition": "auto" if state == "measured" else "outside",
-        "insidetextanchor": "end",
-        "insidetextfont": {"color": "var(--on-accent)", "size": 11},
-        "constraintext": "none",
-        "textangle": 0,
-        "cliponaxis": False,
-        "marker": {"color": colour, "opacity": opacity},
-        "hovertext": [hover_text(cells[row]) for row in rows],
-        "hoverinfo": "text",
-    }
-
-
-def marks(cells: Sequence[ReportCell], state: str, left: float) -> Json:
-    """Mark the state at the left edge, with its name where that is the only text there."""
-    symbol, colour = MARKS[state]
-    rows = [row for row, cell in enumerate(cells) if cell.state == state]
-    words = [f" {state}" if math.isnan(cells[row].mean) else "" for row in rows]
-    return {
-        "type": "scatter",
-        "mode": "markers+text",
-        "name": state,
-        "x": [left * 1.08] * len(rows),
-        "y": rows,
-        "text": words,
-        "textposition": "middle right",
-        "cliponaxis": False,
-        "marker": {
-            "symbol": symbol,
-            "color": colour,
-            "size": 9,
-            "line": {"color": colour, "width": 2},
+        "xaxis": {
+            "type": "date",
+            "range": [milliseconds(window.start), milliseconds(window.end)],
+            "anchor": "y2",
+            "gridcolor": "var(--line)",
+            "showgrid": False,
+            "automargin": True,
+            "tickformatstops": TIME_FORMATS,
+            "nticks": 9,
         },
-        "hovertext": [hover_text(cells[row]) for row in rows],
-        "hoverinfo": "text",
-    }
-
-
-def hover_text(cell: ReportCell) -> str:
-    """Say a cell in the lines of its hover; Plotly reads some HTML, names must not become any."""
-    rate = "no rate"
-    if not math.isnan(cell.mean):
-        deviation = "" if math.isnan(cell.std) else f" ± {three_digits(cell.std)}"
-        rate = f"mean {three_digits(cell.mean)}{deviation} MB/s"
-    counts = f"{format_count(cell.ok)} ok, {format_count(cell.failed)} failed"
-    ends = f"from {escape(cell.source)}<br>to {escape(cell.destination)}"
-    return f"{ends}<br>{rate}<br>{counts}<br>{cell.state.replace('_', ' ')}"
-
-
-def line_at(mean: float) -> Json:
-    """Draw a line behind the bars, with its name at the foot, where they are shortest."""
-    if math.isnan(mean):
-        return {}
-    line = {"color": "var(--muted)", "width": 1, "dash": "dot"}
-    ends = {"yref": "paper", "y0": 0, "y1": 1, "x0": mean, "x1": mean}
-    text = {
-        "text": f"mean {three_digits(mean)}",
-        "x": math.log10(mean),
-        "yref": "paper",
-        "y": 0,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-    }
-    return {
-        "shapes": [{"type": "line", "layer": "below", "line": line} | ends],
-        "annotations": [text],
-    }
-
-
-def layout(partners: Sequence[str], title: str, bounds: tuple[float, float]) -> Json:
-    return {
-        "title": {"text": title, "x": 0, "xref": "container", "font": {"size": 12}},
-        "xaxis": rate_axis(bounds),
-        "yaxis": partner_axis(partners),
         "showlegend": False,
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
         "dragmode": "zoom",
-        "bargap": 0.25,
-        "barmode": "overlay",
-        "margin": {"l": 8, "r": 8, "t": 42, "b": 8},
+        "bargap": 0.1,
+        "margin": {"l": 44, "r": 8, "t": 8, "b": 24},
         "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
         "paper_bgcolor": "var(--surface)",
         "plot_bgcolor": "var(--surface)",
     }
 
 
-def rate_axis(bounds: tuple[float, float]) -> Json:
-    ticks = ticks_between(*bounds)
+def ratio_axis(bound: float) -> Json:
+    """Put usual in the middle."""
+    ticks = [tick for tick in TICKS if 1 / bound <= tick <= bound]
     return {
+        "domain": RATES,
         "type": "log",
-        "range": [math.log10(bound) for bound in bounds],
+        "range": [-math.log10(bound), math.log10(bound)],
         "tickvals": ticks,
-        "ticktext": [f"{tick:g}" for tick in ticks],
-        "title": {"text": "MB/s", "standoff": 4},
+        "ticktext": ["usual" if tick == 1 else f"{tick:g}×" for tick in ticks],
         "gridcolor": "var(--line)",
-        "linecolor": "var(--line)",
-        "automargin": True,
-    }
-
-
-def ticks_between(low: float, high: float) -> list[float]:
-    """Return 1, 2 and 5 of each decade, or where that is too much only 1."""
-    decades = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
-    digits = (1, 2, 5) if high <= low * 10**MOST_DECADES else (1,)
-    ticks = [digit * 10.0**decade for decade in decades for digit in digits]
-    return [tick for tick in ticks if low <= tick <= high]
-
-
-def partner_axis(partners: Sequence[str]) -> Json:
-    return {
-        "type": "linear",
-        "range": [len(partners) - 0.5, -0.5],
-        "tickvals": list(range(len(partners))),
-        "ticktext": [escape(cut(name, LONGEST_NAME)) for name in partners],
-        "showgrid": False,
         "zeroline": False,
-        "ticks": "",
+    }
+
+
+def failure_axis(most: int) -> Json:
+    return {
+        "domain": FAILED,
+        "range": [0, max(most, 1) * 1.05],
+        "tickvals": [most],
+        "ticktext": [f"{format_count(most)} failed" if most else "none failed"],
+        "tickfont": {"size": 11, "color": "var(--muted)"},
+        "showgrid": False,
+        "zeroline": True,
+        "zerolinecolor": "var(--line)",
+        "fixedrange": True,
         "automargin": True,
     }
+
+
+def usual_line() -> Json:
+    line = {"color": "var(--ink)", "width": 1, "dash": "dot"}
+    ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": 1, "y1": 1}
+    return {"type": "line", "name": "usual", "layer": "below", "line": line} | ends
+
+
+def no_ratio(series: RatioSeries) -> Json:
+    tests = bool(series.ok.any() or series.failed.any())
+    text = "no usual rate to compare with yet" if series.ok.any() else "no test succeeded"
+    return {
+        "text": text if tests else "no test in this window",
+        "showarrow": False,
+        "xref": "paper",
+        "x": 0.5,
+        "yref": "paper",
+        "y": 0.7,
+        "bgcolor": "var(--surface)",
+    }
+
+
+def median(series: RatioSeries, colour: str) -> Json:
+    """Draw the median as steps as wide as their buckets, with gaps where no link was measured."""
+    x: list[int | None] = []
+    y: list[float | None] = []
+    texts: list[str] = []
+    for stretch in stretches_of(series.links > 0):
+        x += [*edges(series, stretch), None]
+        buckets = np.repeat(stretch, 2).tolist()
+        y += [*(digits(float(series.median[bucket])) for bucket in buckets), None]
+        texts += [*(words(series, bucket) for bucket in buckets), ""]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "median link",
+        "x": x,
+        "y": y,
+        "text": texts,
+        "line": {"color": colour, "width": 2},
+        "hovertemplate": f"%{{text}}<br>{series.bucket} from %{{x|%a %d %b %H:%M}} UTC"
+        "<extra></extra>",
+    }
+
+
+def words(series: RatioSeries, bucket: int) -> str:
+    low, middle, high = (
+        times(float(values[bucket])) for values in (series.low, series.median, series.high)
+    )
+    links = int(series.links[bucket])
+    number = f"{format_count(links)} link{'s' * (links != 1)}"
+    return f"{middle} the usual rate, median of {number}<br>middle half {low} to {high}"
+
+
+def middle_half(series: RatioSeries, colour: str) -> Json:
+    x: list[int | None] = []
+    y: list[float | None] = []
+    for stretch in stretches_of(series.links > 1):
+        there = edges(series, stretch)
+        x += [*there, *reversed(there), None]
+        high, low = (np.repeat(values[stretch], 2) for values in (series.high, series.low))
+        y += [*map(digits, high.tolist()), *map(digits, low[::-1].tolist()), None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "middle half of the links",
+        "x": x,
+        "y": y,
+        "fill": "toself",
+        "fillcolor": colour,
+        "opacity": 0.2,
+        "line": {"width": 0, "color": colour},
+        "hoverinfo": "skip",
+    }
+
+
+def failures(series: RatioSeries) -> Json:
+    """Draw how many tests failed as bars from 0."""
+    buckets = np.flatnonzero(series.failed).tolist()
+    half = series.seconds / 2
+    return {
+        "type": "bar",
+        "name": "failed tests",
+        "x": [round((float(series.starts[bucket]) + half) * 1000) for bucket in buckets],
+        "width": round(series.seconds * 1000 * 0.9),
+        "y": [int(series.failed[bucket]) for bucket in buckets],
+        "yaxis": "y2",
+        "marker": {"color": "var(--failing)"},
+        "hovertext": [failed_words(series, bucket) for bucket in buckets],
+        "hoverinfo": "text",
+    }
+
+
+def failed_words(series: RatioSeries, bucket: int) -> str:
+    failed = int(series.failed[bucket])
+    tests = format_count(failed + int(series.ok[bucket]))
+    begin = f"{np.datetime64(int(series.starts[bucket]), 's').item():%a %d %b %H:%M} UTC"
+    return f"{format_count(failed)} of {tests} tests failed<br>{series.bucket} from {begin}"
+
+
+def stretches_of(drawn: Flags) -> list[Integers]:
+    """Return the buckets that are drawn, those that follow each other together."""
+    buckets = np.flatnonzero(drawn)
+    parts = np.split(buckets, np.flatnonzero(np.diff(buckets) > 1) + 1)
+    return [part for part in parts if part.size]
+
+
+def edges(series: RatioSeries, buckets: Integers) -> list[int]:
+    """Return where each bucket begins and ends, in milliseconds since 1970."""
+    starts = np.round(series.starts[buckets] * 1000).astype(np.int64)
+    ends = starts + round(series.seconds * 1000)
+    both: list[int] = np.stack([starts, ends], axis=1).ravel().tolist()
+    return both
+
+
+def digits(ratio: float) -> float:
+    return float(f"{ratio:.3g}")

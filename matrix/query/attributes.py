@@ -210,7 +210,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     # Where this has told, matrix.statistics.slowdown says so with the numbers.
     ProfileAttribute(
         name="beside",
-        label="what ran beside",
+        label="concurrent tests",
         columns=("beside",),
         choice=(
             "that ran alone at both ends (0), beside some other of Sonar's tests (some), or of "
@@ -220,8 +220,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         stored={ALONE: 0, IN_COMPANY: 1, NOT_NOTED: None},
         words={
             ALONE: "alone at both ends",
-            IN_COMPANY: "in company",
-            NOT_NOTED: "without a note of what ran beside",
+            IN_COMPANY: "alongside other tests",
+            NOT_NOTED: "with concurrent tests not recorded",
         },
         says="measured",
         promised=ALONE,

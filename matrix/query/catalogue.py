@@ -121,7 +121,7 @@ STATISTICS = {
         Statistic(
             "throughput",
             "throughput",
-            "Throughput (all bytes over all seconds) of {files}",
+            "Throughput (total bytes over total seconds) of {files}",
             needs_sizes=True,
         ),
         Statistic(
@@ -146,8 +146,8 @@ STATISTICS = {
         ),
         Statistic(
             "last",
-            "age of the last",
-            "Age of the last of the {files}",
+            "age of the last result",
+            "Age of the last result of {files}",
             unit=AGE,
             worse="high",
             worst="oldest",

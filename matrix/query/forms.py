@@ -27,9 +27,13 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BadQueryError(ValueError):
-    """The query cannot be answered; ``errors`` has sentences by parameter."""
+    """The query cannot be answered; ``errors`` has sentences by parameter.
 
-    def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
+    ``unknown`` names those that are no parameters here: a page leaves them out and goes on.
+    """
+
+    def __init__(self, errors: Mapping[str, Sequence[str]], unknown: Iterable[str] = ()) -> None:
+        self.unknown = tuple(unknown)
         self.errors = {name: list(sentences) for name, sentences in errors.items()}
         super().__init__(
             " ".join(sentence for sentences in self.errors.values() for sentence in sentences)
@@ -43,6 +47,12 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
         for name in names
         if name not in allowed
     }
+
+
+def check_names(params: Iterable[str], allowed: Sequence[str] = ()) -> None:
+    """Raise BadQueryError for parameters that are not ``allowed``."""
+    if errors := unknown(params, allowed):
+        raise BadQueryError(errors, errors)
 
 
 class OneOf(forms.ChoiceField):

@@ -58,10 +58,10 @@ class MatrixQuery:
         lists = dict(params.lists()) if isinstance(params, QueryDict) else params
         own_params = {name: list(texts) for name, texts in lists.items() if name not in also}
         form = QueryForm(MultiValueDict(own_params))
-        errors = unknown(own_params, [*PARAMETERS, *also])
-        errors |= {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
-        if errors:
-            raise BadQueryError(errors)
+        foreign = unknown(own_params, [*PARAMETERS, *also])
+        errors = {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
+        if foreign or errors:
+            raise BadQueryError(foreign | errors, foreign)
         values = form.cleaned_data
         return cls(
             size=values["size"] or form.default_size(),
@@ -130,8 +130,4 @@ class MatrixQuery:
         """Say the window: `the last 7 days`, or its two bounds."""
         if not (self.start and self.end):
             return PRESET_WORDS[self.window]
-        bounds = [
-            bound.strftime("%Y-%m-%d %H:%M:%S").removesuffix(":00")
-            for bound in (self.start, self.end)
-        ]
-        return f"{' to '.join(bounds)} UTC"
+        return f"{windows.format_bound(self.start)} to {windows.format_bound(self.end)} UTC"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,31 @@ from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.pooling import Numbering
 
 
+class SitePause(NamedTuple):
+    """A pause of all tests of a site; ``until`` is None for one without an end."""
+
+    since: datetime
+    until: datetime | None
+    reason: str
+
+    def lasts(self, moment: datetime) -> bool:
+        return self.since <= moment and (self.until is None or moment < self.until)
+
+
 @dataclass(frozen=True)
 class EndpointInfo:
-    """An endpoint as the matrix sees it; ``facts`` by the names that records have for them."""
+    """An endpoint as the matrix sees it; ``facts`` by the names that records have for them.
+
+    ``quiet_hours`` are those of its site, like `01:00-05:30`; ``pause`` is the newest of its site.
+    """
 
     id: int
     name: str
     facts: Mapping[str, Value] = field(hash=False)
     simulated: bool
     retired: bool
+    quiet_hours: str | None = None
+    pause: SitePause | None = None
 
     @property
     def site(self) -> str:
@@ -37,6 +54,9 @@ class EndpointInfo:
     @property
     def label(self) -> str:
         return cast("str", self.facts["label"])
+
+    def is_paused(self, moment: datetime) -> bool:
+        return self.pause is not None and self.pause.lasts(moment)
 
     def value(self, key: str) -> Value:
         """Return its name, or a fact; raise KeyError for what is neither."""
@@ -63,6 +83,15 @@ class EndpointInfo:
         """Return what answers say of it."""
         flags = {"simulated": self.simulated, "retired": self.retired}
         return {"name": self.name, **self.facts, **flags}
+
+
+def pauses_of(places: Iterable[EndpointInfo], moment: datetime) -> dict[str, SitePause]:
+    """Return by site the pauses that last, of places in use."""
+    return {
+        place.site: place.pause
+        for place in places
+        if place.pause and place.pause.lasts(moment) and not place.retired
+    }
 
 
 @dataclass(frozen=True)
@@ -186,12 +215,20 @@ class LinkIndex:
             return sources
         return destinations if end == "destination" else sources | destinations
 
+    def paused(self, moment: datetime) -> Flags:
+        """Return which links have an end at a paused site; shape (places, places)."""
+        return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
+
     def matching(self, filters: Iterable[Filter]) -> Flags:
         """Return the links that pass the filters on their ends; none is from a place to itself."""
-        matching = ~np.eye(len(self.places), dtype=bool).ravel()
+        return self.passing(filters) & ~np.eye(len(self.places), dtype=bool).ravel()
+
+    def passing(self, filters: Iterable[Filter]) -> Flags:
+        """Return the pairs of places that pass the filters on ends."""
+        passing = np.ones(len(self.places) ** 2, dtype=bool)
         for options in alternatives(filters, LINK_FILTERS):
             attribute, values = options[0].attribute, {option.value for option in options}
             hits = (not values.isdisjoint(place.texts(attribute)) for place in self.places)
             flags = self.ends(hits, options[0].end)
-            matching &= ~flags if options[0].exclude else flags
-        return matching
+            passing &= ~flags if options[0].exclude else flags
+        return passing

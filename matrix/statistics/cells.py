@@ -13,9 +13,11 @@ from matrix.query.catalogue import AGE, STATISTICS, TRANSFERS
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import Axis, LinkIndex
+from matrix.statistics.cell_standings import CellStandings, Counts
 from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import Reduced
-from matrix.statistics.states import Evidence, States
+from matrix.statistics.standing import LEVELS, Standings
+from matrix.statistics.states import STATES, Evidence, States
 from sonar.units import MB
 
 
@@ -25,6 +27,13 @@ class CellArrays:
 
     ``value`` is the asked statistic in Grid.unit; ``last`` is when the last result started,
     in Unix time; ``state`` indexes STATES. ``extras`` are rates that were asked for by name.
+
+    How a cell is now: ``level`` indexes LEVELS; ``usual`` and ``now`` are the means of those of its
+    links that have both; ``streak`` counts the tests that made its links failing, slower or
+    faster, and ``since`` is when the first of them started, in Unix time; ``tested_links``
+    count its links that were tested lately, ``failing_links``, ``slower_links`` and
+    ``faster_links`` those that are, ``judged_links`` those of which it is known whether they are
+    as usual. ``partly`` says that a part of its tests or links fails.
     """
 
     value: Floats
@@ -34,7 +43,27 @@ class CellArrays:
     failed: Integers
     last: Floats
     state: States
+    level: NDArray[np.uint8]
+    usual: Floats
+    now: Floats
+    since: Floats
+    streak: Counts
+    tested_links: Counts
+    failing_links: Counts
+    judged_links: Counts
+    slower_links: Counts
+    faster_links: Counts
+    partly: Flags
     extras: Mapping[str, Floats] = field(default_factory=dict)
+
+    def of_look(self, look: str) -> Flags:
+        """Say which cells have one of LOOKS; a cell of several links by some of them, too."""
+        if look == "partly":
+            return self.partly
+        if look in LEVELS:
+            return np.asarray(getattr(self, f"{look}_links") > 0)
+        of_state: Flags = self.state == STATES.index(look)
+        return of_state | (self.failing_links > 0) if look == "failing" else of_state
 
 
 @dataclass(frozen=True)
@@ -75,12 +104,19 @@ class Frame:
         """Make one of the values of each cell's links."""
         return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
 
+    def cells_of(self, numbers: Integers) -> Integers:
+        """Return the flat places of the cells of applicable links, given by their numbers."""
+        source, destination = np.divmod(numbers, len(self.links.places))
+        return self.rows.of[source] * len(self.columns.groups) + self.columns.of[destination]
+
     def cells(
         self,
         reduced: Reduced,
         down: Flags,
         stat: str,
         moment: float,
+        *,
+        standings: Standings,
         outdated: Flags | None = None,
     ) -> CellArrays:
         """Return the cells as they stand at a moment (Unix time).
@@ -97,6 +133,11 @@ class Frame:
         if outdated is not None:
             for numbers in (shown, *rates.values()):
                 np.putmask(numbers, outdated, np.nan)
+        has_results = self.newest > 0
+        now = CellStandings.of(
+            standings, self.applicable & ~down, has_results, self.pool, self.cells_of
+        )
+        evidence = self._evidence(reduced, moment - last, down, now.failing, outdated)
         return CellArrays(
             value=shown,
             mean=mean,
@@ -104,12 +145,28 @@ class Frame:
             ok=reduced.ok,
             failed=reduced.failed,
             last=last,
-            state=self._evidence(reduced, moment - last, down, outdated).states(),
+            state=evidence.states(),
+            level=now.level,
+            usual=now.usual / MB,
+            now=now.now / MB,
+            since=now.since,
+            streak=now.streak,
+            tested_links=now.tested_links,
+            failing_links=now.failing_links,
+            judged_links=now.judged_links,
+            slower_links=now.slower_links,
+            faster_links=now.faster_links,
+            partly=now.partly(reduced.ok, reduced.failed),
             extras=extras,
         )
 
     def _evidence(
-        self, reduced: Reduced, age: Floats, down: Flags, outdated: Flags | None
+        self,
+        reduced: Reduced,
+        age: Floats,
+        down: Flags,
+        failing: Flags,
+        outdated: Flags | None,
     ) -> Evidence:
         """Pool what the links of each cell are judged by."""
         return Evidence(
@@ -119,6 +176,7 @@ class Frame:
             promise=self.pool(np.minimum, self.promise),
             applicable=self.pool(np.logical_or, self.applicable),
             up=self.pool(np.logical_or, self.applicable & ~down),
+            failing=failing,
             outdated=outdated,
         )
 

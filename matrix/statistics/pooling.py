@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,16 @@ class Numbering:
         number += self._destination.take(ends[:, -2], mode="clip")
         return number
 
+    def links(self, cells: Integers) -> NDArray[np.uint32]:
+        """Return the links of cells of a (ids, ids) array, by their place in it as it is flat."""
+        source, destination = np.divmod(cells, len(self.ids))
+        return (self.ids[source] << 16 | self.ids[destination]).astype(np.uint32)
+
+    def square(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values by number, shape (..., stride²), as shape (..., ids, ids)."""
+        wide = values.reshape(*values.shape[:-1], self.stride, self.stride)
+        return wide[..., :-1, :-1]
+
     def newest(self, runs: Sequence[Run | Newest]) -> Integers:
         """Return when the newest result of each link started, in Unix ms; 0 for none.
 
@@ -73,7 +84,7 @@ class Numbering:
             firsts = self.ids[:: -(-len(self.ids) // parts) or 1] << 16
             bounds = np.append(firsts, np.iinfo(np.uint32).max).astype(np.uint32)
             each(of_sources, [bounds[at : at + 2] for at in range(len(firsts))])
-        return newest.reshape(self.stride, self.stride)[:-1, :-1]
+        return self.square(newest)
 
 
 def parts_for(samples: int) -> int:

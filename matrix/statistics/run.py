@@ -26,7 +26,8 @@ class Run:
     its link. ``links`` are the distinct links of the keys, ascending, and ``lasts`` when the
     newest result of each started, in Unix ms. If they were asked for, ``sizes`` has the bytes
     of each key's result, ``profiles`` the id of its profile, ``distinct_profiles`` those
-    that occur, ascending, and ``failures`` the links with a failed result (FAILURE).
+    that occur, ascending, ``failures`` the links with a failed result (FAILURE), and ``offsets``
+    when the result of each key started, in ms from ``start`` (Unix ms).
     """
 
     keys: NDArray[np.uint64]
@@ -36,6 +37,14 @@ class Run:
     profiles: NDArray[np.uint16] | None = None
     distinct_profiles: NDArray[np.uint16] | None = None
     failures: NDArray[np.void] | None = None
+    offsets: NDArray[np.uint32] | None = None
+    start: int = 0
+
+    def started(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return when the results of these keys started, in Unix ms."""
+        if self.offsets is None:
+            raise ValueError("runs with offsets are needed to tell when a result started")
+        return self.offsets.take(rows) + np.int64(self.start)
 
     def newest_ok(self) -> Newest:
         """Return when the newest ok result of each link started that has one."""

@@ -7,7 +7,7 @@ from operator import attrgetter
 from threading import Condition
 from typing import Any, Generic, TypeVar
 
-from cachetools import Cache, TTLCache, cached
+from cachetools import Cache, LRUCache, TTLCache, cached
 from django.conf import settings
 
 T = TypeVar("T")
@@ -52,3 +52,7 @@ def answers_up_to(megabytes: int) -> Kept[Any]:
 
 
 ANSWERS = answers_up_to(settings.SONAR_ANSWERS_MB)
+# What is made of whole days holds for a day: nothing of it goes for its age.
+STANDINGS: Kept[Any] = Kept(
+    LRUCache(settings.SONAR_STANDINGS_MB * 2**20, getsizeof=attrgetter("nbytes"))
+)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
 
-from django.db import connection
 from django.utils.http import quote_etag
 
 from matrix.store import read_plan
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span
+from sonar.database.cursors import planned_cursor
 from sonar.models.version import RAISED
 from sonar.windows import Window
-
-if TYPE_CHECKING:
-    from sonar.database.base import DatabaseWrapper
 
 PLANNED = f"""
     SELECT coalesce(({RAISED.format("registry")}), '0'),
@@ -29,10 +25,10 @@ PLANNED = f"""
 OVERLAPPING = """
     size_class_id = ANY (ARRAY(
         SELECT id FROM sonar_sizeclass WHERE name = %(size)s OR %(size)s IS NULL))
-    AND (level = 'day' AND start >= %(day)s AND start < %(end)s
-         OR level = 'hour' AND start >= %(hour)s AND start < %(end)s)
+    AND (level = 'day' AND start >= {day} AND start < {end}
+         OR level = 'hour' AND start >= {hour} AND start < {end})
 """
-OF_A_WINDOW = f"""
+WITHIN = f"""
     WITH marks AS MATERIALIZED (
         SELECT size_class_id, seq, date_trunc('day', start, 'UTC') AS day
         FROM sonar_dirtymark WHERE {OVERLAPPING}),
@@ -41,11 +37,21 @@ OF_A_WINDOW = f"""
         UNION ALL
         SELECT id FROM sonar_segment
         JOIN (SELECT DISTINCT size_class_id, day FROM marks) AS days USING (size_class_id)
-        WHERE level = 'hour' AND start >= greatest(day, %(hour)s)
-          AND start < least(day + interval '1 day', %(end)s))
-    {PLANNED},
+        WHERE level = 'hour' AND start >= greatest(day, {{hour}})
+          AND start < least(day + interval '1 day', {{end}}))
+    {{select}}
         (SELECT concat_ws('.', count(*), max(seq), sum(seq)) FROM marks),
         (SELECT concat_ws('.', count(*), max(id), sum(id)) FROM segments)
+"""  # noqa: S608 - constants
+OF_A_WINDOW = WITHIN.format(select=f"{PLANNED},", day="%(day)s", hour="%(hour)s", end="%(end)s")
+OF_WINDOWS = f"""
+    SELECT concat_ws('-', version.marks, version.segments)
+    FROM unnest(%(days)s::timestamptz[], %(hours)s::timestamptz[], %(ends)s::timestamptz[])
+        WITH ORDINALITY AS bounds(day, hour, past, number),
+    LATERAL (
+        {WITHIN.format(select="SELECT", day="bounds.day", hour="bounds.hour", end="bounds.past")}
+    ) AS version(marks, segments)
+    ORDER BY bounds.number
 """  # noqa: S608 - constants
 # Every change leaves a mark with a higher number, and sealing it a segment with a higher one.
 OF_ALL = f"""
@@ -98,23 +104,33 @@ def read(size: str | None, window: Window) -> DataVersion:
 
     Of results of a size class, or of all of them.
     """
+    day, hour, end = bounds(window)
+    return fetch(OF_A_WINDOW, {"size": size, "day": day, "hour": hour, "end": end})
+
+
+def read_results(size: str, windows: Sequence[Window]) -> list[str]:
+    """Return what changes with the results in each window, of a size class; one SQL statement."""
+    days, hours, ends = zip(*map(bounds, windows), strict=True)
+    with planned_cursor() as cursor:
+        cursor.execute(
+            OF_WINDOWS,
+            {"size": size, "days": list(days), "hours": list(hours), "ends": list(ends)},
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def bounds(window: Window) -> tuple[datetime, datetime, datetime]:
+    """Return the beginnings of the first day and hour of a window, and its end."""
     span = Span.of(window)
-    return fetch(
-        OF_A_WINDOW,
-        {
-            "size": size,
-            "day": read_plan.moment(read_plan.floor(span.start, DAY_MS)),
-            "hour": read_plan.moment(read_plan.floor(span.start, HOUR_MS)),
-            "end": window.end,
-        },
-    )
+    day, hour = (read_plan.floor(span.start, length) for length in (DAY_MS, HOUR_MS))
+    return read_plan.moment(day), read_plan.moment(hour), window.end
 
 
 def fetch(
     statement: str, parameters: Mapping[str, str | datetime | None] | None = None
 ) -> DataVersion:
     """Read registry, schedule and then the results, a column for each part."""
-    with cast("DatabaseWrapper", connection).planned_cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(statement, parameters)
         registry, schedule, *results = cursor.fetchone()
         return DataVersion(registry, schedule, tuple(results))

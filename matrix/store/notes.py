@@ -20,6 +20,7 @@ MOST = 20
 WRITE = "sonar.add_annotation"
 # As the API has it. A zone may put a time where PostgreSQL has none.
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
+NO_TIME = "Write a time in UTC as year-month-day hour:minute, like 2026-11-20 04:00."
 RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
 IN_RANGE = [
     MinValueValidator(EARLIEST, RANGE_SENTENCE),
@@ -71,8 +72,12 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
     destination = forms.ModelChoiceField(
         Endpoint.objects.all(), to_field_name="name", required=False
     )
-    starts_at = forms.DateTimeField(required=False, validators=IN_RANGE)
-    ends_at = forms.DateTimeField(required=False, validators=IN_RANGE)
+    starts_at = forms.DateTimeField(
+        required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME}
+    )
+    ends_at = forms.DateTimeField(
+        required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME}
+    )
 
     class Meta:
         model = Annotation

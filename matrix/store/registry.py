@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache
@@ -17,13 +17,14 @@ from matrix.query.attributes import FACTS, OF_PROFILES
 from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.statistics.axes import EndpointInfo, LinkIndex, SitePause
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.profile_filters import condition
 from sonar import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
+from sonar.models.testing_times import quiet_words
 
 T = TypeVar("T")
 
@@ -35,6 +36,10 @@ MESH_FIELDS = {name: attribute.mesh for name, attribute in OF_PROFILES.items() i
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
+TESTING_TIMES = (
+    *("site__quiet_from", "site__quiet_until"),
+    *("site__paused_since", "site__paused_until", "site__pause_reason"),
+)
 # Newest hour first, until one has a result: a mark may stand for one that was deleted.
 LAST = """
     SELECT last FROM (
@@ -98,9 +103,17 @@ def _read_places() -> tuple[EndpointInfo, ...]:
             },
             row["simulated"],
             row["retired"],
+            *_testing_times(row),
         )
-        for row in rows.values("id", "name", "simulated", "retired", *columns)
+        for row in rows.values("id", "name", "simulated", "retired", *TESTING_TIMES, *columns)
     )
+
+
+def _testing_times(row: Mapping[str, Any]) -> tuple[str | None, SitePause | None]:
+    """Return quiet hours and pause of the site of an endpoint."""
+    start, end, since, until, reason = (row[column] for column in TESTING_TIMES)
+    pause = SitePause(since, until, reason) if since else None
+    return quiet_words(start, end), pause
 
 
 def read_promises(query: MatrixQuery, links: LinkIndex, version: DataVersion) -> Floats:

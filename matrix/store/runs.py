@@ -47,6 +47,7 @@ class Extras(NamedTuple):
     profiles: bool = False
     distinct_profiles: bool = False
     failures: bool = False
+    offsets: bool = False
 
 
 class Piece(NamedTuple):
@@ -68,6 +69,7 @@ def read(
     profiles: bool = False,
     distinct_profiles: bool = False,
     failures: bool = False,
+    offsets: bool = False,
 ) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
 
@@ -77,7 +79,7 @@ def read(
     profiles that pass, which segments there are, those of their columns that are not in the
     cache, and raw rows. Runs without a result are left out.
     """
-    span, extras = Span.of(window), Extras(sizes, profiles, distinct_profiles, failures)
+    span, extras = Span.of(window), Extras(sizes, profiles, distinct_profiles, failures, offsets)
     with snapshot():
         size_class, dirty = _dirty(size, span)
         plan = read_plan.plan(span, dirty)
@@ -152,7 +154,7 @@ def _columns_for(
     uncut = piece.whole and allowed is None
     names = ["keys", "links", "lasts"] if uncut else ["keys", "offsets"]
     has = {name: uncut and Key(piece.segment, name) in kept for name in DERIVED_FROM}
-    if uncut and extras.failures and not has["failures"]:
+    if uncut and (extras.offsets or (extras.failures and not has["failures"])):
         names.append("offsets")
     distinct = extras.distinct_profiles and not has["distinct_profiles"]
     if allowed is not None or extras.profiles or distinct:
@@ -201,7 +203,8 @@ def _run_of(
         if failures is None:
             failures = failures_of(keys, columns["offsets"], newest.links, start)
     profiles = columns["profiles"] if extras.profiles else None
-    return Run(keys, *newest, columns.get("sizes"), profiles, distinct, failures)
+    offsets = columns["offsets"] if extras.offsets else None
+    return Run(keys, *newest, columns.get("sizes"), profiles, distinct, failures, offsets, start)
 
 
 def _of_rows(

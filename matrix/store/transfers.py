@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from uuid import UUID
 
 import numpy as np
@@ -118,9 +120,13 @@ def rate_of(transfer: Transfer) -> float:
 
 @dataclass(frozen=True)
 class SimilarFailures:
-    """Failures that seem to have one cause, of which ``example`` is the newest."""
+    """Failures that seem to have one cause, of which ``example`` is the newest.
+
+    ``sizes`` are the names of their size classes.
+    """
 
     where: str
+    sizes: list[str]
     is_lost: bool
     count: int
     first: datetime
@@ -142,6 +148,7 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
         .values("error_where", "state", "cause")
         .annotate(
             number=Count("id"),
+            sizes=ArrayAgg("size_class__name", distinct=True),
             first=Min("started_at"),
             last=Max("started_at"),
             newest=Func(ids, template="(%(expressions)s)[1]", output_field=UUIDField()),
@@ -152,6 +159,7 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
     return [
         SimilarFailures(
             where=group["error_where"],
+            sizes=group["sizes"],
             is_lost=group["state"] == Transfer.State.LOST,
             count=group["number"],
             first=group["first"],
@@ -160,6 +168,45 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
         )
         for group in groups
     ]
+
+
+@dataclass(frozen=True)
+class CommonError:
+    """The most common one of some failures: how many had it, where, and the newest in words."""
+
+    count: int
+    where: str
+    text: str
+
+
+def common_errors(
+    rows: QuerySet[Transfer], since: Mapping[int, datetime]
+) -> dict[int, CommonError]:
+    """Return the most common error of size classes, of what failed since a moment for each.
+
+    One SQL query, none for no class.
+    """
+    if not since:
+        return {}
+    of_classes = (Q(size_class=key, started_at__gte=start) for key, start in since.items())
+    texts = ArrayAgg(Left("error", COMPARED_CHARACTERS), order_by=["-started_at", "-id"])
+    groups = (
+        rows.filter(reduce(or_, of_classes), state=Transfer.State.FAILED)
+        .order_by()
+        .annotate(cause=cause())
+        .values("size_class", "error_where", "cause")
+        .annotate(
+            number=Count("id"),
+            last=Max("started_at"),
+            newest=Func(texts, template="(%(expressions)s)[1]", output_field=TextField()),
+        )
+        # Of several for one class, the last is kept.
+        .order_by("number", "last")
+    )
+    return {
+        group["size_class"]: CommonError(group["number"], group["error_where"], group["newest"])
+        for group in groups
+    }
 
 
 def cause() -> Func:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 
 from django import template
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
+from matrix.answers import highlights
+from matrix.answers.link.errors import WHERE
+from matrix.plots.labels import cut
 from sonar.units import DASH, format_age, format_bytes, format_count, three_digits
 from sonar.windows import format_moment
 
@@ -18,6 +22,14 @@ register.filter("volume", format_bytes)
 register.filter("moment", format_moment)
 
 NO_RESULT = "no result in this window"
+# What is a time, or a figure with its unit, in the text of a page.
+CLOCK = r"\d\d:\d\d(?::\d\d)?"
+MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+DAY = rf"\d{{4}}-\d\d-\d\d|(?:[A-Z][a-z][a-z] )?\d\d? (?:{MONTH})\b"
+TIME = rf"(?:{DAY})(?: {CLOCK})?(?: UTC)?|{CLOCK} UTC"
+FIGURE = r"\d[\d.,\u202f]*\s+(?:%|(?:[kMGT]?B(?:/s)?|Gbit/s|min|[dhs])\b(?: ago\b)?)"
+WHOLE = re.compile(rf"(?<![\w.])\(?(?:{TIME}|{FIGURE})[.,:;)]*")
+TAG = re.compile("(<[^>]*>)")
 
 
 def dash(reason: str) -> SafeString:
@@ -25,9 +37,29 @@ def dash(reason: str) -> SafeString:
 
 
 @register.filter
+def whole(text: str) -> SafeString:
+    """Let no line break within a time, or between a number and its unit; of text or of HTML."""
+    parts = TAG.split(conditional_escape(text))
+    parts[::2] = [WHOLE.sub(r'<span class="text-nowrap">\g<0></span>', part) for part in parts[::2]]
+    return mark_safe("".join(parts))  # noqa: S308 - escaped above
+
+
+@register.filter
 def rate(value: float | None, reason: str = NO_RESULT) -> str:
     """Write a rate in MB/s without its unit; also for ratios."""
     return dash(reason) if value is None or math.isnan(value) else three_digits(value)
+
+
+@register.filter
+def times(factor: float, reason: str = NO_RESULT) -> str:
+    """Write a factor, as lists of what stands out do."""
+    return dash(reason) if math.isnan(factor) else highlights.times(factor)
+
+
+@register.filter
+def size(value: float, reason: str = NO_RESULT) -> str:
+    """Write bytes as a size."""
+    return dash(reason) if math.isnan(value) else format_bytes(value)
 
 
 @register.filter
@@ -81,6 +113,12 @@ def age_words(unix: float, now: datetime) -> str:
 
 
 @register.filter
+def where(failed_at: str) -> str:
+    """Say where a test failed; nothing of one that did not."""
+    return WHERE.get(failed_at, "")
+
+
+@register.filter
 def spread(std: float) -> str:
     """Write a standard deviation behind its mean; nothing where one result has none."""
     return "" if math.isnan(std) else f" ± {three_digits(std)}"
@@ -97,3 +135,15 @@ def nth(rank: int) -> str:
 @register.filter
 def or_dash(text: str, reason: str) -> str:
     return text or dash(reason)
+
+
+@register.filter
+def short_of(name: str, short: dict[str, str]) -> str:
+    """Write a name as lists of this page have it."""
+    return short.get(name, name)
+
+
+@register.filter
+def shortened(name: str, longest: int) -> str:
+    """Cut a name in the middle."""
+    return cut(name, longest)

@@ -4,6 +4,7 @@ from sonar.models.annotation import Annotation
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
 from sonar.models.registry import Credential, Downtime, Endpoint, Site, SizeClass
+from sonar.models.saved_view import SavedView
 from sonar.models.segment import DirtyMark, Segment
 from sonar.models.sign import SignOfLife
 from sonar.models.token import Token
@@ -23,6 +24,7 @@ __all__ = [
     "Probe",
     "Profile",
     "RecentRun",
+    "SavedView",
     "Schedule",
     "Segment",
     "SignOfLife",

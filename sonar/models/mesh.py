@@ -17,6 +17,7 @@ from sonar.models.registry import (
     reference,
     refuse_case_twin,
 )
+from sonar.models.testing_times import QuietHours, two_ends
 
 
 class Mode(models.TextChoices):
@@ -28,7 +29,7 @@ def mover_choices() -> list[tuple[str, str]]:
     return [(name, name) for name in mover_catalogue.names()]
 
 
-class Mesh(models.Model):
+class Mesh(QuietHours):
     """Which links are tested, how often per size class, with what, and in which hours."""
 
     name = name_field()
@@ -40,10 +41,11 @@ class Mesh(models.Model):
         "TCP buffer (bytes)",
         null=True,
         blank=True,
-        help_text="Only for movers that can set it; empty leaves it to the servers.",
+        help_text="Only for movers that can set it; empty: the servers choose.",
     )
     priority = models.PositiveSmallIntegerField(
-        default=5, help_text="Where caps do not allow all that is due, the higher goes first."
+        default=5,
+        help_text="Where caps do not allow all tests that are due, the higher goes first.",
     )
     sources = models.ManyToManyField(
         Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
@@ -51,10 +53,6 @@ class Mesh(models.Model):
     destinations = models.ManyToManyField(
         Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
     )
-    quiet_from = models.TimeField(
-        null=True, blank=True, help_text="UTC. No test starts between this and the next."
-    )
-    quiet_until = models.TimeField(null=True, blank=True, help_text="UTC; may be past midnight.")
 
     class Meta:
         ordering = ["name"]
@@ -63,13 +61,7 @@ class Mesh(models.Model):
             models.CheckConstraint(condition=Q(name__regex=NAME), name="mesh_name_is_plain"),
             models.CheckConstraint(condition=Q(mode__in=Mode.values), name="mesh_mode_is_known"),
             models.CheckConstraint(condition=Q(streams__gte=1), name="mesh_streams_are_positive"),
-            models.CheckConstraint(
-                condition=Q(quiet_from__isnull=True, quiet_until__isnull=True)
-                | Q(quiet_from__isnull=False, quiet_until__isnull=False)
-                & ~Q(quiet_from=F("quiet_until")),
-                name="mesh_quiet_hours_have_two_ends",
-                violation_error_message="Quiet hours need two different times, or none.",
-            ),
+            two_ends("mesh_quiet_hours_have_two_ends"),
         ]
 
     def __str__(self) -> str:
@@ -118,6 +110,8 @@ class SkipReason(models.TextChoices):
     LINK = "link", "another test of this link has not ended"
     CIRCUIT = "circuit", "an end keeps failing"
     CREDENTIAL = "credential", "a credential would go where it may not"
+    PAUSED = "paused", "a site has paused its tests"
+    QUIET_SITE = "quiet site", "a site is in its quiet hours"
 
 
 class Schedule(models.Model):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from sonar import addresses, credentials
+from sonar.database.cursors import planned_cursor
+from sonar.models.testing_times import PAUSE_RULES, Pause, QuietHours, two_ends
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -29,6 +32,9 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 # The code of an error for what another row has already, in another notation.
 TAKEN = "taken"
 NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
+
+# What forms and API let in; the columns hold more.
+MOST_CAP, MOST_DAILY_BYTES = 9999, 10**18 - 1
 
 # Free words that links are chosen by.
 TAG = "[A-Za-z0-9._:-]{1,40}"
@@ -46,7 +52,7 @@ def validate_tags(tags: Collection[str]) -> None:
         raise ValidationError(f"There are at most {MOST_TAGS} tags, not {len(tags)}.")
     for tag in tags:
         if not re.fullmatch(TAG, tag):
-            raise ValidationError(f"“{tag}” is no tag: a tag is {TAG_RULE}.")
+            raise ValidationError(f"“{tag}” is not a tag: a tag is {TAG_RULE}.")
 
 
 def tags_field(whose: str) -> ArrayField[list[str], list[str]]:
@@ -56,7 +62,7 @@ def tags_field(whose: str) -> ArrayField[list[str], list[str]]:
         db_default=[],
         blank=True,
         validators=[validate_tags],
-        help_text=f"Free words that links are chosen by, {whose}: each is {TAG_RULE}.",
+        help_text=f"Free words to filter links by, {whose}: each is {TAG_RULE}.",
     )
 
 
@@ -83,7 +89,7 @@ def reference(
     )
 
 
-class Site(models.Model):
+class Site(QuietHours, Pause):
     """An organisation's place."""
 
     name = name_field()
@@ -113,7 +119,8 @@ class Site(models.Model):
         settings.AUTH_USER_MODEL,
         blank=True,
         related_name="administered_sites",
-        help_text="Accounts that may order tests, and write downtimes and notes, for this site.",
+        help_text="Accounts that may order and pause tests, and write downtimes and notes, for "
+        "this site.",
     )
 
     class Meta:
@@ -133,6 +140,8 @@ class Site(models.Model):
                 condition=Q(wan_gbit_s__isnull=True) | Q(wan_gbit_s__gt=0),
                 name="site_wan_is_positive",
             ),
+            two_ends("site_quiet_hours_have_two_ends"),
+            *PAUSE_RULES,
         ]
 
     def __str__(self) -> str:
@@ -162,7 +171,7 @@ class Credential(models.Model):
     )
     hosts = ArrayField(
         models.CharField(max_length=255, validators=[validate_host]),
-        help_text="Where it may be sent: hosts, or host:port for one port alone, in lower case.",
+        help_text="Where it may be sent: hosts, or host:port for only that port, in lower case.",
     )
 
     class Meta:
@@ -193,14 +202,14 @@ class Endpoint(models.Model):
         max_length=400,
         unique=True,
         validators=[RegexValidator(BASE_URL, BASE_URL_SENTENCE)],
-        help_text="Everything that Sonar writes and deletes lies below it, in sonar/.",
+        help_text="Sonar writes and deletes only in sonar/ below it.",
     )
     software = models.CharField(max_length=80, blank=True)
     tags = tags_field("beside those of its site")
     inbound_cap = models.PositiveIntegerField(
         default=2,
         validators=[MinValueValidator(1)],
-        help_text="Test transfers towards it at once.",
+        help_text="Test transfers to it at once.",
     )
     outbound_cap = models.PositiveIntegerField(
         default=2, validators=[MinValueValidator(1)], help_text="Test transfers from it at once."
@@ -217,7 +226,7 @@ class Endpoint(models.Model):
         blank=True,
         on_delete=models.PROTECT,
         related_name="endpoints",
-        help_text="Reads, writes and deletes here; sent to this endpoint alone.",
+        help_text="Reads, writes and deletes here; sent only to this endpoint.",
     )
     credential_lent = models.ForeignKey(
         Credential,
@@ -225,7 +234,7 @@ class Endpoint(models.Model):
         blank=True,
         on_delete=models.PROTECT,
         related_name="lending_endpoints",
-        help_text="What the other end of a copy is given: it should not do more than read.",
+        help_text="Given to the other end of a copy; should be read-only.",
     )
     lend_credential = models.BooleanField(
         default=False,
@@ -244,7 +253,8 @@ class Endpoint(models.Model):
             models.CheckConstraint(
                 condition=Q(id__lte=65535),
                 name="endpoint_id_has_16_bits",
-                violation_error_message="Sonar keeps at most 65535 endpoints, retired ones too.",
+                violation_error_message="Sonar keeps at most 65535 endpoints, including "
+                "retired ones.",
             ),
             models.CheckConstraint(
                 condition=Q(base_url__regex=BASE_URL), name="endpoint_base_url_is_plain"
@@ -315,7 +325,7 @@ def refuse_case_twin(row: models.Model) -> None:
     name = getattr(row, "name")  # noqa: B009 - of whichever model
     alike = type(row)._default_manager.filter(name__iexact=name).exclude(name=name)
     if other := alike.exclude(pk=row.pk).first():
-        sentence = f"Only its case tells the name {name} from that of the {row._meta.verbose_name} "
+        sentence = f"The name {name} differs only in case from the {row._meta.verbose_name} "
         raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
 
 
@@ -356,13 +366,28 @@ class Downtime(models.Model):
 
     @classmethod
     def endpoints_down(cls, moment: datetime) -> set[int]:
-        """Return the ids of the endpoints that are declared down at this moment."""
+        """Return the ids of the endpoints that are declared down at this moment.
+
+        Each matrix asks: the statement is written once, and planned once for each connection.
+        """
+        statement, places = _of_endpoints_down()
+        with planned_cursor() as cursor:
+            cursor.execute(statement, [moment] * places)
+            return {row[0] for row in cursor.fetchall()}
+
+    @classmethod
+    def of_endpoints(cls, moment: datetime) -> models.QuerySet[Endpoint]:
+        """Return the endpoints that are declared down at this moment."""
         current = cls.objects.filter(starts_at__lte=moment, ends_at__gt=moment)
-        return set(
-            Endpoint.objects.filter(
-                Q(downtime__in=current) | Q(site__downtime__in=current)
-            ).values_list("id", flat=True)
-        )
+        return Endpoint.objects.filter(Q(downtime__in=current) | Q(site__downtime__in=current))
+
+
+@cache
+def _of_endpoints_down() -> tuple[str, int]:
+    """Return the statement of Downtime.of_endpoints, and in how many places it has the moment."""
+    query = Downtime.of_endpoints(datetime.max.replace(tzinfo=UTC)).order_by().values("id").query
+    statement, parameters = query.sql_with_params()
+    return statement, len(parameters)
 
 
 class SizeClass(models.Model):

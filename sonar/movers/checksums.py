@@ -122,7 +122,7 @@ def _require_source(inquiry: Inquiry, order: Order) -> bool:
     if order.adler32 and offered and offered != order.adler32:
         message = (
             f"{host_and_path(order.source)}: adler32 {offered} is not that of the test file, "
-            f"{order.adler32}: delete it, the next test puts it anew"
+            f"{order.adler32}: delete it, and the next test uploads it again"
         )
         raise WrongContent(Where.SOURCE, message, permanent=True)
     return bool(offered)

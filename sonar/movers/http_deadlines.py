@@ -108,7 +108,7 @@ class Wait:
     def overdue(self, end: End, place: str) -> MoverError:
         """Say what it means that the time is up."""
         if not self.was_sent:
-            why = "not connected, or the request not taken, in time (host down, or a firewall)"
+            why = "not connected, or the request not accepted, in time (host down, or a firewall)"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
         return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")

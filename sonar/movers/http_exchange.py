@@ -220,7 +220,7 @@ def bearer(end: End, token: str) -> str:
     """Return a token of this end, fit for a header."""
     token = token.strip()
     if not token.isascii() or not token.isprintable():
-        message = f"the credential for {host_of(end)} is no token: it holds unprintable characters"
+        message = f"the credential for {host_of(end)} is not a token: it has unprintable characters"
         raise MoverError(end.where, message, permanent=True)
     return token
 
@@ -241,16 +241,16 @@ def redirected(request: Request, url: str, location: str, known_hosts: frozenset
     try:
         before, after = parse_url(url), parse_url(urljoin(url, location))
     except ValueError:  # not a URL at all, to either of the two, whose words repeat it
-        raise not_followed(request, "redirects to what is no URL") from None
+        raise not_followed(request, "redirects to something that is not a URL") from None
     if after.scheme not in PORTS or not after.host:
-        raise not_followed(request, "redirects to what is no URL of http or https")
+        raise not_followed(request, "redirects to something other than an http or https URL")
     if before.scheme == "https" and after.scheme != "https":
         raise not_followed(request, "redirects from https to http")
     host, own = plain_host(after), plain_host(parsed(request.end, request.end.base_url))
     if host != own and request.method not in READING:
-        raise not_followed(request, "redirects to another host, where nothing is to be written")
+        raise not_followed(request, "redirects to another host, where Sonar must not write")
     if host != own and host not in known_hosts:
-        raise not_followed(request, "redirects to a host that is not one of known storage")
+        raise not_followed(request, "redirects to a host that is not known storage")
     return after._replace(auth=None, fragment=None).url
 
 

@@ -49,7 +49,7 @@ def foreign_failure(
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return overdue
     os_error = next((cause for cause in causes if isinstance(cause, OSError)), None)
-    why = detail_of(os_error) if os_error else "the server broke off its answer"
+    why = detail_of(os_error) if os_error else "the server broke off its response"
     return MoverError(end.where, one_line(f"{place}: {why}", end.token))
 
 
@@ -70,5 +70,5 @@ def detail_of(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return str(error.verify_message)
     if isinstance(error, ssl.SSLError):
-        return str(error.reason or "the other side ended it").replace("_", " ").lower()
+        return str(error.reason or "the other side closed it").replace("_", " ").lower()
     return (getattr(error, "strerror", None) or "the connection broke").lower()

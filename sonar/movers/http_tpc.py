@@ -103,7 +103,7 @@ class HttpTpc:
                 raise
             except MoverError as silence:
                 return MoverError(end.where, f"{error}; {silence}")
-        return MoverError(Where.TRANSFER, f"{error}, though both ends answer to a HEAD")
+        return MoverError(Where.TRANSFER, f"{error}, although both ends answer HEAD requests")
 
     def _check_destination(self, order: Order) -> None:
         """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both."""
@@ -160,7 +160,7 @@ class CopyWait(Wait):
             return MoverError(Where.TRANSFER, message)
         last_words = self._heard_at - self._progress_at  # the first marker comes with the headers
         if last_words < 1 or now - self._heard_at > SILENCE_SECONDS:
-            message = f"{place}: the server fell silent, nothing for {now - self._heard_at:.0f} s"
+            message = f"{place}: the server fell silent: nothing for {now - self._heard_at:.0f} s"
             return MoverError(end.where, message)
         message = f"{place}: no byte moved for {limits.stall:g} s, {at}"
         return MoverError(Where.TRANSFER, message)
@@ -266,9 +266,9 @@ def require_success(verdict: Verdict | None, order: Order, route: Route) -> None
 def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
     """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
     active, passive = ends(order)
-    why = text or "failed, without why"
+    why = text or "failed, without a reason"
     reason = route.quotable(why) if route else why
-    message = one_line(f"COPY {place_of(active)} told of {host_of(passive)}: {reason}")
+    message = one_line(f"COPY {place_of(active)} reported about {host_of(passive)}: {reason}")
     if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
         return DirectoryMissing(passive.where, message, permanent=True)
     for pattern, permanent in PASSIVE_FAILURES:

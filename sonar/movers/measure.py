@@ -197,7 +197,7 @@ def require_arrival(files: Files, order: Order, receipt: Receipt, watch: Watch) 
     place = host_and_path(order.destination)
     watch.seen.moved_bytes = info.bytes if info else 0
     if info is None:
-        message = f"{place}: reported as done ({receipt.verdict}), but it is not there"
+        message = f"{place}: reported as done ({receipt.verdict}), but the file is not there"
         raise MoverError(Where.TRANSFER, message)
     if info.bytes != order.bytes:
         message = f"{place}: {info.bytes} bytes arrived of {order.bytes} ({receipt.verdict})"

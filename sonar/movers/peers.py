@@ -26,7 +26,7 @@ from urllib3.util import Url, parse_url
 from sonar.movers.web_address import PORTS
 
 READING = frozenset({"GET", "HEAD"})
-NOT_REPEATED = "said by another server, to which it redirects"
+NOT_REPEATED = "said by another server, to which it redirected"
 """Stands for the words of an answer that its endpoint did not give itself."""
 
 

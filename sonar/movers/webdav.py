@@ -156,7 +156,7 @@ class WebDav:
         if reply.status in FORBIDDEN:
             succeeded(reply, "HEAD", base)
         if reply.status in ABSENT:
-            message = f"{place_of(base)}: the base directory is missing; Sonar does not make it"
+            message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"
             raise MoverError(end.where, message, permanent=True)
 
 
@@ -169,7 +169,7 @@ def succeeded(reply: Reply, method: str, end: End) -> None:
 def size_of(reply: Reply, end: End) -> int:
     length = reply.headers.get("Content-Length", "")
     if not re.fullmatch(r"[0-9]{1,18}", length):
-        raise MoverError(end.where, f"HEAD {place_of(end)}: the server does not tell the size")
+        raise MoverError(end.where, f"HEAD {place_of(end)}: the server does not give the size")
     return int(length)
 
 

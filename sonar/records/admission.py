@@ -116,7 +116,7 @@ class Admission:
             if name not in self.endpoints:
                 yield field, f"{field} {shown(name)} is not registered: there is no such endpoint"
         if record.source == record.destination:
-            sentence = f"destination {shown(record.destination)} is the source too: a link has two"
+            sentence = f"destination {shown(record.destination)} is also the source: a link has two"
             yield "destination", f"{sentence} different ends"
 
     def _wrong_time(self, record: Record) -> Iterator[Problem]:
@@ -128,13 +128,13 @@ class Admission:
         else:
             yield (
                 "started_at",
-                f"{start} is older than results are kept, which is since "
-                f"{format_time(self.oldest)}: raise SONAR_KEEP_DAYS to import it",
+                f"{start} is too old, as results are kept only since {format_time(self.oldest)}: "
+                "raise SONAR_KEEP_DAYS to import it",
             )
 
     def _wrong_size(self, record: Record) -> Iterator[Problem]:
         if not self.size_ids:
-            yield "bytes", f"bytes {record.bytes} is in no size class: none is registered"
+            yield "bytes", f"bytes {record.bytes} is in no size class, as none is registered"
 
     def _wrong_profile(self, record: Record) -> Iterator[Problem]:
         fields = profile_fields_of(record)
@@ -143,8 +143,10 @@ class Admission:
         if len(self.profiles) < MOST_PROFILES:
             self.profiles[fields] = None
             return
-        sentence = f"mover {shown(record.mover)} with {record.streams} streams would be one more"
-        yield "mover", f"{sentence} than {MOST_PROFILES} kinds of imported results"
+        sentence = (
+            f"mover {shown(record.mover)} with {record.streams} streams would exceed the limit"
+        )
+        yield "mover", f"{sentence} of {MOST_PROFILES} kinds of imported results"
 
     def result(self, record: Record) -> Result:
         """Turn a checked record into a result: names into ids, bytes into a size class.
@@ -191,10 +193,10 @@ def _wrong_outcome(record: Record) -> Iterator[Problem]:
     """Done took time and has no error; failed says where and why."""
     if record.state == "done":
         if record.seconds == 0:
-            yield "seconds", "seconds 0 is not possible: a transfer that is done took more than 0"
+            yield "seconds", "seconds 0 is not possible: a transfer that is done took longer"
         elif record.bytes / record.seconds > FASTEST:
             sentence = f"seconds {record.seconds:g} for {record.bytes} bytes is not possible"
-            yield "seconds", f"{sentence}: at most 10^12 bytes per second are believed"
+            yield "seconds", f"{sentence}: at most 10^12 bytes per second are accepted"
         for field, text in (("error", record.error), ("error_where", record.error_where)):
             if text:
                 yield field, f"{field} {shown(text)} does not go with state 'done': leave it empty"

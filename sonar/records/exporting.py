@@ -14,14 +14,16 @@ ROWS_PER_PIECE = 1000
 
 # Nested lookups (OFFSET 0 keeps them so, PostgreSQL remembers their answers) and not joins by
 # hash: rows leave in the order of the index on the time, the first one at once, and none is
-# kept. Times to the microsecond and numbers in full: what is imported from it is the same.
+# kept. Times to the microsecond and numbers in full: what is imported from it is the same. The rate
+# is for who reads the file: an import leaves it aside.
 COPY = """
 COPY (
     SELECT id, source.name AS source, destination.name AS destination,
         to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
         seconds, bytes, state, {error} AS error, nullif(error_where, '') AS error_where,
         mover, nullif(mode, '') AS mode, streams, streams_used, ip_version, origin,
-        beside_source, beside_source_max, beside_destination, beside_destination_max
+        beside_source, beside_source_max, beside_destination, beside_destination_max,
+        CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s
     FROM sonar_transfer,
         LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = source_id OFFSET 0)
             AS source,

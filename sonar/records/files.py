@@ -116,8 +116,8 @@ def _batch(reader: Reader, read: Read) -> Iterator[Line]:
 
 def _too_long(began: int) -> str:
     return (
-        f"line {began}: it has more than {LONGEST_LINE:,} characters, which no result has; "
-        'a cell that begins with " goes on to the next "'
+        f"line {began}: it has more than {LONGEST_LINE:,} characters, too many for a "
+        'result; a cell that begins with " continues up to the next "'
     )
 
 
@@ -133,7 +133,7 @@ def _broken_in_words(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise BrokenFileError("its gzip data end too early: the file is cut off") from error
+        raise BrokenFileError("its gzip data end too early: the file is truncated") from error
     except (gzip.BadGzipFile, zlib.error) as error:
         raise BrokenFileError(f"its gzip data are damaged: {error}") from error
     except UnicodeDecodeError as error:
@@ -154,14 +154,14 @@ def _undecodable(path: Path) -> str:
 
 def _quoting(began: int, error: csv.Error) -> str:
     if "expected after" in str(error):
-        return f"line {began}: a quoted cell goes on after its closing quote; write a quote as two"
+        return f"line {began}: a quoted cell goes on after its closing quote; double inner quotes"
     return f'line {began}: a cell that begins there with " does not end: {error}'
 
 
 def columns(header: Line | None) -> list[str]:
     """Check the names of the columns; raise BrokenFileError."""
     if header is None:
-        raise BrokenFileError("it is empty: its first line names the columns")
+        raise BrokenFileError("it is empty: its first line must name the columns")
     number, names = header
     unknown = [name for name in names if name not in (*FIELDS, *TOLD_BESIDES)]
     missing = [name for name in REQUIRED if name not in names]
@@ -171,13 +171,13 @@ def columns(header: Line | None) -> list[str]:
         raise BrokenFileError(f"line {number}: there is no column {', '.join(missing)}")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise BrokenFileError(f"line {number}: the column {twice} stands there twice")
+        raise BrokenFileError(f"line {number}: the column {twice} appears twice")
     return names
 
 
 def record(names: list[str], cells: list[str]) -> Record:
     """Read one line; raise WrongRecordError."""
     if len(cells) != len(names):
-        sentence = f"{len(cells)} cells, where the header names {len(names)} columns"
+        sentence = f"{len(cells)} cells, but the header names {len(names)} columns"
         raise WrongRecordError([("", sentence)])
     return from_text(dict(zip(names, cells, strict=True)))

@@ -140,7 +140,7 @@ def _sentences(error: ValidationError, values: Mapping[str, object]) -> list[Pro
     """Say of each field once what stands there and what may; unknown ones in one sentence."""
     wrong = {str(detail["loc"][0]): detail["type"] for detail in error.errors(include_url=False)}
     problems = [
-        (name, f"{name} is missing: it is {ALLOWED[name]}")
+        (name, f"{name} is missing: it must be {ALLOWED[name]}")
         if wrong[name] == "missing"
         else (name, f"{name} {shown(values[name])} is not {ALLOWED[name]}")
         for name in FIELDS

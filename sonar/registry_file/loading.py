@@ -56,7 +56,7 @@ class _Loader:
         """Bring a row to these values if they are valid; note whether that changed it."""
         name = str(values["name"])
         if (kind, name) in self._seen:
-            self.wrong((kind, index, "name"), f"{name} stands twice in this file")
+            self.wrong((kind, index, "name"), f"{name} appears twice in this file")
             return False
         self._seen.add((kind, name))
         changed = [key for key, value in values.items() if getattr(row, key) != value]
@@ -128,7 +128,12 @@ def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> Non
 def _load_sites(loader: _Loader, sections: list[SiteSection]) -> None:
     rows = {row.name: row for row in Site.objects.all()}
     for index, section in enumerate(sections):
-        loader.save("sites", index, rows.get(section.name) or Site(), section.model_dump())
+        values = section.model_dump(exclude={"quiet_hours"})
+        # Its own admins set them: what a file does not say of them leaves them as they are.
+        if "quiet_hours" in section.model_fields_set:
+            start, end = section.quiet_hours or (None, None)
+            values |= {"quiet_from": start, "quiet_until": end}
+        loader.save("sites", index, rows.get(section.name) or Site(), values)
 
 
 def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> None:
@@ -192,7 +197,7 @@ def _find_credentials(
         if name and name not in credentials:
             place = ("endpoints", index, key)
             loader.wrong(
-                place, f"there is no credential {name!r}: its hosts stand in `credentials`"
+                place, f"there is no credential {name!r}: add it with its hosts to `credentials`"
             )
             return False
     return True
@@ -248,7 +253,7 @@ def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeC
         if name not in classes:
             names = ", ".join(classes)
             loader.wrong(
-                ("meshes", index, "every", name), f"there is no size class {name!r}, only {names}"
+                ("meshes", index, "every", name), f"there is no size class {name!r}: use {names}"
             )
     return {classes[name]: seconds for name, seconds in every.items() if name in classes}
 

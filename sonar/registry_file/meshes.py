@@ -1,4 +1,4 @@
-"""What hangs on a mesh, in the notation of registry files; the API writes it alike."""
+"""What hangs on a mesh, and quiet hours, as registry files write them; the API does alike."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def interval(value: object) -> int:
     seconds = int(parse_duration(str(value)).total_seconds())
     if seconds > LONGEST_INTERVAL_SECONDS:
         raise ValueError(
-            f"{value!r} is longer than {LONGEST_INTERVAL_SECONDS} s, which is too long"
+            f"{value!r} is too long: an interval is at most {LONGEST_INTERVAL_SECONDS} s"
         )
     return seconds
 
@@ -27,7 +27,7 @@ def interval(value: object) -> int:
 def known_mover(name: str) -> str:
     """Return the name of a mover that there is; raise ValueError with a sentence."""
     if name not in names():
-        raise ValueError(f"{name!r} is not the name of a mover: use {' or '.join(names())}")
+        raise ValueError(f"there is no mover {name!r}: use {' or '.join(names())}")
     return name
 
 
@@ -37,6 +37,15 @@ def quiet_times(value: object) -> tuple[time, time]:
     if match is None:
         raise ValueError('write quiet hours in UTC as "01:00-05:30"')
     return time.fromisoformat(match[1]), time.fromisoformat(match[2])
+
+
+def quiet_columns(values: Mapping[str, object]) -> dict[str, time | None]:
+    """Return the columns of a mesh or a site that its quiet hours, if given, stand for."""
+    if "quiet_hours" not in values:
+        return {}
+    text = values["quiet_hours"]
+    start, end = quiet_times(text) if text else (None, None)
+    return {"quiet_from": start, "quiet_until": end}
 
 
 def set_members(mesh: Mesh, end: str, endpoints: Collection[Endpoint]) -> bool:

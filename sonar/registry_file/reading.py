@@ -57,7 +57,7 @@ def _repeated_keys(node: yaml.Node) -> Iterator[str]:
         seen = set()
         for key, value in node.value:
             if key.value in seen:
-                yield f"{key.value!r} stands twice in one mapping (line {key.start_mark.line + 1})"
+                yield f"{key.value!r} appears twice in one mapping (line {key.start_mark.line + 1})"
             seen.add(key.value)
             yield from _repeated_keys(value)
     elif isinstance(node, yaml.SequenceNode):

@@ -13,6 +13,7 @@ from sonar.registry_file.meshes import interval, known_mover, quiet_times
 
 # Judged by the model; in the order in which they are kept, so that the same ones are no change.
 Tags = Annotated[list[str], AfterValidator(tidy)]
+QuietTimes = Annotated[tuple[time, time], BeforeValidator(quiet_times)]
 
 
 class Section(BaseModel):
@@ -37,6 +38,7 @@ class SiteSection(Section):
     latitude: float | None = None
     longitude: float | None = None
     wan_gbit_s: float | None = None
+    quiet_hours: QuietTimes | None = None
 
 
 class CredentialSection(Section):
@@ -72,7 +74,7 @@ class MeshSection(Section):
     sources: Literal["all"] | list[str] = "all"
     destinations: Literal["all"] | list[str] = "all"
     every: dict[str, Annotated[int, BeforeValidator(interval)]]
-    quiet_hours: Annotated[tuple[time, time], BeforeValidator(quiet_times)] | None = None
+    quiet_hours: QuietTimes | None = None
 
 
 class RegistryFile(Section):

@@ -44,7 +44,7 @@ class Loader(yaml.SafeLoader):
         self._values += 1
         self._depth += 1
         if self._depth > DEEPEST:
-            raise YamlError(line, f"values nest more than {DEEPEST} deep")
+            raise YamlError(line, f"values are nested more than {DEEPEST} deep")
         node = super().compose_node(parent, index)
         self._depth -= 1
         if node is not None and is_alias:
@@ -55,7 +55,7 @@ class Loader(yaml.SafeLoader):
 
     def _repeat(self, node: yaml.Node, name: str, line: int) -> None:
         if id(node) not in self._sizes:
-            raise YamlError(line, f"{name} stands within what it stands for")
+            raise YamlError(line, f"{name} is inside what it stands for")
         self._values += self._sizes[id(node)]
         if self._values > MOST_VALUES:
             sentence = f"{name} repeats so much that the file has more than {MOST_VALUES:,} values"
@@ -65,7 +65,9 @@ class Loader(yaml.SafeLoader):
         node = super().compose_scalar_node(anchor)
         if NOT_KEPT.search(node.value):
             line = node.start_mark.line + 1
-            raise YamlError(line, "a text has a character that cannot be kept: NUL, or half of one")
+            raise YamlError(
+                line, "a text has a character that cannot be stored: NUL, or half a pair"
+            )
         return node
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
@@ -80,7 +82,7 @@ class Loader(yaml.SafeLoader):
             return super().construct_object(node, deep=deep)
         except NO_SCALAR as error:
             scalar = repr(node.value[:SHOWN_CHARACTERS])
-            sentence = f"{scalar} cannot be read: if it is a text, write it between quotes"
+            sentence = f"{scalar} cannot be read: if it is text, put it in quotes"
             raise YamlError(node.start_mark.line + 1, sentence) from error
 
 

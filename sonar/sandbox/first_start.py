@@ -47,7 +47,7 @@ def load_registry_file(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(f"SONAR_REGISTRY cannot be read: {error}") from error
     except registry_file.RegistryError as error:
-        raise StartError(f"{path} was not loaded, nothing changed:\n{error}") from error
+        raise StartError(f"{path} was not loaded; nothing was changed:\n{error}") from error
 
 
 def load_sandbox_registry(directory: Path) -> str:

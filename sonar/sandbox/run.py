@@ -76,8 +76,8 @@ class Children:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise StartError(
-                    f"{name} ended by itself (exit code {process.returncode}). Its last words, "
-                    f"in {self.log(name)}:\n{processes.tail(self.log(name))}"
+                    f"{name} ended unexpectedly (exit code {process.returncode}). The end of its "
+                    f"log, {self.log(name)}:\n{processes.tail(self.log(name))}"
                 )
 
 

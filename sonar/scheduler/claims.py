@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from uuid import UUID, uuid4
@@ -14,12 +14,13 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
 from sonar import circuits
-from sonar.models import Downtime, Mesh, MeshInterval, Schedule, SizeClass
+from sonar.models import Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
 from sonar.scheduler.capacity import Capacity, either_end
 from sonar.scheduler.clock import put_right
 from sonar.scheduler.lending import forbidden
 from sonar.scheduler.lock import is_only_planner
+from sonar.scheduler.restrictions import Restrictions
 from sonar.scheduler.sync import follow_registry
 from sonar.scheduler.waiting import start
 
@@ -68,19 +69,23 @@ def claim_due(now: datetime) -> list[UUID]:
         probes = start(capacity, now)
         cursor.execute(READ_AS_QUEUE)
         classes = list(SizeClass.objects.all())
-        down = either_end(Downtime.endpoints_down(now))
+        restrictions = Restrictions.at(now)
+        down, paused = either_end(restrictions.down), either_end(restrictions.paused)
+        quiet_sites = either_end(restrictions.quiet)
         loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
         giving_away = forbidden([*loud, *quiet])
         # No joins: see READ_AS_QUEUE.
         due = Schedule.objects.filter(next_due__lte=now)
         for _, meshes in groupby(loud, attrgetter("priority")):
-            allowed = due.filter(mesh__in=list(meshes)).exclude(down).exclude(giving_away)
-            probes += _claim_batches(allowed, capacity, classes, now)
+            allowed = due.filter(mesh__in=list(meshes)).exclude(down | paused | quiet_sites)
+            probes += _claim_batches(allowed.exclude(giving_away), capacity, classes, now)
         why: dict[SkipReason, Q | RawSQL] = {
             # First what does not pass by itself.
             SkipReason.CREDENTIAL: giving_away,
+            SkipReason.PAUSED: paused,
             SkipReason.DOWNTIME: down,
             SkipReason.QUIET_HOURS: Q(mesh__in=quiet),
+            SkipReason.QUIET_SITE: quiet_sites,
             SkipReason.BUDGET: capacity.over_budget(classes),
             SkipReason.CIRCUIT: capacity.rests(),
             SkipReason.LINK: capacity.is_busy(),
@@ -93,7 +98,7 @@ def _by_quiet_hours(meshes: Iterable[Mesh], now: datetime) -> tuple[list[Mesh], 
     """Divide the meshes into those that may test now and those in their quiet hours."""
     parts: tuple[list[Mesh], list[Mesh]] = ([], [])
     for mesh in meshes:
-        parts[_is_quiet(mesh, now.time())].append(mesh)
+        parts[mesh.is_quiet(now)].append(mesh)
     return parts
 
 
@@ -156,10 +161,3 @@ def _note_reasons(
     due.annotate(reason=reason).exclude(skipped_because=F("reason")).update(
         skipped_because=reason, skipped_since=Coalesce(F("skipped_since"), Value(now))
     )
-
-
-def _is_quiet(mesh: Mesh, moment: time) -> bool:
-    start, end = mesh.quiet_from, mesh.quiet_until
-    if start is None or end is None:
-        return False
-    return start <= moment < end if start < end else moment >= start or moment < end

@@ -42,7 +42,7 @@ def put_right(now: datetime) -> None:
         if not went_back and not too_late:
             return
         cursor.execute(DUE_NOW, {"now": now, "latest": now + SKEW})
-        log.warning("the clock was ahead: %d tests are due now, not later", cursor.rowcount)
+        log.warning("the clock was ahead: %d tests are due now instead of later", cursor.rowcount)
     _put_right_the_rest(now)
 
 

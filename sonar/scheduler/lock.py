@@ -31,6 +31,6 @@ def wait_for_planner() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLANNER_LOCK])
         except OperationalError as error:
             if isinstance(error.__cause__, LockNotAvailable):
-                message = "The planner is at work: try again in some seconds."
+                message = "The planner is busy: try again in a few seconds."
                 raise PlannerBusyError(message) from error
             raise

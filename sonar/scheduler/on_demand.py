@@ -12,10 +12,12 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from sonar import credentials, mover_catalogue
-from sonar.models import Downtime, Endpoint, Probe, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
 from sonar.scheduler.capacity import Capacity
 from sonar.scheduler.lock import wait_for_planner
+from sonar.scheduler.restrictions import Restrictions
 from sonar.scheduler.waiting import start
+from sonar.units import format_bytes
 
 # Each tick looks at all that wait, and nobody waits for the thousandth.
 MOST_WAITING = 1000
@@ -106,13 +108,17 @@ def _problems(
     yield from dict.fromkeys(_disobeyed(probe_requests))
     yield from dict.fromkeys(_given_away(probe_requests))
     if capacity.waiting + len(probe_requests) > MOST_WAITING:
-        yield "count", f"{MOST_WAITING} ordered tests wait at most: try again when some have run."
-    down, needed = Downtime.endpoints_down(now), _bytes_by_end(probe_requests)
+        yield (
+            "count",
+            f"At most {MOST_WAITING} ordered tests may wait: try again when some have run.",
+        )
+    restrictions, needed = Restrictions.at(now), _bytes_by_end(probe_requests)
     sources = dict.fromkeys(probe_request.source for probe_request in probe_requests)
     destinations = dict.fromkeys(probe_request.destination for probe_request in probe_requests)
     for field, ends in (("source", sources), ("destination", destinations)):
         for end in ends:
-            yield from ((field, sentence) for sentence in _of_end(end, needed[end], capacity, down))
+            problems = _of_end(end, needed[end], capacity, restrictions)
+            yield from ((field, sentence) for sentence in problems)
 
 
 def _disobeyed(probe_requests: Iterable[ProbeRequest]) -> Iterator[Problem]:
@@ -159,14 +165,16 @@ def _bytes_by_end(probe_requests: Sequence[ProbeRequest]) -> Counter[Endpoint]:
     return needed
 
 
-def _of_end(end: Endpoint, needed: int, capacity: Capacity, down: set[int]) -> Iterator[str]:
+def _of_end(
+    end: Endpoint, needed: int, capacity: Capacity, restrictions: Restrictions
+) -> Iterator[str]:
     if end.retired_at:
         yield f"{end.name} is retired."
-    if end.id in down:
-        yield f"{end.name} is in a declared downtime."
+    if sentence := restrictions.why_not(end):
+        yield sentence
     left = capacity.budget_bytes.get(end.id, needed)
     if left < needed:
         yield (
-            f"{end.name} has used up its test bytes of today: {max(left, 0)} are left, "
-            f"{needed} are needed."
+            f"{end.name} has {format_bytes(max(left, 0))} left of its budget of test bytes for "
+            f"today, {format_bytes(needed)} are needed."
         )

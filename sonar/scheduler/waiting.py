@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 
 from sonar import credentials, results
-from sonar.models import Downtime, Probe
+from sonar.models import Probe
 from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
+from sonar.scheduler.restrictions import Restrictions
 
 
 def start_waiting(now: datetime) -> list[UUID]:
@@ -35,11 +36,11 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
     probes = waiting.select_related(*credentials.WITH_CREDENTIALS).order_by("requested_at", "id")
-    down = Downtime.endpoints_down(now)
+    restrictions = Restrictions.at(now)
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
     for probe in _in_use(probes, now):
-        if why := _why_not(probe, capacity, down):
+        if why := _why_not(probe, capacity, restrictions):
             held[probe] = why
         else:
             capacity.start(probe.source_id, probe.destination_id)
@@ -48,7 +49,7 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
     )
     _note(held)
-    _keep_capacity(capacity, [probe for probe in held if not _not_today(probe, down)])
+    _keep_capacity(capacity, [probe for probe in held if not _not_today(probe, restrictions)])
     return [probe.id for probe in begun if not probe.worker]
 
 
@@ -62,25 +63,27 @@ def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
             yield probe
 
 
-def _not_today(probe: Probe, down: Container[int]) -> str:
+def _not_today(probe: Probe, restrictions: Restrictions) -> str:
     """Say in a sentence why a test cannot run even if there is room; empty if it can."""
     for end in (probe.source, probe.destination):
-        if end.id in down:
-            return f"{end.name} is in a declared downtime."
+        if sentence := restrictions.why_not(end):
+            return sentence
     return credentials.hindrance(probe.source, probe.destination, probe.mode)
 
 
-def _why_not(probe: Probe, capacity: Capacity, down: Container[int]) -> str:
+def _why_not(probe: Probe, capacity: Capacity, restrictions: Restrictions) -> str:
     """Say in a sentence why a test has to wait; empty if it may run now."""
     source, destination = probe.source, probe.destination
-    if why := _not_today(probe, down):
+    if why := _not_today(probe, restrictions):
         return why
     if (source.id, destination.id) in capacity.busy:
-        return "Another test of this link runs."
+        return "Another test of this link is running."
     if capacity.outbound[source.id] <= 0:
-        return f"{source.name} sends its cap of {_tests(source.outbound_cap)} at once."
+        return f"{source.name} is already sending its cap of {_tests(source.outbound_cap)}."
     if capacity.inbound[destination.id] <= 0:
-        return f"{destination.name} receives its cap of {_tests(destination.inbound_cap)} at once."
+        return (
+            f"{destination.name} is already receiving its cap of {_tests(destination.inbound_cap)}."
+        )
     return ""
 
 

@@ -25,6 +25,11 @@ export function faded(colour) {
   return `rgb(${from.map((part, at) => Math.round(part * (1 - share) + to[at] * share)).join(",")})`;
 }
 
+// The channels of #rrggbb, or of rgb(...) as `faded` writes it.
+export function rgbOf(colour) {
+  return colour.startsWith("#") ? channels(colour) : colour.match(/\d+/g).map(Number);
+}
+
 function channels(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }

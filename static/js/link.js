@@ -2,7 +2,14 @@
 
 import { extend } from "./picture.js";
 
+// Where there is no room for words, what they belong to is named; the page lists them below.
+const NARROW = 600;
+
 extend("rates", {
+  prepare(figure, plot) {
+    if (plot.clientWidth >= NARROW) return;
+    for (const words of figure.layout.annotations) if (words.name && words.name !== "usual") words.text = words.name;
+  },
   after(plot) {
     if (plot.dataset.leads) return;
     plot.dataset.leads = "yes";

@@ -1,6 +1,7 @@
-// What every page does with a script: says that it works or failed, refreshes itself, copies,
+// What every page does with a script: says that it works or failed, refreshes itself,
 // and finds what the reader wants to jump to.
 
+import "./copy.js";
 import { clock, utc } from "./time.js";
 
 // The library hangs on the window; nothing else reads it there.
@@ -12,7 +13,6 @@ const PATIENCE_MS = 400;
 const trouble = document.getElementById("trouble");
 const working = document.getElementById("working");
 
-document.documentElement.classList.add("scripted");
 // A wall may lie behind another window and is to be right when it comes to the front.
 setInterval(() => isSeen() && refresh(), REFRESH_MS);
 
@@ -29,6 +29,13 @@ if (history.state?.htmx && loaded && loaded !== location.href.split("#")[0]) loc
 export function refresh() {
   if (asked.size) return;
   for (const part of document.querySelectorAll(REFRESHED)) htmx.trigger(part, "refresh");
+}
+
+// Shows another view of this page in its place, as a link among its controls does; `source` is what
+// the reader used for it. The address follows unless more is to come.
+export async function show(url, source, isLast = true) {
+  const how = { source, target: "#page", select: "#page", swap: "outerMorph show:none" };
+  await htmx.ajax("GET", url, isLast ? { ...how, push: "true" } : how);
 }
 
 // Requests: what the reader asked for, and what goes on beside it. The newest question counts;
@@ -86,10 +93,10 @@ document.addEventListener("htmx:response:error", (event) => {
 // An answer without the part that was asked for is another page, the login for one.
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx, tasks } = event.detail;
-  if (!isRefresh(ctx) || ctx.response.status >= 400) return;
+  if (isSearch(ctx) || ctx.response.status >= (isRefresh(ctx) ? 400 : 500)) return;
   if (tasks.some((task) => task.fragment.firstElementChild)) return;
   event.preventDefault();
-  say(ctx, "the server answered with another page; perhaps you must log in again");
+  say(ctx, "the server answered with another page; you may have to log in again");
 });
 
 document.addEventListener("htmx:after:swap", (event) => {
@@ -113,13 +120,13 @@ function say(request, what) {
   trouble.hidden = false;
   if (!isRefresh(request)) {
     trouble.textContent =
-      `This did not work: ${what}. What you see is unchanged; try again, or look at the server's log.`;
+      `That did not work: ${what}. The page is unchanged; try again, or tell an administrator.`;
     return;
   }
   lateSince ??= clock();
   trouble.textContent =
-    `This page could not be refreshed since ${lateSince}: ${what}. ` +
-    "What you see is from before; trying again every minute.";
+    `This page has not been refreshed since ${lateSince}: ${what}. ` +
+    "These are earlier results; trying again every minute.";
   sayUpdated(`not updated since ${lateSince}`, true);
 }
 
@@ -133,29 +140,12 @@ function sayUpdated(text, isLate) {
 // Forms with data-autosubmit need no button: a choice is enough.
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-autosubmit]");
-  if (form && event.target.matches("select, [type=checkbox], [type=radio]")) form.requestSubmit();
+  if (form && event.target.matches("select, input")) form.requestSubmit();
 });
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
-  const label = button.dataset.label ?? button.textContent;
-  button.dataset.label = label;
-  const isCopied = await copied(button.dataset.copy);
-  button.textContent = isCopied ? "Copied" : (button.dataset.failed ?? "Copy it from the address bar");
-  setTimeout(() => (button.textContent = label), 2000);
-});
-
-// The clipboard needs https or localhost; elsewhere a selection that is copied does as well.
-async function copied(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
-  const field = document.body.appendChild(document.createElement("textarea"));
-  field.value = text;
-  field.select();
-  const done = document.execCommand("copy");
-  field.remove();
-  return done;
-}
+// What the address had besides the view is said once, and is not handed on.
+const ignored = document.getElementById("ignored");
+if (ignored) history.replaceState(history.state, "", ignored.dataset.canonical);
 
 // A printed page says where it is from.
 addEventListener("beforeprint", () => {

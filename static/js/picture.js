@@ -4,9 +4,10 @@
 //   <script id="rates-data" type="application/json">{"data": [...], "layout": {...}}</script>
 
 import { isPaper, setPaper, withColours } from "./colours.js";
+import { enlarge, jsonOf, payloadOf } from "./figures.js";
 
-// The library hangs on the window; nothing else reads it there.
-const { Plotly } = window;
+// The library comes after the first look at the page, which would have to wait while it is compiled.
+const library = painted().then(load);
 
 const PLOTLY = {
   displaylogo: false,
@@ -15,8 +16,6 @@ const PLOTLY = {
   plotlyServerURL: "",
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
 };
-// The size of text that figures are made for; where the page's is larger, theirs is too.
-const FIGURE_TEXT = 14;
 // What each box shows: the JSON that it was drawn from and the element that Plotly has in it.
 const drawn = new WeakMap();
 // What more there is to do for some boxes than to draw them, by their id.
@@ -27,6 +26,27 @@ document.addEventListener("htmx:after:swap", drawPictures);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawPictures);
 addEventListener("beforeprint", () => printed(true));
 addEventListener("afterprint", () => printed(false));
+
+// Resolves when what stands on the page has been painted; nobody paints a page in the background.
+function painted() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    if (document.hidden) resolve();
+  });
+}
+
+async function load() {
+  const { href } = document.querySelector("link[rel=preload][data-library]");
+  const script = Object.assign(document.createElement("script"), { src: href });
+  await new Promise((resolve, reject) => {
+    script.onload = resolve;
+    script.onerror = () => reject(new Error("the library that draws it did not load"));
+    document.head.append(script);
+  });
+  // It hangs on the window; nothing else reads it there.
+  const { Plotly } = window;
+  return Plotly;
+}
 
 // More for the picture of one box: `prepare(figure, plot, payload)` before it is drawn,
 // `after(plot, payload)`, and `config` for Plotly.
@@ -46,24 +66,31 @@ function drawIfNew(box) {
   if (drawn.get(box)?.json !== jsonOf(box)) draw(box);
 }
 
-function jsonOf(box) {
-  return document.getElementById(box.dataset.figure)?.textContent;
-}
-
 // The box itself belongs to the server's HTML and may be morphed; Plotly has a child of it.
 async function draw(box) {
   const json = jsonOf(box);
   if (!json) return;
   const plot = box.querySelector(":scope > .plot") ?? furnished(box);
-  const payload = JSON.parse(json);
+  const payload = payloadOf(box, json);
   drawn.set(box, { json, plot, payload });
   const figure = prepared(box);
   const touched = matchMedia("(pointer: coarse)").matches;
   if (touched) figure.layout.dragmode ??= false;
   const displayModeBar = touched ? false : "hover";
   const config = { ...PLOTLY, displayModeBar, ...payload.config, ...extensions[box.id]?.config };
-  await inTurn(plot, () => Plotly.react(plot, figure.data, figure.layout, config));
+  try {
+    await inTurn(plot, async () => (await library).react(plot, figure.data, figure.layout, config));
+  } catch (error) {
+    return say(plot, error);
+  }
   extensions[box.id]?.after?.(plot, payload);
+}
+
+function say(plot, { message }) {
+  const words = `The picture could not be drawn: ${message}. Load the page again; the numbers are in the table.`;
+  const notice = Object.assign(document.createElement("p"), { className: "notice", textContent: words });
+  notice.setAttribute("role", "alert");
+  plot.replaceChildren(notice);
 }
 
 // Changes of one plot that overlap leave it in pieces: each waits for the one before it.
@@ -77,7 +104,7 @@ export function inTurn(plot, change) {
 
 // What changes may depend on what was changed before: it is asked for when its turn has come.
 export function relayout(plot, changesOf) {
-  return inTurn(plot, () => Plotly.relayout(plot, changesOf()));
+  return inTurn(plot, async () => (await library).relayout(plot, changesOf()));
 }
 
 function furnished(box) {
@@ -88,7 +115,9 @@ function furnished(box) {
 
 // Not only the window changes the room of a picture: what opens above it does, too.
 const sizes = new ResizeObserver((changes) => {
-  for (const { target } of changes) inTurn(target, () => hasOtherRoom(target) && Plotly.Plots.resize(target));
+  for (const { target } of changes) {
+    inTurn(target, async () => hasOtherRoom(target) && (await library).Plots.resize(target));
+  }
 });
 
 function hasOtherRoom(plot) {
@@ -102,13 +131,9 @@ export function prepared(box) {
   const { payload, plot } = drawn.get(box);
   const figure = withColours(payload.figure ?? payload);
   figure.layout.uirevision ??= location.pathname;
-  enlarge(figure, parseFloat(getComputedStyle(document.body).fontSize) / FIGURE_TEXT);
+  enlarge(figure.layout);
   extensions[box.id]?.prepare?.(figure, plot, payload);
   return figure;
-}
-
-function enlarge(figure, factor) {
-  figure.layout.font = { ...figure.layout.font, size: (figure.layout.font?.size ?? 12) * factor };
 }
 
 function printed(isPrinted) {
@@ -132,6 +157,6 @@ export function sizeOnScreen(box) {
   return { width, height };
 }
 
-export function asImage(figure, options) {
-  return Plotly.toImage(figure, { format: "png", ...options });
+export async function asImage(figure, options) {
+  return (await library).toImage(figure, { format: "png", ...options });
 }

@@ -1,6 +1,7 @@
 // Saves a picture as PNG, with what the page says around it, for a report.
 
 import { cssVariable, faded, onPaper } from "./colours.js";
+import { payloadOf } from "./figures.js";
 import { asImage, prepared, sizeOnScreen } from "./picture.js";
 import { day, utc } from "./time.js";
 
@@ -43,12 +44,13 @@ async function paperOf(box) {
   const image = new Image();
   image.src = url;
   await image.decode();
-  return written(image, width, height, colours);
+  return written(image, { width, height }, colours, payloadOf(box).period ?? "");
 }
 
 function paperColours() {
   const states = ["failed", "failed-mark", "untested", "untested-mark", "down", "down-mark", "not-applicable"];
-  const names = ["surface", "ink", "line", ...states];
+  const marks = ["failing", "failing-soft", "slower-mark", "faster-mark"];
+  const names = ["surface", "ink", "line", ...states, ...marks];
   return Object.fromEntries(names.map((name) => [name, cssVariable(`--${name}`)]));
 }
 
@@ -56,12 +58,14 @@ const LINE = 20;
 const HEAD = { size: 17, weight: 700 };
 const SMALL = { size: 13, weight: 400 };
 
-// Above the picture stands the heading, below it what its cells mean and when it was made.
-function written(image, width, height, colours) {
+// Above the picture stands the heading with its window, which need not end now when this is read;
+// below it what its cells mean and when it was made.
+function written(image, { width, height }, colours, period) {
   const canvas = document.createElement("canvas");
   const ink = canvas.getContext("2d");
   const room = width - 2 * MARGIN;
-  const above = [...wrapped(ink, HEAD, textOf("h1"), room), ...wrapped(ink, SMALL, textOf(".simulated"), room)];
+  const texts = [[HEAD, title()], [SMALL, period], [SMALL, textOf(".simulated")]];
+  const above = texts.flatMap(([font, text]) => wrapped(ink, font, text, room));
   const below = [...rowsOf(ink, keyOf(), room), ...wrapped(ink, SMALL, madeBy(), room)];
   const top = MARGIN + above.length * LINE;
   canvas.width = width * SCALE;
@@ -74,6 +78,11 @@ function written(image, width, height, colours) {
   above.forEach((line, at) => writeLine(ink, line, colours, MARGIN / 2 + at * LINE));
   below.forEach((line, at) => writeLine(ink, line, colours, top + height + MARGIN / 2 + at * LINE));
   return canvas;
+}
+
+// What was asked is the title where a heading says the answer.
+function title() {
+  return textOf("[data-title]") || textOf("h1");
 }
 
 function madeBy() {
@@ -152,21 +161,32 @@ function markOf(swatch) {
 }
 
 function drawSwatch(ink, state, mark, colours, x, y) {
-  const isOnRamp = state === "measured" || state === "stale";
-  ink.fillStyle = isOnRamp ? ramp(ink, x, state === "stale") : colours[state.replace("_", "-")];
+  const isOnRamp = ON_RAMP.includes(state);
+  ink.fillStyle = isOnRamp ? ramp(ink, x, state === "stale") : colours[GROUNDS[state] ?? state.replace("_", "-")];
   ink.fillRect(x, y + 1, 20, 13);
-  ink.strokeStyle = colours.line;
+  ink.lineWidth = state === "failing" ? 2 : 1;
+  ink.strokeStyle = state === "failing" ? colours.failing : colours.line;
   ink.strokeRect(x + 0.5, y + 1.5, 19, 12);
-  if (state === "stale") drawHourglass(ink, colours.ink, x + 10, y + 7.5);
+  ink.lineWidth = 1;
+  if (state === "stale") drawPath(ink, colours.ink, `M${x + 6} ${y + 2.5}h8l-8 10h8z`);
+  if (state in CORNERS) drawPath(ink, colours[CORNERS[state].colour], CORNERS[state].path(x, y));
   if (!mark) return;
   useFont(ink, { size: 13, weight: 700 });
   ink.fillStyle = colours[`${state}-mark`] ?? colours.ink;
   ink.fillText(mark, x + 6, y);
 }
 
-function drawHourglass(ink, colour, x, y) {
+const ON_RAMP = ["measured", "stale", "slower", "faster", "partly"];
+const GROUNDS = { failing: "failing-soft" };
+const CORNERS = {
+  slower: { colour: "slower-mark", path: (x, y) => `M${x + 8} ${y + 1}h12v10z` },
+  faster: { colour: "faster-mark", path: (x, y) => `M${x + 14} ${y + 1}l5 10h-10z` },
+  partly: { colour: "failing", path: (x, y) => `M${x} ${y + 8}h7v6h-7z` },
+};
+
+function drawPath(ink, colour, path) {
   ink.fillStyle = colour;
-  ink.fill(new Path2D(`M${x - 4} ${y - 5}h8l-8 10h8z`));
+  ink.fill(new Path2D(path));
 }
 
 function ramp(ink, x, isFaded) {

@@ -11,3 +11,29 @@ export function clock() {
 export function day() {
   return utc().slice(0, 10);
 }
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAY_MS = 86400e3;
+
+// Fri 20, or Fri 20 Nov.
+export function dayName(time, withMonth = true) {
+  const moment = new Date(time);
+  const name = `${DAYS[moment.getUTCDay()]} ${moment.getUTCDate()}`;
+  return withMonth ? `${name} ${MONTHS[moment.getUTCMonth()]}` : name;
+}
+
+// Fri 20 Nov 14:00 to 15:00 UTC.
+export function windowName(from, to) {
+  const end = dayName(from) === dayName(to) ? hourOf(to) : `${dayName(to)} ${hourOf(to)}`;
+  return `${dayName(from)} ${hourOf(from)} to ${end} UTC`;
+}
+
+// Of an hour its window, of a day its name.
+export function bucketName(from, width) {
+  return width === DAY_MS ? `${dayName(from)} (UTC)` : windowName(from, from + width);
+}
+
+function hourOf(time) {
+  return new Date(time).toISOString().slice(11, 16);
+}

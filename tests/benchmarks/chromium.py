@@ -14,6 +14,10 @@ from tests.browser.waiting import until
 
 PATIENCE_SECONDS = 120
 MOVES = 25
+# What the strip of time shows: a week.
+HOURS = 7 * 24
+# Hours that the window is dragged over, one by one.
+STEPS = 12
 # Frames and long tasks, noted from the very beginning of each page.
 WATCH = """
     window.longTasks = [];
@@ -23,7 +27,7 @@ WATCH = """
     }).observe({ type: "longtask", buffered: true });
     // The first to hear of a move; a message posted in a frame comes after it is painted.
     window.addEventListener("pointermove", () => {
-        const began = performance.now();
+        const began = (window.moved = performance.now());
         requestAnimationFrame(() => {
             const { port1, port2 } = new MessageChannel();
             port1.onmessage = () => window.frames.push(performance.now() - began);
@@ -31,8 +35,16 @@ WATCH = """
         });
     }, { capture: true });
 """
+# No frame that shows the cells comes before the first one that shows anything.
+FIRST_CELLS = """() => Math.max(
+    performance.getEntriesByName("cells-painted")[0].startTime,
+    performance.getEntriesByName("first-contentful-paint")[0].startTime,
+) - performance.getEntriesByType("navigation")[0].responseEnd"""
+SCRIPTS = """performance.getEntriesByType("resource").filter(({ name }) => name.endsWith(".js"))
+    .map(({ transferSize }) => transferSize)"""
 AFTER_RESPONSE = """mark => performance.getEntriesByName(mark)[0].startTime
     - performance.getEntriesByType("navigation")[0].responseEnd"""
+FOLLOWED = "performance.getEntriesByName('picture-drawn')[0].startTime - moved"
 CELLS = """() => {
     const plot = document.querySelector("#picture .plot");
     const { xaxis, yaxis } = plot._fullLayout;
@@ -43,13 +55,20 @@ CELLS = """() => {
 
 @dataclass(frozen=True)
 class Seen:
-    """A page as it was seen once, in milliseconds; ``moves`` from each move to its frame."""
+    """A page as it was seen once, in milliseconds; ``moves`` from each move to its frame.
 
+    ``steps`` from each hour that the window was dragged on to the picture that followed.
+
+    ``first`` is when the first cells were painted, ``picture`` when Plotly had drawn all.
+    """
+
+    first: float
     picture: float
     cells: float
     longest_task: float
     moves: list[float]
     longest_task_hovering: float
+    steps: list[float]
 
 
 def installed() -> bool:
@@ -71,20 +90,50 @@ def see(browser: Browser, url: str) -> Seen:
     page = context.new_page()
     page.add_init_script(WATCH)
     page.goto(url, timeout=1000 * PATIENCE_SECONDS)
-    for mark in ("picture-drawn", "cells-loaded"):
+    for mark in ("cells-painted", "picture-drawn", "cells-loaded"):
         until(page, f"performance.getEntriesByName('{mark}').length", PATIENCE_SECONDS)
     page.wait_for_timeout(500)  # what is left of the drawing
     loading = page.evaluate("Math.max(0, ...longTasks.splice(0))")
     hover(page)
     seen = Seen(
+        first=page.evaluate(FIRST_CELLS),
         picture=page.evaluate(AFTER_RESPONSE, "picture-drawn"),
         cells=page.evaluate(AFTER_RESPONSE, "cells-loaded"),
         longest_task=loading,
         moves=page.evaluate("frames"),
         longest_task_hovering=page.evaluate("Math.max(0, ...longTasks)"),
+        steps=drag(page),
     )
+    see_again(page, url)
     context.close()
     return seen
+
+
+def drag(page: Page) -> list[float]:
+    """Drag over the strip of time, hour by hour; the picture must follow each."""
+    until(page, "performance.getEntriesByName('strip-loaded').length", PATIENCE_SECONDS)
+    box = page.locator("#strip .hours").bounding_box()
+    assert box is not None
+    hour, middle = box["width"] / HOURS, box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 60.5 * hour, middle)
+    page.mouse.down()
+    steps = []
+    for step in range(1, STEPS + 1):
+        page.evaluate("performance.clearMarks('picture-drawn')")
+        page.mouse.move(box["x"] + (60.5 + step) * hour, middle)
+        until(page, "performance.getEntriesByName('picture-drawn').length", PATIENCE_SECONDS)
+        steps.append(page.evaluate(FOLLOWED))
+    page.mouse.up()
+    return steps
+
+
+def see_again(page: Page, url: str) -> None:
+    """Open it a second time: of the scripts, not a byte may be fetched."""
+    page.goto(url)
+    until(page, "performance.getEntriesByName('picture-drawn').length", PATIENCE_SECONDS)
+    sizes = page.evaluate(SCRIPTS)
+    if not sizes or sum(sizes):
+        raise RuntimeError(f"the second visit fetched {sum(sizes)} bytes of {len(sizes)} scripts")
 
 
 def hover(page: Page) -> None:

@@ -9,20 +9,25 @@ from threading import get_ident
 from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.signals import request_finished, request_started
 from django.utils import timezone
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from tests.accounts import logged_in
 from tests.browser import scene as scenes
+from tests.browser.cells import DRAWN
 from tests.browser.readers import CHROMIUM, LAPTOP, Reader
+from tests.browser.waiting import until, until_so
 from tests.browser.windows import Windows
 from tests.matrix import world
 from tests.needs import needs
 
 LONGEST_ANSWER_SECONDS = 5
-# Chromium's own words on an answer that is an error.
+# Chromium's own words on an answer that is an error, and on none.
 REFUSED = "Failed to load resource: the server responded with a status of {status}"
+NOT_LOADED = "Failed to load resource: net::ERR_FAILED"
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +55,7 @@ class Visit:
     def go(self, path: str = "/") -> Page:
         """Open a matrix and wait until it is drawn."""
         self.page.goto(self.base + path)
-        self.page.wait_for_selector("#picture .heatmaplayer image", state="attached")
+        until(self.page, DRAWN, seconds=60)
         return self.page
 
     def open(self, path: str = "/", status: int = 200) -> Page:
@@ -61,6 +66,11 @@ class Visit:
         if status >= 400:
             self.expect_refusal(status)
         return self.page
+
+    def log_in(self, user: User) -> None:
+        """Give the window the cookie of this account, as the form of the login would."""
+        value = logged_in(user).cookies["sessionid"].value
+        self.page.context.add_cookies([{"name": "sessionid", "value": value, "url": self.base}])
 
     def run_before_each_page(self, script: str) -> None:
         self.is_kept = False
@@ -73,8 +83,16 @@ class Visit:
 
     def expect_refusal(self, status: int) -> None:
         """Strike out the browser's one line on an answer that the test wanted."""
-        said = REFUSED.format(status=status)
-        self.errors.remove(next(text for text in self.errors if text.startswith(said)))
+        self.expect_error(REFUSED.format(status=status))
+
+    def expect_error(self, beginning: str) -> None:
+        """Strike out one line of the browser that begins so, once it has come."""
+
+        def lines() -> list[str]:
+            return [text for text in self.errors if text.startswith(beginning)]
+
+        until_so(self.page, lambda: bool(lines()), f"the browser says: {beginning}")
+        self.errors.remove(lines()[0])
 
     def watch(self) -> None:
         self.page.on("console", self._console)
@@ -166,11 +184,20 @@ def visit(visiting: Visiting, reader: Reader) -> Visit:
 
 @pytest.fixture
 def real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the tests' world stand at the time at which the server answers."""
+    """Let the tests' world stand at the time of the browser's clock, where a page reads that.
+
+    All other worlds stand at noon: no hour and no day ends in the midst of a test.
+    """
     monkeypatch.setattr(world, "NOW", timezone.now())
 
 
 @pytest.fixture
-def scene(real_commits: None, real_time: None) -> scenes.Scene:
+def scene(real_commits: None, at_noon: None) -> scenes.Scene:
     """A small grid in trouble, with each of the six states."""
+    return scenes.make()
+
+
+@pytest.fixture
+def scene_of_today(real_commits: None, real_time: None) -> scenes.Scene:
+    """The same, for pages that compare their age with the browser's clock."""
     return scenes.make()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, Route
 
 
@@ -19,6 +20,16 @@ def look(page: Page, name: str) -> None:
     if folder := os.environ.get("SONAR_TEST_PICTURES"):
         page.wait_for_timeout(150)
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+def log_in(page: Page, user: User) -> None:
+    """Log in by the form that is shown, and wait until the page after it comes."""
+    user.set_password("four in the morning")
+    user.save()
+    page.fill("[name=username]", user.get_username())
+    page.fill("[name=password]", "four in the morning")
+    page.click("main button")
+    page.wait_for_url(lambda url: "/login/" not in url, wait_until="commit")
 
 
 def holding(held: list[Route]) -> Callable[[Route], None]:

@@ -7,6 +7,25 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
+# The first two are pages of the browser's own address bar, made for each window and never seen. The
+# others Playwright would leave out by itself: of two such lists the browser takes the last one.
+WITHOUT = [
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+]
 CHROMIUM = [
     "--no-sandbox",
     "--disable-gpu",
@@ -15,6 +34,7 @@ CHROMIUM = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(WITHOUT)}",
 ]
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
@@ -48,7 +68,11 @@ class Reader:
     def adjust(self, page: Page) -> None:
         """Give a window back the size and the colours in which it was opened."""
         page.set_viewport_size({"width": self.width, "height": self.height})
-        page.emulate_media(color_scheme="dark" if self.dark else "light", reduced_motion="null")
+        page.emulate_media(
+            media="null",
+            color_scheme="dark" if self.dark else "light",
+            reduced_motion="null",
+        )
 
 
 LAPTOP = Reader("laptop")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import Locator, Page, expect
 
 from sonar import roles, tokens
@@ -30,13 +29,6 @@ def opened(visit: Visit) -> Page:
     return page
 
 
-def log_in(visit: Visit, account: User) -> None:
-    client = Client()
-    client.force_login(account)
-    value = client.cookies["sessionid"].value
-    visit.page.context.add_cookies([{"name": "sessionid", "value": value, "url": visit.base}])
-
-
 def call(page: Page, name: str) -> Locator:
     """Open the box of a call, by the name that the schema gives it, and let it be tried out."""
     box = page.locator(f"[id$='-{name}']")
@@ -59,7 +51,7 @@ def test_the_page_shows_every_call_and_asks_no_other_host(real_commits: None, vi
 
 
 def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Visit):
-    log_in(visit, administrator)
+    visit.log_in(administrator)
     box = call(opened(visit), "post_sites")
     box.locator("textarea.body-param__text").fill(SITE)
     expect(status_of(box)).to_contain_text("201")

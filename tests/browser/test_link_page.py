@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from sonar.models import Probe, SizeClass
 from tests.browser.conftest import Visit
@@ -37,22 +38,21 @@ def drawn(page: Page, name: str = "rates") -> Page:
     return page
 
 
-def names(page: Page) -> list[str]:
-    """Return the texts of the legend of the picture of rates."""
-    found: list[str] = page.locator("#rates .legendtext").all_text_contents()
-    return found
+def in_legend(page: Page, text: str) -> Locator:
+    """Return what has this text in the legend of the picture of rates."""
+    return page.locator("#rates .legendtext", has_text=text)
 
 
 def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(LINK))
-    expect(page.locator(POINTS)).to_have_count(14)
-    assert "back, Glasgow_DATADISK → RAL_DATADISK" not in names(page)
-    page.get_by_role("link", name="Draw the reverse direction too").click()
+    expect(page.locator(POINTS)).to_have_count(7)
+    expect(in_legend(page, "reverse: each test")).to_have_count(0)
+    page.get_by_role("link", name="both directions", exact=True).click()
     page.wait_for_url(f"**{LINK}?reverse=1")
-    expect(page.locator(POINTS)).to_have_count(16)
-    assert "back, Glasgow_DATADISK → RAL_DATADISK" in names(page)
-    page.get_by_role("link", name="Hide the reverse direction").click()
-    expect(page.locator(POINTS)).to_have_count(14)
+    expect(page.locator(POINTS)).to_have_count(9)
+    expect(in_legend(page, "reverse: each test")).to_have_count(1)
+    page.get_by_role("link", name="this direction").click()
+    expect(page.locator(POINTS)).to_have_count(7)
     page.go_back()
     page.wait_for_url(f"**{LINK}?reverse=1")
 
@@ -60,40 +60,72 @@ def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, sc
 def test_failures_stand_on_a_strip_of_their_own(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(FAILING))
     expect(page.locator(POINTS)).to_have_count(6)
-    assert "failed" in names(page)
-    assert "no transfer came through" in page.locator("#rates .annotation-text").all_text_contents()
+    expect(in_legend(page, "failed")).to_have_text("failed")
+    words = page.locator("#rates .annotation-text", has_text="no transfer succeeded")
+    expect(words).to_have_text("no transfer succeeded")
 
 
 def test_a_point_leads_to_its_transfer(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(FAILING))
-    box = page.locator(POINTS).last.bounding_box()
+    point = page.locator(POINTS).last
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.locator("#rates .hoverlayer .hovertext").wait_for()
     page.mouse.down()
     page.mouse.up()
     page.wait_for_url(f"**/transfers/{scene.failing}/")
-    expect(page.get_by_role("heading", name="Failed at: transfer")).to_be_visible()
+    expect(page.get_by_role("heading", name="Failed during the transfer")).to_be_visible()
 
 
-def test_a_size_class_alone_is_one_panel(visit: Visit, scene: Scene) -> None:
+def test_a_tile_draws_its_size_class(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(LINK))
-    page.locator(".controls").get_by_role("link", name="small", exact=True).click()
-    page.wait_for_url(f"**{LINK}?size=small&show=one")
+    tiles = page.get_by_role("navigation", name="Size class")
+    expect(tiles.locator("[aria-current]")).to_contain_text("large")
+    tiles.get_by_role("link", name="small").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{LINK}?size=small")
     expect(page.locator(POINTS)).to_have_count(6)
-    expect(page.locator("#rates .ytitle, #rates .y2title")).to_have_text("small, MB/s")
+    expect(page.get_by_role("heading", name="Small files over time")).to_be_visible()
+    expect(tiles.locator("[aria-current]")).to_contain_text("small")
+    page.go_back()
+    page.wait_for_url(f"**{LINK}")
+
+
+def test_the_verdict_and_failures_stand_above_the_picture(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(FAILING))
+    verdict = page.locator("#verdict")
+    expect(verdict).to_contain_text("the last 6 tests with large files failed, 5 of them at the d")
+    parts = ["h1", "#verdict", ".tiles", "#failures", "#rates"]
+    tops = [page.locator(part).bounding_box()["y"] for part in parts]  # type: ignore[index]
+    assert tops == sorted(tops)
+    assert tops[1] < 200, "it is the first thing in sight"
+    edge = verdict.evaluate("box => getComputedStyle(box).borderLeftColor")
+    assert edge == "rgb(179, 20, 27)"
+
+
+def test_downtimes_and_notes_have_their_words_in_the_picture(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(LINK))
+    expect(page.locator("#rates .annotation-text", has_text="note: New switch")).to_have_text(
+        re.compile("^note: New switch")
+    )
+    expect(page.locator("#rates .shapelayer path").first).to_be_attached()
 
 
 def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(LINK))
     page.get_by_text("Rate over time as a table").click()
+    before = page.locator(".tile[aria-current]").inner_text()
     page.evaluate("scrollTo(0, 300)")
     world.transfer(scene.world.ral, scene.world.glasgow, 77.7, ago=timedelta(minutes=1))
     refresh(page)
-    expect(page.locator(POINTS)).to_have_count(15)
+    expect(page.locator(POINTS)).to_have_count(8)
     expect(page.get_by_role("cell", name="77.7", exact=True).first).to_be_visible()
+    expect(page.locator(".rail tr").first).to_contain_text("77.7")
+    assert page.locator(".tile[aria-current]").inner_text() != before
     assert page.evaluate("scrollY") == 300
-    assert page.get_by_text("By bucket, newest first").is_visible()
+    assert page.get_by_text("One row for each time bucket").is_visible()
 
 
 @pytest.mark.parametrize(
@@ -113,12 +145,12 @@ def transfers(scene: Scene) -> list[str]:
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
 def test_without_a_script_tables_have_the_numbers(visit: Visit, scene: Scene) -> None:
     page = visit.open(f"{LINK}?reverse=1")
-    page.get_by_text("Rate over time as a table").click()
     table = page.get_by_role("region", name="Rate over time as a table")
     expect(table.locator("tbody tr").first).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
-    page.get_by_text("Distribution as a table").click()
+    expect(table).to_be_visible()
     expect(page.get_by_role("region", name="Distribution as a table")).to_be_visible()
-    expect(page.get_by_text("The pictures need JavaScript")).to_be_visible()
+    expect(page.locator(".picture")).to_have_count(3)
+    expect(page.locator(".picture").first).to_be_hidden()
     page.get_by_role("link", name="24h").click()
     page.wait_for_url(f"**{LINK}?window=24h&reverse=1")
     page = visit.open(f"/transfers/{scene.sampled}/")
@@ -133,13 +165,14 @@ def test_dark_mode_recolours_the_pictures_without_a_reload(visit: Visit, scene: 
     page.emulate_media(color_scheme="dark")
     until(page, f"{paper} === 'rgb(20, 24, 29)'")
     line = page.locator("#rates .scatterlayer .js-line").first
-    assert "rgb(125, 184, 245)" in line.evaluate("line => getComputedStyle(line).stroke")
+    expect(line).to_have_css("stroke", "rgb(125, 184, 245)")
 
 
 def test_the_rate_inside_a_transfer_is_drawn(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(f"/transfers/{scene.sampled}/"), "inside")
-    texts = page.locator("#inside .legendtext").all_text_contents()
-    assert texts == ["rate (MB/s, left)", "moved so far (MB, right)"]
+    expect(page.locator("#inside .legendtext")).to_have_text(
+        ["rate (MB/s, left)", "moved so far (MB, right)"]
+    )
     with page.expect_download() as download:
         page.get_by_role("button", name="PNG", exact=True).click()
     assert download.value.suggested_filename.endswith(".png")
@@ -196,9 +229,12 @@ def test_where_company_made_tests_slower_those_alone_are_one_click_away(
     path = "/links/Glasgow_DATADISK/DESY_DATADISK/"
     page = visit.open(path)
     notice = page.locator("#company")
-    expect(notice).to_contain_text("2.70 MB/s, that of the 3 alone 22.9 MB/s")
+    expect(notice).to_contain_text(
+        "2.70 MB/s for the 3 that ran alongside other Sonar tests, and 22.9 MB/s for the 3 that "
+        "ran alone"
+    )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    notice.get_by_role("link", name="Show only those alone").click()
+    notice.get_by_role("link", name="Show only tests that ran alone").click()
     page.wait_for_url(f"**{path}?beside=0")
     expect(notice).to_have_count(0)
     expect(page.get_by_role("link", name="only measured alone at both ends")).to_be_visible()

@@ -15,10 +15,10 @@ from tests.browser.modules import PLOT, refresh
 from tests.browser.pages import holding
 from tests.browser.readers import COPYING, DARK, LAPTOP, seen_by
 from tests.browser.scene import Scene
-from tests.browser.waiting import until
+from tests.browser.waiting import until, until_so
 from tests.matrix import world
 
-pytestmark = pytest.mark.usefixtures("real_time")
+pytestmark = pytest.mark.usefixtures("at_noon")
 # What survives where the page is changed in place, and not where it is loaded anew.
 MARK = "window.marked = true"
 MARKED = "window.marked === true"
@@ -26,7 +26,7 @@ ZOOM = f"['xaxis', 'yaxis'].flatMap((name) => {PLOT}.layout[name].range).map(Mat
 
 
 @pytest.fixture
-def small_world(real_commits: None, real_time: None) -> world.World:
+def small_world(real_commits: None, at_noon: None) -> world.World:
     made = world.make()
     world.transfer(made.ral, made.glasgow, 10.0)
     world.transfer(made.ral, made.glasgow, 14.0)
@@ -82,14 +82,15 @@ def test_dark_mode_recolours_page_and_picture_without_a_reload(
     assert page.evaluate(paper) == page.evaluate(drawn) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
     until(page, f"{drawn} === 'rgb(20, 24, 29)'")
-    assert page.evaluate(paper) == "rgb(20, 24, 29)"
+    until(page, f"{paper} === 'rgb(20, 24, 29)'")
 
 
 def test_the_picture_takes_most_of_a_laptop_screen(visit: Visit, small_world: world.World) -> None:
     page = visit.go()
     box = page.locator("#picture").bounding_box()
     assert box is not None
-    assert box["width"] * box["height"] >= 0.7 * 1440 * 900
+    assert box["width"] >= 0.7 * 1440
+    assert box["height"] >= 0.6 * 900
     assert page.locator("#legend").bounding_box()["y"] < 900  # type: ignore[index]
 
 
@@ -98,11 +99,11 @@ def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
 ) -> None:
     page = visit.go()
     page.evaluate(MARK)
-    page.get_by_label("statistic").select_option("p95")
+    page.locator("#selects select[name=stat]").select_option("p95")
     page.wait_for_url("**/?stat=p95")
     page.get_by_role("link", name="24h").click()
     page.wait_for_url("**/?window=24h&stat=p95")
-    heading = page.get_by_role("heading", level=1)
+    heading = page.locator(".question")
     expect(heading).to_contain_text("95th percentile of the rate of large")
     expect(heading).to_contain_text("24 hours")
     assert page.evaluate(MARKED)
@@ -112,36 +113,23 @@ def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
     wait_until_drawn(page)
     page.go_back()
     page.wait_for_url(visit.base + "/")
-    expect(page.get_by_label("statistic")).to_have_value("mean")
+    expect(page.locator("#selects select[name=stat]")).to_have_value("mean")
     wait_until_drawn(page)
     page.go_forward()
-    expect(page.get_by_label("statistic")).to_have_value("p95")
+    expect(page.locator("#selects select[name=stat]")).to_have_value("p95")
 
 
 def test_a_custom_window_is_asked_for_in_utc(visit: Visit, small_world: world.World) -> None:
     page = visit.go()
-    page.get_by_text("from–to").click()
-    page.locator("input[name=from]").fill("2026-11-01T00:00:00")
-    page.locator("input[name=to]").fill("2100-01-01T00:00:00")
-    page.locator(".bounds").get_by_role("button", name="Show").click()
-    page.wait_for_url("**/?from=2026-11-01T00:00:00Z&to=2100-01-01T00:00:00Z")
-
-
-def test_filters_are_added_and_removed_in_place(visit: Visit, small_world: world.World) -> None:
-    page = visit.go()
-    page.get_by_text("more filters").click()
-    page.locator("[name=filter_end]").select_option("source")
-    page.locator("[name=filter_on]").select_option("cloud")
-    value = page.get_by_label("value")
-    offered = page.locator(f"#{value.get_attribute('list')} option")
-    assert [one.get_attribute("value") for one in offered.all()] == ["DE", "UK"]
-    value.fill("DE")
-    page.get_by_role("button", name="Add the filter").click()
-    page.wait_for_url("**/?source_cloud=DE")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("only from cloud DE")
-    assert page.locator("details#more").evaluate("one => one.open")
-    page.get_by_title("Remove this filter").click()
-    page.wait_for_url(visit.base + "/")
+    page.locator(".bounds summary").click()
+    begin = page.get_by_label("begin")
+    begin.fill("1.11.2026 4 pm")
+    page.get_by_role("button", name="Show this window").click()
+    assert not begin.evaluate("field => field.validity.valid")
+    begin.fill("2026-11-01 16:00")
+    page.get_by_label("end", exact=True).fill("2100-01-01 00:00:30")
+    page.get_by_role("button", name="Show this window").click()
+    page.wait_for_url("**/?from=2026-11-01T16:00:00Z&to=2100-01-01T00:00:30Z")
 
 
 def test_only_failing_is_one_click_and_colours_can_be_chosen(
@@ -151,10 +139,12 @@ def test_only_failing_is_one_click_and_colours_can_be_chosen(
     page.locator("#legend").get_by_role("link", name="failed").click()
     page.wait_for_url("**/?only=failed")
     until(page, f"{PLOT}._fullLayout.yaxis.tickvals.length === 1")
-    page.get_by_text("more filters").click()
-    page.get_by_label("palette").select_option("viridis")
-    page.wait_for_url("**/?only=failed&palette=viridis")
-    until(page, f"{PLOT}.layout.coloraxis.colorscale[0][1] === '#440154'")
+    page.get_by_role("link", name="magma").click()
+    page.wait_for_url("**/?only=failed&palette=magma")
+    until(page, f"{PLOT}.layout.coloraxis.colorscale[0][1] === '#000004'")
+    # It is remembered where the address names none.
+    visit.go("/?stat=max")
+    assert page.url.endswith("/?stat=max&palette=magma")
 
 
 def test_a_transposed_matrix_has_its_destinations_as_rows(
@@ -171,21 +161,23 @@ def test_a_transposed_matrix_has_its_destinations_as_rows(
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
 
 
-def test_fields_show_what_counts_after_a_chip_is_dropped_or_a_filter_added(
+def test_fields_show_what_counts_after_a_chip_is_dropped(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
-    page.get_by_text("more filters").click()
+    page.locator("#more > summary").click()
     failed = page.get_by_label("failed (1)")
     failed.check()
     page.wait_for_url("**/?only=failed")
-    page.get_by_role("link", name="show failed").click()
-    page.wait_for_url(visit.base + "/")
+    age = page.get_by_label("with a success in the last")
+    age.fill("6h")
+    age.press("Enter")
+    page.wait_for_url("**/?max_age=6h&only=failed")
+    page.keyboard.press("Escape")
+    expect(page.locator("#more > summary")).to_be_focused()
+    page.get_by_role("link", name="only failed").click()
+    page.wait_for_url("**/?max_age=6h")
     expect(failed).not_to_be_checked()
-    page.get_by_label("value").fill("RAL")
-    page.get_by_role("button", name="Add the filter").click()
-    page.wait_for_url("**/?site=RAL")
-    expect(page.get_by_label("value")).to_have_value("")
 
 
 def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_open(
@@ -197,7 +189,7 @@ def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_op
     until(page, f"JSON.stringify({ZOOM}) !== '{str(before).replace(' ', '')}'")
     zoomed = page.evaluate(ZOOM)
     page.get_by_text("Matrix as a table").click()
-    page.get_by_label("statistic").focus()
+    page.locator("#selects select[name=stat]").focus()
     page.evaluate("scrollTo(0, 120)")
     world.transfer(small_world.glasgow, small_world.ral, 7.77)
     world.transfer(small_world.glasgow, small_world.desy, 3.21)
@@ -207,20 +199,20 @@ def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_op
     expect(page.locator("#table td", has_text="3.21").first).to_be_visible()
     assert page.evaluate(ZOOM) == zoomed
     assert page.evaluate("scrollY") == 120
-    expect(page.get_by_label("statistic")).to_be_focused()
+    expect(page.locator("#selects select[name=stat]")).to_be_focused()
 
 
 def test_a_refresh_that_fails_is_said_and_the_picture_stays(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
-    page.route("**/*", lambda route: route.fulfill(status=503))
+    page.route(visit.base + "/", lambda route: route.fulfill(status=503))
     refresh(page)
     expect(page.locator("#updated")).to_have_class("late")
-    expect(page.get_by_role("alert")).to_contain_text("could not be refreshed since")
+    expect(page.get_by_role("alert")).to_contain_text("has not been refreshed since")
     assert "12.0" in drawn_texts(page)
     visit.expect_refusal(503)
-    page.unroute("**/*")
+    page.unroute_all()
     refresh(page)
     expect(page.locator("#updated")).not_to_have_class("late")
     expect(page.locator("#trouble")).to_be_hidden()
@@ -232,7 +224,7 @@ def test_a_slow_answer_is_said_to_be_on_its_way_and_can_be_cancelled(
     page = visit.go()
     held: list[Route] = []
     page.route("**/?stat=max*", holding(held))
-    page.get_by_label("statistic").select_option("max")
+    page.locator("#selects select[name=stat]").select_option("max")
     expect(page.get_by_text("Working …")).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("Working …")).to_be_hidden()
@@ -247,7 +239,7 @@ def test_an_error_of_the_server_is_said_and_changes_nothing(
     page.route("**/?window=24h", lambda route: route.fulfill(status=500, body="<h1>Broken</h1>"))
     page.get_by_role("link", name="24h").click()
     expect(page.get_by_role("alert")).to_contain_text("the server answered with status 500")
-    expect(page.get_by_role("alert")).to_contain_text("What you see is unchanged")
+    expect(page.get_by_role("alert")).to_contain_text("The page is unchanged")
     expect(page).to_have_url(visit.base + "/")
     assert "12.0" in drawn_texts(page)
     visit.expect_refusal(500)
@@ -260,14 +252,14 @@ def test_the_newest_question_counts_even_if_an_older_one_is_answered_later(
     held: list[Route] = []
     page.route("**/?window=1h", holding(held))
     page.get_by_role("link", name="1h", exact=True).click()
-    page.wait_for_timeout(100)
+    until_so(page, lambda: bool(held), "the first question is asked")
     page.get_by_role("link", name="24h").click()
     page.wait_for_url("**/?window=24h")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("24 hours")
+    expect(page.locator(".question")).to_contain_text("24 hours")
     held[0].continue_()
     page.wait_for_timeout(1500)
     expect(page).to_have_url(visit.base + "/?window=24h")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("24 hours")
+    expect(page.locator(".question")).to_contain_text("24 hours")
 
 
 @seen_by(LAPTOP, DARK)
@@ -292,11 +284,11 @@ def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
 @pytest.mark.parametrize("reader", [COPYING], ids=str)
 def test_the_link_to_this_view_is_copied(visit: Visit, scene: Scene) -> None:
     page = visit.go("/?window=24h&source_cloud=UK")
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    page.get_by_role("link", name="always the newest").click()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == visit.base + "/?window=24h&source_cloud=UK"
-    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
+    expect(page.get_by_role("link", name="always the newest")).to_be_visible()
 
 
 def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: None) -> None:

@@ -7,9 +7,10 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, wait_for_turns
+from tests.browser.waiting import until
 from tests.matrix import world
 
-pytestmark = pytest.mark.usefixtures("real_time")
+pytestmark = pytest.mark.usefixtures("at_noon")
 
 # How wide its cells are, and where what was written beside the colour bar stands.
 CELLS = f"{PLOT}._fullLayout.xaxis._length"
@@ -19,7 +20,7 @@ TICKS = f"""[...{PLOT}.querySelectorAll('.infolayer .cbaxis text')].map(
 
 def assert_whole(page: Page, width: float) -> None:
     wait_for_turns(page)
-    assert page.evaluate(CELLS) == pytest.approx(width, rel=0.05)
+    until(page, f"Math.abs({CELLS} / {width} - 1) < 0.05")
     ticks = page.evaluate(TICKS)
     assert ticks
     assert max(ticks) - min(ticks) < 20

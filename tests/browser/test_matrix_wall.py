@@ -1,4 +1,4 @@
-"""The matrix on a wall: nothing but the picture, a clock, and whether it can be trusted."""
+"""The wall: what is wrong, readable at four metres, and whether it can be trusted."""
 
 from __future__ import annotations
 
@@ -6,46 +6,89 @@ import re
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
-from tests.browser.readers import LAPTOP, WALL, seen_by
+from tests.browser.pages import holding, look
+from tests.browser.readers import LAPTOP, SCRIPTLESS, WALL, Reader, seen_by
 from tests.browser.scene import Scene
+from tests.browser.waiting import until_so
 from tests.matrix import world
 
 on_walls = seen_by(WALL, LAPTOP)
+FULL_HD = Reader("full HD", 1920, 1080, dark=True)
+SIZES = [FULL_HD, Reader("4K", 3840, 2160), Reader("small", 1280, 720), Reader("tall", 1080, 1920)]
+TURNS = "/?wall=1&views=size=small&views=&views=rows=site%26columns=site&every=10s"
 
 
-@on_walls
-def test_a_wall_is_filled_by_the_matrix_and_needs_no_scrolling(visit: Visit, scene: Scene) -> None:
+def by_a_clock_of_ours(visit: Visit, path: str) -> Page:
+    """Open a wall whose time the test puts forward; a clock of that kind keeps no marks."""
+    visit.set_clock()
+    page = visit.open(path)
+    page.locator("#picture .main-svg").first.wait_for(state="attached")
+    return page
+
+
+def font_size(page: Page, selector: str) -> float:
+    size = "([selector]) => parseFloat(getComputedStyle(document.querySelector(selector)).fontSize)"
+    return float(page.evaluate(size, [selector]))
+
+
+@pytest.mark.parametrize("reader", SIZES, ids=str)
+def test_all_of_it_is_on_the_screen_whatever_its_size(visit: Visit, scene_of_today: Scene) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
     size = page.viewport_size
     assert size is not None
-    box = page.locator("#picture").bounding_box()
-    assert box is not None
-    assert box["width"] * box["height"] > 0.7 * size["width"] * size["height"]
-    for side in ("Width", "Height"):
-        assert page.evaluate(f"document.documentElement.scroll{side}") <= size[side.lower()]
-    assert page.get_by_role("navigation").count() == 0
-    assert page.locator("form").count() == page.locator("dialog form").count()
-    expect(page.locator("#legend")).to_be_in_viewport(ratio=1)
-    expect(page.locator("#below")).to_contain_text("failing: from RAL_DATADISK to DESY_DATADISK")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    if size["width"] > size["height"]:
+        assert page.evaluate("document.documentElement.scrollHeight") <= size["height"]
+    for selector in ("h1", "#clock", "#picture .plot", ".wall-lists", "#age", "#leave"):
+        expect(page.locator(selector)).to_be_in_viewport(ratio=0.99)
+    assert page.get_by_role("navigation", name="Sonar").count() == 0
+    look(page, f"wall-{size['width']}")
 
 
-@pytest.mark.parametrize("reader", [WALL], ids=str)
-def test_its_words_are_large_enough_for_four_metres(visit: Visit, scene: Scene) -> None:
+@pytest.mark.parametrize("reader", SIZES[:3], ids=str)
+def test_its_letters_are_those_of_a_poster_and_grow_with_the_screen(
+    visit: Visit, scene_of_today: Scene
+) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
-    size = "([selector]) => parseFloat(getComputedStyle(document.querySelector(selector)).fontSize)"
-    assert page.evaluate(size, ["#picture .ytick text"]) >= 22
-    assert page.evaluate(size, ["h1"]) >= 30
-    assert page.evaluate(size, ["#legend li"]) >= 22
+    size = page.viewport_size
+    assert size is not None
+    # As a part of the height of the screen: of 1,080 lines so many.
+    least = {
+        "h1": 58,
+        ".wall-lists .ends": 27,
+        "#clock": 40,
+        "#age": 20,
+        "#picture .ytick text": 16,
+    }
+    for selector, lines in least.items():
+        assert font_size(page, selector) >= lines * size["height"] / 1080 - 0.1, selector
 
 
 @on_walls
-def test_its_clock_runs_in_utc(visit: Visit, scene: Scene) -> None:
+def test_what_fails_stands_above_in_words_and_beside_with_its_age(
+    visit: Visit, scene_of_today: Scene
+) -> None:
+    page = wait_until_drawn(visit.open("/?wall=1"))
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text(re.compile(r"^\s*1 link failing"))
+    line = page.locator(".wall-lists .failing li").first
+    box, picture = line.bounding_box(), page.locator("#picture").bounding_box()
+    assert box is not None
+    assert picture is not None
+    expect(line).to_contain_text(re.compile(r"from\s+RAL_DATADISK\s+to\s+DESY_DATADISK\s+5 h"))
+    assert box["x"] > picture["x"] + picture["width"]
+    line.get_by_role("link").click()
+    page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/")
+
+
+@on_walls
+def test_its_clock_runs_in_utc(visit: Visit, scene_of_today: Scene) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
     clock = page.locator("#clock")
     expect(clock).to_have_text(re.compile(r"^\d\d:\d\d:\d\d UTC$"))
@@ -53,37 +96,171 @@ def test_its_clock_runs_in_utc(visit: Visit, scene: Scene) -> None:
     expect(clock).not_to_have_text(before)
 
 
-@on_walls
-def test_it_refreshes_and_says_since_when_it_cannot(visit: Visit, scene: Scene) -> None:
+def test_it_says_how_long_ago_it_was_updated(visit: Visit, scene_of_today: Scene) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
-    world.transfer(scene.world.glasgow, scene.world.desy, 3.21)
+    age = page.locator("#age")
+    expect(age).to_have_text(re.compile(r"^updated ([5-9]|\d\d) s ago$"), timeout=15_000)
     refresh(page)
-    expect(page.locator("#picture svg text", has_text="3.21").first).to_be_attached()
+    expect(age).to_have_text(re.compile(r"^updated [0-3] s ago$"))
+    expect(page.locator("#newest")).to_have_text("10 min ago")
+
+
+@on_walls
+def test_it_refreshes_and_says_since_when_it_cannot(visit: Visit, scene_of_today: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?wall=1"))
+    made = scene_of_today.world
+    world.transfer(made.ral, made.desy, 3.21)
+    refresh(page)
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text("failing")
     page.route("**/*", lambda route: route.fulfill(status=503))
     refresh(page)
     alarm = page.get_by_role("alert")
-    expect(alarm).to_contain_text(re.compile(r"could not be refreshed since \d\d:\d\d:\d\d UTC"))
+    expect(alarm).to_contain_text(re.compile(r"has not been refreshed since \d\d:\d\d:\d\d UTC"))
     expect(alarm).to_be_in_viewport(ratio=1)
     visit.expect_refusal(503)
+    page.unroute_all()
+    refresh(page)
+    expect(alarm).to_be_hidden()
+
+
+def test_a_server_that_does_not_answer_is_told_by_an_alarm_and_grey_cells(
+    visit: Visit, scene_of_today: Scene
+) -> None:
+    """It asks again and again, and all is well as soon as the server is back."""
+    page = by_a_clock_of_ours(visit, "/?wall=1")
+    held: list[Route] = []
+    page.route("**/?wall=1", holding(held))
+    page.clock.run_for(70_000)
+    until_so(page, lambda: bool(held), "the wall asks again")
+    assert page.locator("body.old").count() == 0
+    page.clock.run_for(60_000)
+    alarm = page.get_by_role("alert")
+    expect(alarm).to_contain_text(re.compile(r"^Not updated since \d\d:\d\d:\d\d UTC"))
+    expect(page.locator("body.old")).to_have_count(1)
+    expect(page.locator("#age")).to_have_text("updated 2 min ago")
+    look(page, "wall-old")
+    page.unroute_all()
+    page.clock.run_for(11_000)
+    expect(page.locator("body.old")).to_have_count(0)
+    expect(alarm).to_be_hidden()
+
+
+def test_a_page_of_yesterday_is_never_taken_for_new(visit: Visit, scene_of_today: Scene) -> None:
+    """As a browser shows it that was closed and opened again."""
+    page = visit.page
+    held: list[Route] = []
+    yesterday = int(world.NOW.timestamp()) - 86_400
+
+    def stored(route: Route) -> None:
+        if "hx-request" in route.request.headers:
+            held.append(route)
+            return
+        html = route.fetch().text()
+        route.fulfill(
+            body=re.sub(r'data-made="\d+"', f'data-made="{yesterday}"', html),
+            content_type="text/html",
+        )
+
+    page.route("**/?wall=1", stored)
+    visit.open("/?wall=1")
+    expect(page.get_by_role("alert")).to_contain_text("Not updated since")
+    expect(page.locator("body.old")).to_have_count(1)
+    expect(page.locator("#age")).to_have_text("updated 24 h ago")
+    until_so(page, lambda: bool(held), "the wall asks anew")
+    held.pop().continue_()
+    expect(page.locator("body.old")).to_have_count(0)
+    expect(page.locator("#age")).to_have_text(re.compile("^updated [0-9] s ago"))
 
 
 @on_walls
-def test_it_says_unmistakably_that_data_stopped_coming(visit: Visit, scene: Scene) -> None:
+def test_it_says_unmistakably_that_data_stopped_coming(visit: Visit, scene_of_today: Scene) -> None:
     Transfer.objects.all().delete()
-    made = scene.world
+    made = scene_of_today.world
     world.transfer(made.ral, made.glasgow, 10.0, ago=timedelta(days=2))
     page = wait_until_drawn(visit.open("/?wall=1"))
     said = page.locator(".notice.stopped")
     expect(said).to_contain_text("stopped")
     expect(said).to_be_in_viewport(ratio=1)
+    expect(page.locator("#newest")).to_have_text("2 d ago")
+
+
+def test_views_turn_by_themselves_round_and_round(visit: Visit, scene_of_today: Scene) -> None:
+    page = by_a_clock_of_ours(visit, TURNS)
+    turns, question = page.locator("#turns"), page.locator(".wall-question")
+    for number, words in ((1, "small"), (2, "large"), (3, "site to site"), (1, "small")):
+        expect(turns).to_contain_text(f"{number} of 3, 10 s each")
+        expect(question).to_contain_text(words)
+        expect(turns.locator("[aria-current]")).to_have_text(str(number))
+        page.clock.run_for(10_500)
+    expect(page).to_have_url(visit.base + TURNS)
+
+
+def test_space_pauses_arrows_turn_and_escape_leaves(visit: Visit, scene_of_today: Scene) -> None:
+    page = by_a_clock_of_ours(visit, TURNS)
+    turns = page.locator("#turns")
+    page.keyboard.press("Space")
+    button = page.get_by_role("button", name="paused: resume")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.clock.run_for(25_000)
+    expect(turns).to_contain_text("1 of 3")
+    page.keyboard.press("ArrowLeft")
+    expect(turns).to_contain_text("3 of 3")
+    page.keyboard.press("ArrowRight")
+    expect(turns).to_contain_text("1 of 3")
+    page.keyboard.press("ArrowRight")
+    expect(turns).to_contain_text("2 of 3")
+    button.click()
+    expect(page.get_by_role("button", name="pause", exact=True)).to_be_visible()
+    page.clock.run_for(10_500)
+    expect(turns).to_contain_text("3 of 3")
+    page.keyboard.press("Escape")
+    page.wait_for_url("**/?rows=site&columns=site")
+    expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()
+
+
+def test_a_view_that_does_not_come_is_passed_over(visit: Visit, scene_of_today: Scene) -> None:
+    page = by_a_clock_of_ours(visit, TURNS)
+    page.route("**/*view=2", lambda route: route.fulfill(status=503))
+    page.clock.run_for(10_500)
+    expect(page.get_by_role("alert")).to_contain_text("status 503")
+    visit.expect_refusal(503)
+    page.clock.run_for(10_500)
+    expect(page.locator("#turns")).to_contain_text("3 of 3")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_new_version_of_sonar_is_loaded_whole(visit: Visit, scene_of_today: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?wall=1"))
+    page.evaluate("document.body.id = 'before'")
+    page.route(
+        "**/?wall=1",
+        lambda route: route.fulfill(
+            body=route.fetch().text().replace('data-code="', 'data-code="other '),
+            content_type="text/html",
+        ),
+        times=1,
+    )
+    refresh(page)
+    expect(page.locator("body#before")).to_have_count(0)
 
 
 @on_walls
-def test_a_link_leads_to_the_wall_and_back(visit: Visit, scene: Scene) -> None:
+def test_a_link_leads_to_the_wall_and_back(visit: Visit, scene_of_today: Scene) -> None:
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.get_by_role("link", name="wall").click()
     page.wait_for_url("**/?window=24h&wall=1")
-    assert page.get_by_role("navigation").count() == 0
+    assert page.get_by_role("navigation", name="Sonar").count() == 0
     page.get_by_role("link", name="leave the wall").click()
     page.wait_for_url("**/?window=24h")
-    expect(page.get_by_role("navigation")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_without_a_script_lists_and_a_table_stand_and_it_goes_on_by_itself(
+    visit: Visit, scene_of_today: Scene
+) -> None:
+    page = visit.open("/?wall=1&views=&views=size=small&every=5s")
+    expect(page.locator(".wall-lists .failing")).to_contain_text("DESY_DATADISK")
+    expect(page.get_by_role("table")).to_contain_text("Glasgow_DATADISK")
+    expect(page.locator("#clock")).to_have_text(re.compile(r"^\d\d:\d\d UTC$"))
+    page.wait_for_url("**view=2", timeout=15_000)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from matrix.answers.status import figures
-from sonar import request_probes, roles
+from sonar import request_probes
 from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass
 from sonar.roles import Role
+from tests.accounts import account
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.pages import look
@@ -59,7 +59,7 @@ def busy(scene: Scene) -> Probe:
             0,
             **link,
             state="waiting",
-            waits_because="Another test of this link runs.",
+            waits_because="Another test of this link is running.",
         )
     Circuit.objects.create(
         endpoint=made.desy,
@@ -89,18 +89,9 @@ def probe(scene: Scene, size: str, share: float, **fields: object) -> Probe:
     )
 
 
-def log_in(visit: Visit, role: Role, *sites: object) -> None:
-    user = User.objects.create_user("shifter", password="four in the morning")
-    roles.give(user, role, sites)
-    page = visit.open("/login/")
-    page.fill("[name=username]", "shifter")
-    page.fill("[name=password]", "four in the morning")
-    page.click("main button")
-
-
 @everybody
 def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Reader) -> None:
-    log_in(visit, Role.OPERATOR)
+    visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     expect(page.locator("h1")).to_contain_text("Operations")
     assert violations(page) == []
@@ -130,17 +121,17 @@ def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: P
     expect(bars).to_have_count(0, timeout=15_000)
 
 
-def test_a_test_is_ordered_and_its_page_follows_it(visit: Visit, busy: Probe) -> None:
+def test_a_test_is_ordered_and_followed(visit: Visit, busy: Probe) -> None:
     Probe.objects.all().delete()
     visit.set_clock()
-    log_in(visit, Role.OPERATOR)
+    visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     page.fill("[name=source]", "RAL_DATADISK")
     page.fill("[name=destination]", "DESY_DATADISK")
     page.select_option("[name=size]", "small")
-    page.click("text=Order >> nth=-1")
-    expect(page.locator("h1")).to_have_text("Transfer from RAL_DATADISK to DESY_DATADISK")
-    expect(page.locator("main")).to_contain_text("It is queued")
+    page.click("#order button")
+    expect(page.locator("h1")).to_have_text("Ordered tests from RAL_DATADISK to DESY_DATADISK")
+    expect(page.locator("main")).to_contain_text("queued for a worker")
     Probe.objects.update(
         state="running", started_at=world.NOW, deadline=world.NOW + MINUTE, progress_bytes=10**7
     )
@@ -148,28 +139,34 @@ def test_a_test_is_ordered_and_its_page_follows_it(visit: Visit, busy: Probe) ->
     expect(page.locator("progress")).to_have_attribute("value", "50", timeout=15_000)
 
 
-def test_a_refusal_says_why_and_leads_back(visit: Visit, busy: Probe) -> None:
-    log_in(visit, Role.OPERATOR)
+def test_a_refusal_says_why_by_its_field(visit: Visit, busy: Probe) -> None:
+    visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
-    page.fill("[name=source]", "DESY_SCRATCHDISK")
-    page.fill("[name=destination]", "RAL_DATADISK")
-    page.locator("#order ~ form button").click()
-    expect(page.locator("main li")).to_have_text("DESY_SCRATCHDISK is in a declared downtime.")
+    page.fill("[name=source]", "DESY")
+    page.fill("[name=destination]", "RAL")
+    page.click("#order button")
+    expect(page.locator("#test-source_error")).to_contain_text("DESY has 2 endpoints: choose")
+    visit.expect_refusal(400)
+    page.select_option("[name=source]", "DESY_SCRATCHDISK")
+    page.click("#order button")
+    refusal = page.locator("#test-source_error")
+    expect(refusal).to_have_text("DESY_SCRATCHDISK is in a declared downtime.")
     visit.expect_refusal(409)
-    look(page, "operations-refused")
-    page.click("text=Back to the operations")
+    expect(page.locator("[name=destination]")).to_have_value("RAL")
     expect(page.locator("h1")).to_contain_text("Operations")
+    assert violations(page) == []
+    look(page, "operations-refused")
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
 def test_it_works_without_javascript(visit: Visit, busy: Probe, reader: Reader) -> None:
     Probe.objects.all().delete()
-    log_in(visit, Role.OPERATOR)
+    visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     page.fill("[name=source]", "RAL_DATADISK")
     page.fill("[name=destination]", "DESY_DATADISK")
-    page.locator("#order ~ form button").click()
-    expect(page.locator("h1")).to_have_text("Transfer from RAL_DATADISK to DESY_DATADISK")
+    page.click("#order button")
+    expect(page.locator("h1")).to_have_text("Ordered tests from RAL_DATADISK to DESY_DATADISK")
 
 
 def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
@@ -182,12 +179,12 @@ def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
 def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
     visit: Visit, busy: Probe, reader: Reader
 ) -> None:
-    log_in(visit, Role.OPERATOR)
+    visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     waiting = page.locator("#ordered ~ .scroll tbody tr", has_text="Another test of this link")
     expect(waiting).to_have_count(2)
     waiting.nth(1).locator("a").click()
-    expect(page.locator("main")).to_contain_text("It has place 2 of those that wait")
+    expect(page.locator("main")).to_contain_text("It is number 2 of those waiting")
     if reader is LAPTOP:  # what looks for violations is a script
         assert violations(page) == []
     page.locator("main form button", has_text="Cancel this test").click()

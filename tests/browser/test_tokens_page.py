@@ -48,8 +48,8 @@ def log_in(visit: Visit) -> Page:
 def make(page: Page, name: str) -> str:
     page.get_by_label("What uses it").fill(name)
     page.get_by_label("read: ").check()
-    page.get_by_label("Days that it lasts").fill("30")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_label("Valid for (days)").fill("30")
+    page.get_by_role("button", name="Create the token").click()
     shown = page.locator("#token")
     expect(shown).to_contain_text("sonar_")
     return shown.inner_text()
@@ -62,7 +62,7 @@ READERS = [LAPTOP, DARK, NARROW, NARROW_DARK, SCRIPTLESS, SCRIPTLESS_NARROW]
 def test_a_token_is_made_seen_once_and_revoked(visit: Visit, shifter: User, reader: Reader) -> None:
     tokens.create(shifter, "old-cron", ["operate"], 90)
     page = log_in(visit)
-    expect(page.locator("main")).to_contain_text("You are: a site admin of Glasgow and RAL.")
+    expect(page.locator("main")).to_contain_text("You are a site admin of Glasgow and RAL.")
     look(page, f"tokens-{reader}-before")
     text = make(page, "cron-at-ral")
     look(page, f"tokens-{reader}-made")

@@ -41,7 +41,7 @@ def test_the_matrix_is_a_table_of_sources_by_destinations(sonar: Sonar) -> None:
     assert frame.attrs["unit"] == "MB/s"
     assert frame.attrs["average"] == pytest.approx((52 + 2.6 + 30) / 3)
     assert sonar.matrix("ok", window="24h").loc["DESY_DATADISK", "RAL_DATADISK"] == 3
-    assert sonar.matrix("state", window="24h").loc["Glasgow_DATADISK", "DESY_DATADISK"] == "failed"
+    assert sonar.matrix("state", window="24h").loc["Glasgow_DATADISK", "DESY_DATADISK"] == "failing"
     last = sonar.matrix("last", window="24h").loc["Glasgow_DATADISK", "RAL_DATADISK"]
     assert last == pd.Timestamp("2026-11-20T11:40:30Z")
 

@@ -41,7 +41,7 @@ def test_the_matrix_is_drawn_with_what_it_is(say: Say) -> None:
     assert title.endswith("(MB/s)")
     assert head.split()[-1] == "RAL_DATADISK"
     assert glasgow.split() == ["Glasgow_DATADISK", "-", "-", "-", "52"]
-    assert "failed" in say("matrix", "--fields=state").stdout
+    assert "failing" in say("matrix", "--fields=state").stdout
 
 
 def test_parameters_go_to_sonar_as_they_are(say: Say) -> None:
@@ -70,6 +70,16 @@ def test_csv_json_and_ndjson_are_the_answers_of_the_api(run: Run, url: str) -> N
     assert len(rows(run(CLIENT, "links", "--format", "csv").stdout)) == 12
 
 
+def test_tables_for_documents_are_the_answers_of_the_api(run: Run, url: str) -> None:
+    for command, parameters in (("matrix", "format=markdown"), ("links", "format=latex")):
+        answer = requests.get(f"{url}/api/v1/{command}/?window=24h&{parameters}", timeout=20)
+        done = run(CLIENT, command, "--window=24h", f"--{parameters}")
+        assert (done.returncode, done.stdout) == (0, answer.content.decode())
+    wide = run(CLIENT, "matrix", "--format=csv", "--shape=wide").stdout
+    assert len(rows(wide)) == 5
+    assert wide.splitlines()[-1].startswith("mean,")
+
+
 def test_results_series_sites_endpoints_and_status_have_tables(say: Say) -> None:
     transfers = say("transfers", "--state", "failed", "--page-size", "2").stdout
     assert transfers.count("503 Service Unavailable") == 2
@@ -88,7 +98,13 @@ def test_results_series_sites_endpoints_and_status_have_tables(say: Say) -> None
         (["links", "--cluod", "UK"], 1, "There is no parameter “cluod”"),
         (["links", "--path", "UK"], 1, "There is no parameter “path”"),
         (["matrix", "--size", "huge"], 1, "size “huge” is not known: use "),
-        (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json or csv."),
+        (
+            ["matrix", "--format", "ndjson"],
+            1,
+            "format “ndjson” is not known: use json, csv, markdown",
+        ),
+        (["matrix", "--shape=wide", "--format=json"], 1, "shape=wide is for CSV: use format=csv"),
+        (["sites", "--format=latex"], 1, "format “latex” is not known: use json, csv or ndjson."),
         (["series", "--source", "RAL_DATADISK"], 1, "destination is missing"),
         (["push", "nowhere.csv"], 1, "No such file or directory: 'nowhere.csv'"),
         (["links", "--token-file", "nowhere"], 1, "No such file or directory: 'nowhere'"),
@@ -211,14 +227,16 @@ def test_tests_are_ordered_and_watched_until_they_have_ended(
         [sys.executable, EXAMPLES / CLIENT, "--url", url, *words],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "SONAR_TOKEN": token},
+        env={**os.environ, "SONAR_TOKEN": token, "PYTHONUNBUFFERED": "1"},
     )
+    assert client.stdout
+    first = [client.stdout.readline() for _ in range(2)]  # they are seen while they are queued
     end_tests()
     told, _ = client.communicate(timeout=30)
-    lines = [line.split(maxsplit=2)[1:] for line in told.splitlines()]
+    lines = [line.split(maxsplit=2)[1:] for line in ("".join(first) + told).splitlines()]
     assert lines[:2] == [
         ["small", "queued"],
-        ["large", "waiting Another test of this link runs."],
+        ["large", "waiting Another test of this link is running."],
     ]
     assert ["small", "done 4.0"] in lines
     assert ["large", "failed no room left"] in lines
@@ -227,10 +245,6 @@ def test_tests_are_ordered_and_watched_until_they_have_ended(
 
 def end_tests() -> None:
     """Let the ordered tests end as a worker would: the small one well."""
-    deadline = time.monotonic() + 30
-    while Probe.objects.count() < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)  # it is seen while it is queued
     for row in Probe.objects.select_related("size_class").order_by("requested_at", "id"):
         scheduler.start_waiting(timezone.now())
         probe = probes.claim(row.id, timezone.now())
@@ -245,7 +259,7 @@ def end_tests() -> None:
 def test_a_refused_order_says_why(run: Run, token: str) -> None:
     done = run(CLIENT, "probe", "RAL_DATADISK", "RAL_DATADISK", SONAR_TOKEN=token)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "destination must be another endpoint than source." in done.stderr
+    assert "destination must be a different endpoint from source." in done.stderr
 
 
 @pytest.mark.parametrize("command", READING)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.answers.grid import Grid
 from matrix.query.attributes import FACTS
@@ -14,7 +15,8 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
-from matrix.statistics.states import STATES
+from matrix.statistics.standing import FASTER, SLOWER
+from matrix.statistics.states import FAILING, STATES
 from matrix.store.data_version import DataVersion
 from sonar.windows import Window
 from tests.matrix.world import NOW
@@ -45,13 +47,14 @@ def grid_of(
     query: MatrixQuery | None = None,
     **arrays: Sequence[Sequence[int]],
 ) -> Grid:
-    """Make a grid; ``states`` are words by row, `mfsud-` for those of STATES.
+    """Make a grid; ``states`` are words by row, `mxfsud-` for those of STATES (x is failing).
 
-    Without them a cell with a value is measured, and one without is untested.
+    Without them a cell with a value is measured, and one without is untested. Each cell is of one
+    link. How it is now is in ``arrays``: `level`, `usual`, `now`, `streak`, and `since` in Unix s.
     """
     value = np.array(values, dtype=float).reshape(len(sources), len(destinations))
     letters = [list(row) for row in states] or np.where(np.isnan(value), "u", "m").tolist()
-    state = np.array([["mfsud-".index(letter) for letter in row] for row in letters], np.uint8)
+    state = np.array([["mxfsud-".index(letter) for letter in row] for row in letters], np.uint8)
     state = state.reshape(value.shape)
     known = ~np.isnan(value)
     cells = CellArrays(
@@ -62,9 +65,10 @@ def grid_of(
         failed=np.array(arrays.get("failed", state * 0), dtype=np.int64),
         last=np.where(known, NOW.timestamp() - np.array(arrays.get("age", state * 0.0)), np.nan),
         state=state,
+        **standings_of(state, arrays),
         extras={"median": value},
     )
-    assert len(STATES) == len("mfsud-")
+    assert len(STATES) == len("mxfsud-")
     return Grid(
         query=query or MatrixQuery(),
         window=Window(NOW - timedelta(days=7), NOW + timedelta(seconds=30)),
@@ -76,6 +80,31 @@ def grid_of(
         averages=averages(value),
         idle=(),
     )
+
+
+def standings_of(
+    state: NDArray[np.uint8], arrays: Mapping[str, Sequence[Sequence[float]]]
+) -> dict[str, NDArray[Any]]:
+    """Return what CellArrays has of how cells are now, where each is of one link."""
+
+    def array(name: str, blank: float, kind: type = float) -> NDArray[Any]:
+        return np.array(arrays.get(name, np.full(state.shape, blank)), dtype=kind)
+
+    level = array("level", 0, np.uint8)
+    failed, ok = array("failed", 0, int), array("ok", 3, int)
+    return {
+        "level": level,
+        "usual": array("usual", np.nan),
+        "now": array("now", np.nan),
+        "since": array("since", np.nan),
+        "streak": array("streak", 0, int),
+        "failing_links": (state == FAILING).astype(int),
+        "tested_links": np.ones(state.shape, dtype=int),
+        "judged_links": (level > 0).astype(int),
+        "slower_links": (level == SLOWER).astype(int),
+        "faster_links": (level == FASTER).astype(int),
+        "partly": (ok > 0) & (failed > 0) & (failed >= 0.1 * (ok + failed)) & (state != FAILING),
+    }
 
 
 def square() -> Grid:

@@ -23,8 +23,11 @@ def of_class(links: int, rng: np.random.Generator) -> ClassColumns:
     failed, every = rng.integers(0, 3, links) * (ok > 0), np.full(links, 3600.0)
     last_failed = np.where(failed > 0, last - 60, np.nan)
     state = np.where(ok > 0, MEASURED, UNTESTED).astype(np.uint8)
+    level, streak = np.zeros(links, dtype=np.uint8), np.zeros(links, dtype=np.int32)
+    since = np.full(links, np.nan)
     return ClassColumns(
-        rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed, every
+        *(rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed),
+        *(level, rate, rate, since, streak, every),
     )
 
 

@@ -18,7 +18,10 @@ START, END = "2026-11-20T08:00:00Z", "2026-11-20T14:00:00Z"
 
 # Of the small world: what makes a row, and what changes it.
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "sites": ({"name": "Lancaster", "cloud": "UK", "wan_gbit_s": 10}, {"country": "GB"}),
+    "sites": (
+        {"name": "Lancaster", "cloud": "UK", "wan_gbit_s": 10},
+        {"quiet_hours": "23:00-05:30"},
+    ),
     "endpoints": (
         {"name": "RAL_TAPE", "site": "RAL", "base_url": "davs://tape.example.org/data"},
         {"inbound_cap": 4, "label": "TAPE"},

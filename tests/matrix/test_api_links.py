@@ -76,6 +76,12 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
         "state": "measured",
         "last_ok": "2026-11-20T11:30:30Z",
         "last_failed": "2026-11-20T11:30:30Z",
+        "level": "unknown",
+        "usual_mb_s": None,
+        "now_mb_s": None,
+        "ratio": None,
+        "since": None,
+        "streak": 0,
     }
     assert (row["small"]["std_mb_s"], row["small"]["ok"]) == (None, 1)
     assert row["medium"] == {
@@ -84,6 +90,12 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
         "ok": 0,
         "failed": 0,
         "state": "not_applicable",
+        "level": "unknown",
+        "usual_mb_s": None,
+        "now_mb_s": None,
+        "ratio": None,
+        "since": None,
+        "streak": 0,
     }
 
 
@@ -273,13 +285,17 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client: Client, many: Non
         ("page_size=0", "page_size", "page_size “0” is not a whole number from 1 to 10000."),
         ("page_size=10001", "page_size", "page_size “10001” is not a whole number"),
         ("page_size=x", "page_size", "page_size “x” is not a whole number"),
-        ("cursor=x", "cursor", "cursor “x” is not one that an answer had in its `next`."),
-        ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not one"),
-        ("cursor=1-1&format=csv", "cursor", "cursor is for JSON: CSV and NDJSON have all rows"),
+        ("cursor=x", "cursor", "cursor “x” is not from the `next` of a response."),
+        ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not from"),
+        ("cursor=1-1&format=csv", "cursor", "cursor is for JSON: other formats have all rows"),
         ("page_size=1&format=ndjson", "page_size", "page_size is for JSON"),
-        ("page=2", "page", "page is for the page"),
+        ("page=2", "page", "page is only for the page"),
         ("per_page=25", "per_page", "use page_size"),
-        ("format=xml", "format", "format “xml” is not known: use json, csv or ndjson."),
+        (
+            "format=xml",
+            "format",
+            "format “xml” is not known: use json, csv, ndjson, markdown or latex.",
+        ),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
         ("min_mb_s=fast", "min_mb_s", "min_mb_s “fast” is not a number from 0 on"),
         ("fields=ok", "fields", "There is no parameter “fields”"),
@@ -340,7 +356,8 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
         transfer(small_world.ral, place, 5.0)
     # The version of the registry, classes of form and table, what has changed; versions, classes,
     # places and three plans; what is dirty and segments of each class, raw rows, who is down.
-    assert few == 1 + 2 + 1 + 2 + 4 + 3 * 2 + 1 + 1
+    # For each class the versions of how its links stand, and the same of three windows.
+    assert few == 1 + 2 + 1 + 2 + 4 + 3 * 2 + 1 + 1 + 3 * (1 + 3 * 2) + 1
     # After a change of both all of it anew; then columns are kept, and the question as well.
     assert statements("?format=csv") == few
     assert statements("?page_size=3&search=cern") == 1 + 2 + 1

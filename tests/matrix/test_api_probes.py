@@ -103,7 +103,7 @@ def test_an_order_is_accepted_with_what_can_be_asked_for(
     assert [one["place_in_queue"] for one in (first, second)] == [1, 1]
     assert [one["waits_because"] for one in (first, second)] == [
         None,
-        "Another test of this link runs.",
+        "Another test of this link is running.",
     ]
     assert sent == [UUID(first["id"])]
     assert operator.get(first["url"]).json()["id"] == first["id"]
@@ -168,12 +168,12 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {
         "source": [
-            "RAL_DATADISK has used up its test bytes of today: 50000000 are left, 60000000 are "
+            "RAL_DATADISK has 50.0 MB left of its budget of test bytes for today, 60.0 MB are "
             "needed."
         ],
         "destination": ["DESY_DATADISK is in a declared downtime."],
     }
-    assert answer["detail"].startswith("RAL_DATADISK has used up")
+    assert answer["detail"].startswith("RAL_DATADISK has 50.0 MB left")
     assert sent == []
 
 
@@ -181,25 +181,25 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
     operator: Client, small_world: World, monkeypatch
 ) -> None:
     def busy(*_: object) -> None:
-        raise request_probes.PlannerBusyError("The planner is at work: try again in some seconds.")
+        raise request_probes.PlannerBusyError("The planner is busy: try again in a few seconds.")
 
     monkeypatch.setattr(request_probes, "order", busy)
     response = post(operator, probe_request())
-    assert refused(response, 503)["detail"].startswith("The planner is at work")
+    assert refused(response, 503)["detail"].startswith("The planner is busy")
     assert response["Retry-After"] == "5"
 
 
 @pytest.mark.parametrize(
     ("change", "field", "said"),
     [
-        ({"source": "nowhere"}, "source", "source “nowhere” is no registered endpoint."),
-        ({"destination": "RAL_DATADISK"}, "destination", "another endpoint than source"),
+        ({"source": "nowhere"}, "source", "source “nowhere” is not a registered endpoint."),
+        ({"destination": "RAL_DATADISK"}, "destination", "a different endpoint from source"),
         ({"source": 7}, "source", "source must be the name of a registered endpoint."),
         ({"source": "a\0b"}, "source", "must be the name of a registered endpoint"),
         ({"source": None}, "source", "must be the name"),
         ({"sizes": []}, "sizes", "sizes must be a list of 1 to 10 names of size classes."),
         ({"sizes": "small"}, "sizes", "must be a list"),
-        ({"sizes": ["huge"]}, "sizes", "“huge” is no size class"),
+        ({"sizes": ["huge"]}, "sizes", "“huge” is not a size class"),
         ({"sizes": ["small", "small"]}, "sizes", "twice: use count"),
         ({"sizes": ["small"] * 11}, "sizes", "list of 1 to 10"),
         ({"count": 0}, "count", "count must be a whole number from 1 to 10."),
@@ -352,7 +352,7 @@ def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(
     response = cancel(operator, one.id)
     assert response.status_code == 409
     assert response.json()["errors"] == {
-        "id": [f"The test {one.id} runs already: it cannot be cancelled, and ends by itself."]
+        "id": [f"The test {one.id} is already running: it cannot be cancelled."]
     }
     assert Probe.objects.filter(id=one.id, state="running").exists()
     assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))

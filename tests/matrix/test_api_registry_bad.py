@@ -52,6 +52,15 @@ WRONG = [
     ("sites", {"name": 7}, "name", "name 7 is not"),
     ("sites", {"cloud": "U\0K"}, "cloud", 'cloud "U\\u0000K" is not a text on one line of at most'),
     ("sites", {"cloud": "x" * 41}, "cloud", "is not a text on one line of at most 40 characters"),
+    ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
+    ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
+    ("sites", {"paused": "yes"}, "paused", 'paused "yes" is not true or false (true holds back'),
+    ("sites", {"paused": True}, "pause_reason", "pause_reason is missing: say why it is paused."),
+    ("sites", {"paused": True, "pause_reason": " "}, "pause_reason", "pause_reason is missing"),
+    ("sites", {"pause_reason": "x" * 201}, "pause_reason", "at most 200 characters"),
+    ("sites", {"pause_reason": "x"}, "pause_reason", "is of a pause: send paused true with it."),
+    ("sites", {"paused_until": "3000-01-01T00:00:00Z"}, "paused_until", "is not a time in ISO"),
+    ("sites", {"paused_until": "2999-01-01T00:00:00Z"}, "paused_until", "send paused true with"),
     ("sites", {"tier": 4}, "tier", "tier 4 is not a whole number from 0 to 3."),
     ("sites", {"tier": "2"}, "tier", 'tier "2" is not a whole number from 0 to 3.'),
     ("sites", {"tier": True}, "tier", "tier true is not a whole number from 0 to 3."),
@@ -123,7 +132,7 @@ WRONG = [
     ("meshes", {"every": {"small": "10x"}}, "every", "a text like 10m, 6h or 1d"),
     ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not how often'),
     ("meshes", {"every": {"small": "99999999d"}}, "every", "is not how often it tests"),
-    ("meshes", {"every": {"tiny": 60}}, "every", "every: there is no size class “tiny”, only"),
+    ("meshes", {"every": {"tiny": 60}}, "every", "every: there is no size class “tiny”: use"),
     ("meshes", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
     ("meshes", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
     ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),
@@ -180,7 +189,7 @@ def test_what_is_missing_is_said_of_each_field(root: Client, plural: str) -> Non
     assert response.status_code == 400
     fields = RESOURCES[plural].new.model_fields
     needed = {
-        name: [f"{name} is missing: it is {one.description}."] for name, one in fields.items()
+        name: [f"{name} is missing: it must be {one.description}."] for name, one in fields.items()
     }
     required = {name for name, one in fields.items() if one.is_required()}
     assert response.json()["errors"] == {name: needed[name] for name in required}
@@ -274,13 +283,13 @@ def test_another_content_type_is_refused(root: Client) -> None:
         ("endpoints/?site=RAL&site=DESY", "site", "site is given 2 times: give it once."),
         ("endpoints/?page_size=0", "page_size", "is not a whole number from 1 to 1000."),
         ("endpoints/?page_size=1001", "page_size", "is not a whole number from 1 to 1000."),
-        ("endpoints/?cursor=%00", "cursor", "is not one that an answer had in its `next`."),
+        ("endpoints/?cursor=%00", "cursor", "is not from the `next` of a response."),
         ("endpoints/?format=xml", "format", "use json, csv or ndjson."),
         ("endpoints/?format=csv&page_size=5", "page_size", "page_size is for JSON"),
         ("endpoints/?format=ndjson&cursor=x", "cursor", "cursor is for JSON"),
         ("endpoints/RAL_DATADISK/?format=csv", "format", "use json."),
         ("endpoints/RAL_DATADISK/?site=RAL", "site", "There is no parameter “site”"),
-        ("size-classes/?cursor=a", "cursor", "is not one that an answer had"),
+        ("size-classes/?cursor=a", "cursor", "is not from the `next` of a"),
         ("downtimes/?endpoint=Nowhere", "endpoint", "the name of a registered endpoint."),
         ("downtimes/?current=now", "current", "use true or false."),
         ("downtimes/?from=yesterday", "from", "is not a time that can be asked for"),
@@ -290,13 +299,13 @@ def test_another_content_type_is_refused(root: Client) -> None:
             "from",
             "from must be before to.",
         ),
-        ("downtimes/?cursor=1", "cursor", "is not one that an answer had"),
-        (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not one that an answer had"),
-        (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not one that an answer had"),
+        ("downtimes/?cursor=1", "cursor", "is not from the `next` of a"),
+        (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not from the `next` of a"),
+        (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not from the `next` of a"),
         ("annotations/?destination=a b", "destination", "is not known"),
         ("annotations/?current=true", "current", "There is no parameter “current”"),
         ("sites/?page_size=x", "page_size", "is not a whole number"),
-        ("sites/?cursor=x", "cursor", "is not one that an answer had"),
+        ("sites/?cursor=x", "cursor", "is not from the `next` of a"),
         ("sites/?format=ndjson&cursor=1-1", "cursor", "cursor is for JSON"),
     ],
 )
@@ -427,7 +436,7 @@ def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root: Client, small_worl
     made(root, "meshes")
     path = f"endpoints/{small_world.ral.name}/"
     before = kept()
-    said = "RAL_DATADISK cannot have a base URL of gsiftp: it is named by meshes whose mover does"
+    said = "RAL_DATADISK cannot have a base URL of gsiftp: it is in meshes whose mover cannot"
     refused(patch(root, path, {"base_url": "gsiftp://ral.example.org/data"}), "base_url", said)
     assert kept() == before
     assert patch(root, path, {"base_url": "davs://ral.example.org/data"}).status_code == 200

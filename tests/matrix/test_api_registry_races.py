@@ -151,11 +151,11 @@ def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     body = BODIES["size-classes"][0] | {"test_bytes": 5}
     response = post(root, "size-classes/", body)
     assert response.status_code == 409
-    assert response.json()["detail"].startswith("What is registered by now does not allow")
+    assert response.json()["detail"].startswith("The registry has changed and no longer allows")
     assert SizeClass.objects.count() == 3
     said = [one.getMessage() for one in caplog.records if one.name == save.__name__]
     assert len(said) == 2  # it is tried twice
-    assert "stood against POST /api/v1/size-classes/" in said[0]
+    assert "prevented POST /api/v1/size-classes/" in said[0]
     assert "sizeclass_ranges_tile" in said[0]
 
 
@@ -168,7 +168,7 @@ def test_the_line_of_the_log_names_the_rule_and_no_value(
     said = [one.getMessage() for one in caplog.records if one.name == save.__name__]
     assert len(said) == 2
     assert "sonar_site_name" in said[0]
-    assert said[0].endswith("stood against POST /api/v1/sites/.")
+    assert said[0].endswith("prevented POST /api/v1/sites/.")
     assert "RAL" not in caplog.text
     assert "secret" not in caplog.text
 

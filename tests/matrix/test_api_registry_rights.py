@@ -118,9 +118,33 @@ def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]) -> None
     assert response.status_code == 403
     assert response.json()["detail"] == (
         "An admin of the site may change inbound_cap, outbound_cap, budget_bytes_per_day, label, "
-        f"software; not {next(iter(change))}."
+        f"software, but not {next(iter(change))}."
     )
     assert Endpoint.objects.values().get(name="RAL_DATADISK") == before
+
+
+def test_a_site_admin_sets_quiet_hours_and_pauses_the_own_site() -> None:
+    admin = caller(Role.SITE_ADMIN, "RAL")
+    change = {"quiet_hours": "23:00-05:30", "paused": True, "pause_reason": "new switch"}
+    changed = patch(admin, "sites/RAL/", change)
+    assert changed.status_code == 200
+    assert {name: changed.json()[name] for name in change} == change
+    assert Site.objects.get(name="RAL").paused_by == User.objects.get(username="site-admin-RAL")
+    assert patch(admin, "sites/DESY/", change).status_code == 403
+    assert post(admin, "sites/", {"name": "New"}).status_code == 403
+    assert admin.delete("/api/v1/sites/RAL/").status_code == 403
+
+
+@pytest.mark.parametrize("change", [{"name": "mine"}, {"tags": ["t"]}, {"wan_gbit_s": 1}])
+def test_a_site_admin_changes_nothing_else_of_the_own_site(change: dict[str, Any]) -> None:
+    admin, before = caller(Role.SITE_ADMIN, "RAL"), Site.objects.values().get(name="RAL")
+    response = patch(admin, "sites/RAL/", {"quiet_hours": "23:00-05:30"} | change)
+    assert response.status_code == 403
+    assert response.json()["detail"] == (
+        "An admin of the site may change quiet_hours, paused, paused_until, pause_reason, but not "
+        f"{next(iter(change))}."
+    )
+    assert Site.objects.values().get(name="RAL") == before
 
 
 @pytest.mark.parametrize("plural", BY_SITE_ADMINS)

@@ -15,10 +15,11 @@ from pytest_django import Settings
 from matrix.answers.site import reports
 from matrix.api.schema.sites import LISTED, REPORT, ListedSite, SiteReport
 from matrix.query.matrix_query import MatrixQuery
-from sonar.models import Site, Transfer
-from tests.matrix import responses
+from sonar.models import Annotation, Site, Transfer
+from tests.matrix import changed_site, responses
 from tests.matrix.world import HOUR, NOW, World, transfer
 
+GLASGOW = "UKI-SCOTGRID-GLASGOW"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
@@ -56,6 +57,11 @@ def test_all_sites_are_answered_with_what_is_registered_and_measured(
         "longitude": None,
         "wan_gbit_s": 1.0,
         "tags": [],
+        "quiet_hours": None,
+        "paused": False,
+        "paused_until": None,
+        "pause_reason": "",
+        "paused_since": None,
         "endpoints": ["RAL_DATADISK"],
         "retired_endpoints": [],
         "simulated": False,
@@ -65,6 +71,11 @@ def test_all_sites_are_answered_with_what_is_registered_and_measured(
         "failed": 1,
         "success": 0.666667,
         "last": "2026-11-20T11:30:30Z",
+        "failing": 0,
+        "slower_as_source": 0,
+        "slower_as_destination": 0,
+        "ratio_as_source": None,
+        "ratio_as_destination": None,
     }
 
 
@@ -135,7 +146,68 @@ def test_a_report_has_the_numbers_of_the_page(client: Client, measured: World) -
     assert found["planned"]["out"]["tests_per_day"] == 72
     assert found["planned"]["in"]["rate_mb_s"] == pytest.approx(1.666667)
     assert found["errors"][0]["count"] == found["errors_total"] == 1
-    assert found["findings"][0]["title"] == "Fails as source on single links."
+    assert found["findings"][0]["title"] == "Fails as source on individual links."
+
+
+def test_a_report_has_the_verdict_and_the_links_as_they_are_now(client: Client, db: None) -> None:
+    changed_site.make()
+    found = answer(client, f"sites/{GLASGOW}/")
+    SiteReport.model_validate(found)
+    assert found["verdict"]["kind"] == "failing"
+    sentence = f"{GLASGOW} has received from 4 of 10 sites at 0.30× the usual rate"
+    assert found["verdict"]["sentence"].startswith(sentence)
+    received, sent = found["as_destination"], found["as_source"]
+    figures = received["figures"]
+    assert (figures["links"], figures["slower"], sent["figures"]["failing"]) == (10, 4, 1)
+    ratios = [link["ratio"] for link in received["links"]]
+    assert ratios == sorted(ratios)
+    assert figures["ratio"] == pytest.approx((ratios[4] + ratios[5]) / 2, abs=1e-5)
+    first = sent["links"][0]
+    assert (first["state"], first["since"], first["streak"]) == (
+        "failing",
+        "2026-11-19T06:04:30Z",
+        8,
+    )
+    assert first["size_mean_bytes"] == 2e9
+    points = received["over_time"]["points"]
+    assert (
+        sum(point["ok"] + point["failed"] for point in points) == figures["ok"] + figures["failed"]
+    )
+    assert received["over_time"]["bucket"] == "6h"
+    assert points[-1]["ratio_low"] < 0.4 < points[-1]["ratio_median"]
+
+
+def test_notes_are_in_a_report_for_who_may_read_them(client: Client, db: None) -> None:
+    changed_site.make()
+    (note,) = answer(client, f"sites/{GLASGOW}/")["notes"]
+    assert (note["text"], note["starts_at"]) == (
+        "new firmware of the switch",
+        "2026-11-16T09:30:00Z",
+    )
+    change = note["as_destination"]
+    assert change["factor"] == pytest.approx(
+        change["after"]["ratio"] / change["before"]["ratio"], rel=1e-4
+    )
+    assert change["before"]["links"] == 10
+    Annotation.objects.update(public=False)
+    assert answer(client, f"sites/{GLASGOW}/")["notes"] == []
+
+
+def test_the_csv_has_how_each_cell_is_now(client: Client, db: None) -> None:
+    changed_site.make()
+    found = lines(client, f"sites/{GLASGOW}/?format=csv")
+    (slow,) = [one for one in found if (one["source"], one["destination"]) == ("PIC", GLASGOW)]
+    assert slow["level"] == "slower"
+    assert float(slow["now_mb_s"]) < 0.4 * float(slow["usual_mb_s"])
+    assert slow["since"].startswith("2026-11-19T22:11")
+
+
+def test_the_list_can_be_sorted_by_what_is_wrong(client: Client, db: None) -> None:
+    changed_site.make()
+    found = answer(client, "sites/?ordering=-trouble")["sites"]
+    assert [one["name"] for one in found[:2]] == [GLASGOW, "DESY-HH"]
+    assert (found[0]["failing"], found[0]["slower_as_destination"]) == (1, 4)
+    assert found[0]["ratio_as_destination"] == pytest.approx(0.99, abs=0.05)
 
 
 def test_the_csv_is_row_and_column_of_all_size_classes(client: Client, measured: World) -> None:
@@ -158,6 +230,10 @@ def test_the_csv_is_row_and_column_of_all_size_classes(client: Client, measured:
         "failed": "0",
         "last": "2026-11-20T11:00:30Z",
         "state": "measured",
+        "level": "unknown",
+        "now_mb_s": "",
+        "usual_mb_s": "",
+        "since": "",
     }
 
 
@@ -171,7 +247,8 @@ def test_a_cell_with_itself_is_in_the_csv_once(client: Client, small_world: Worl
 def test_a_csv_of_nothing_has_its_head(client: Client, db: None) -> None:
     Site.objects.create(name="New")
     text = client.get("/api/v1/sites/New/?format=csv").content.decode()
-    assert text == "source,destination,size,mean_mb_s,std_mb_s,ok,failed,last,state\n"
+    of_window = "source,destination,size,mean_mb_s,std_mb_s,ok,failed,last,state"
+    assert text == f"{of_window},level,now_mb_s,usual_mb_s,since\n"
 
 
 def test_the_json_of_a_view_is_asked_for_with_the_parameters_of_the_page(
@@ -228,7 +305,9 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
         return len(captured)
 
     transfer(small_world.ral, small_world.glasgow, None)
-    pinned = {"sites/": 7, "sites/RAL/": 18}
+    # With the version of how links stand; of a report for each class, its links once more, their
+    # results over time and the notes.
+    pinned = {"sites/": 8, "sites/RAL/": 23}
     for path, number in pinned.items():
         queries(path)
         assert (path, queries(path)) == (path, number)
@@ -236,4 +315,5 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
         ends = small_world.endpoints[number % 4], small_world.endpoints[(number + 1) % 4]
         transfer(*ends, None if number % 3 else 5.0, ago=number * HOUR / 4)
     for path, number in pinned.items():
+        queries(path)  # how links stand is kept until results change
         assert (path, queries(path)) == (path, number)

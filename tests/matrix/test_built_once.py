@@ -288,9 +288,9 @@ def test_a_grid_and_a_table_say_what_they_take(small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0)
     query = grid.MatrixQuery()
     cells = grid.build(query, NOW).cells
-    # The value is the mean; counts, three rates' arrays, times and states.
-    assert grid.build(query, NOW).nbytes == cells.mean.size * (5 * 8 + 1) + 8 * sum(
+    # The value is the mean; counts, rates, times, states; how cells are now, and how many links.
+    assert grid.build(query, NOW).nbytes == cells.mean.size * (8 * 8 + 6 * 4 + 3) + 8 * sum(
         cells.mean.shape
     )
     table = link_table.build(query, NOW)
-    assert table.links.nbytes == 243 * len(table) == 243 * 12
+    assert table.links.nbytes == 318 * len(table) == 318 * 12

@@ -25,6 +25,7 @@ CALLS = {
     "links/": 1,
     "links/?format=csv&search=ral": 1,
     "links/?format=ndjson": 1,
+    "strip/": 1,
     f"series/?{LINK}": 3,
     f"series/?{LINK}&points=1&format=csv": 3,
 }

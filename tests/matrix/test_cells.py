@@ -13,6 +13,7 @@ from matrix.query.catalogue import EXTRAS
 from matrix.statistics import reduce
 from matrix.statistics.axes import Axis, LinkIndex
 from matrix.statistics.cells import CellArrays, Frame
+from matrix.statistics.standing import Standings
 from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
 from tests.matrix.grids import endpoint_info
 from tests.matrix.samples import Sample, run_of
@@ -72,7 +73,9 @@ def laid_out(
     frame = Frame.around(LINKS, LINKS.numbering.newest(runs), square(promise), groupings)
     extras = [stat] if stat in EXTRAS else []
     reduced = reduce.reduce(runs, frame.pooling, extras)
-    return frame, frame.cells(reduced, square(down), stat, MOMENT)
+    return frame, frame.cells(
+        reduced, square(down), stat, MOMENT, standings=Standings.blank(SQUARE)
+    )
 
 
 def judged(tests: list[tuple[int, bool]], shortest: float, up: bool, applicable: bool) -> int:
@@ -154,7 +157,9 @@ def test_when_a_result_started_is_kept_to_the_millisecond() -> None:
     newest[0, 1] = 1_795_000_000_123
     frame = Frame.around(LINKS, newest, np.full(SQUARE, np.inf), ("endpoint", "endpoint"))
     reduced = reduce.reduce([], frame.pooling)
-    cells = frame.cells(reduced, np.zeros(SQUARE, dtype=bool), "mean", 1.9e9)
+    cells = frame.cells(
+        reduced, np.zeros(SQUARE, dtype=bool), "mean", 1.9e9, standings=Standings.blank(SQUARE)
+    )
     assert cells.last.tolist() == [[1_795_000_000.123]]
 
 

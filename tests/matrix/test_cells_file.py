@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from typing import Any
@@ -13,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from matrix.plots.arrangement import LEFT_OUT_WORDS
 from matrix.statistics.states import STATE_WORDS, STATES
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -62,7 +64,38 @@ def test_the_file_has_what_the_api_has(client: Client, measured: World) -> None:
     blank = np.isnan(arrays["last"])
     assert blank.tolist() == [[text is None for text in row] for row in api["last"]]
     np.testing.assert_array_equal(np.floor(arrays["last"][~blank]), seconds[~blank])
-    assert header["states"] == list(STATE_WORDS.values())
+    assert header["states"] == [*STATE_WORDS.values(), LEFT_OUT_WORDS]
+
+
+def test_how_a_link_is_now_is_there_as_the_grid_has_it(client: Client, small_world: World) -> None:
+    ral, glasgow, desy, _ = small_world.endpoints
+    for number in range(40):
+        transfer(ral, glasgow, 9.0 + number % 3, ago=200 * HOUR + number * HOUR)
+    for number in range(1, 4):
+        transfer(ral, glasgow, 2.5, ago=number * HOUR)
+        transfer(ral, desy, None, ago=number * HOUR)
+    header, arrays = fetched(client)
+    names = client.get("/").context["picture"]["rows"]["names"]
+    here, there, failing = (names.index(end.name) for end in (ral, glasgow, desy))
+    assert header["levels"][arrays["level"][here, there]] == "slower"
+    assert (arrays["usual"][here, there], arrays["now"][here, there]) == (10.0, 2.5)
+    for column in (there, failing):
+        assert arrays["since"][here, column] == (NOW - 3 * HOUR).timestamp()
+        assert arrays["streak"][here, column] == 3
+    assert np.isnan(arrays["since"][there, here])
+    assert "failing_links" not in arrays
+
+
+def test_of_cells_that_pool_links_it_counts_them(client: Client, small_world: World) -> None:
+    ral, _, desy, scratch = small_world.endpoints
+    for number in range(1, 4):
+        transfer(ral, desy, None, ago=number * HOUR)
+        transfer(ral, scratch, 5.0, ago=number * HOUR)
+    _, arrays = fetched(client, "?rows=site&columns=site")
+    names = client.get("/?rows=site&columns=site").context["picture"]["rows"]["names"]
+    cell = names.index("RAL"), names.index("DESY")
+    assert (arrays["tested_links"][cell], arrays["failing_links"][cell]) == (2, 1)
+    assert arrays["partly"][cell] == 1
 
 
 def test_the_median_is_there_whatever_is_asked(client: Client, measured: World) -> None:
@@ -151,14 +184,17 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
             client.get("/cells/")
         counts.append(len(captured))
     # Nothing is read where nothing has changed.
-    assert counts == [9, 1, 5]
+    assert counts == [17, 1, 9]
 
 
-def test_it_is_not_compressed_and_kept_by_its_reader_alone(client: Client, measured: World) -> None:
+def test_it_is_compressed_and_kept_by_its_reader_alone(client: Client, measured: World) -> None:
+    plain = client.get("/cells/")
+    assert "Content-Encoding" not in plain
     response = client.get("/cells/", headers={"accept-encoding": "gzip"})
-    assert "Content-Encoding" not in response
+    assert response["Content-Encoding"] == "gzip"
+    assert decoded(gzip.decompress(response.content))[0] == decoded(plain.content)[0]
     assert response["Cache-Control"] == "private, no-cache"
-    assert response["Vary"] == "Cookie"
+    assert response["Vary"] == "Cookie, Accept-Encoding"
 
 
 def test_without_public_read_it_needs_an_account(

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.test import RequestFactory
 from isal import igzip
 
-from matrix.http.compression import QuickGZipMiddleware
+from matrix.http.compression import ARRAYS, QuickGZipMiddleware
 
 BODY = b"[1.5,2.5]" * 10_000
 SMALL = b"[1]" * 300
@@ -24,12 +24,13 @@ def answered(response: HttpResponseBase, accept: str = "gzip, br") -> Any:
     return QuickGZipMiddleware(lambda _: response)(request)
 
 
-def data(body: bytes = BODY) -> HttpResponse:
-    return HttpResponse(body, content_type="application/json", headers={"ETag": '"a"'})
+def data(body: bytes = BODY, content_type: str = "application/json") -> HttpResponse:
+    return HttpResponse(body, content_type=content_type, headers={"ETag": '"a"'})
 
 
-def test_large_data_are_compressed_quickly_under_a_weak_tag():
-    found = answered(data())
+@pytest.mark.parametrize("content_type", ["application/json", ARRAYS])
+def test_large_data_are_compressed_quickly_under_a_weak_tag(content_type: str):
+    found = answered(data(content_type=content_type))
     assert found.content == igzip.compress(BODY, 1, mtime=0)
     assert gzip.decompress(found.content) == BODY
     assert found["Content-Encoding"] == "gzip"

@@ -16,6 +16,7 @@ from matrix.answers.link import report
 from matrix.answers.link.directions import Direction, in_words
 from matrix.answers.link.report import LinkReport, Question
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 from matrix.store import registry
 from sonar.models import Downtime, Endpoint, Schedule
@@ -85,6 +86,7 @@ def test_numbers_are_those_of_plain_sql(small_world: World) -> None:
 
 def every_state(small_world: World) -> None:
     ral, glasgow, desy, scratch = small_world.endpoints
+    plain = world.profile(**PLAIN)
     transfer(ral, glasgow, 12.0)
     transfer(glasgow, ral, None)
     transfer(desy, ral, 3.0, ago=5 * HOUR)
@@ -107,6 +109,13 @@ def every_state(small_world: World) -> None:
     other = world.Mesh.objects.create(name="streams", streams=4)
     world.schedule(other, (glasgow, desy), every=60)
     transfer(glasgow, desy, 2.0, made=world.profile(**PLAIN | {"streams": 4}), ago=3 * HOUR)
+    for hours in (1, 2, 3):
+        transfer(desy, glasgow, None, ago=hours * HOUR, made=plain)
+    with world.transfers() as some:
+        for number in range(40):
+            some.add(desy, ral, 5.0 + number % 3, ago=9 * DAY + number * HOUR, made=plain)
+            rate = 1.0 if number < 5 else 5.5
+            some.add(desy, ral, rate, ago=(5 + number) * HOUR, made=plain)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +156,22 @@ def test_every_direction_has_the_state_and_the_numbers_of_its_cell(
             cell = rows[source.name], columns[destination.name]
             assert there.state == STATES[matrix.cells.state[cell]], (source, destination)
             assert (there.ok, there.failed) == (matrix.cells.ok[cell], matrix.cells.failed[cell])
-            for name in ("mean", "std", "last"):
+            assert there.level == LEVELS[matrix.cells.level[cell]], (source, destination)
+            assert there.streak == matrix.cells.streak[cell]
+            if not math.isnan(matrix.cells.now[cell]):
+                assert (there.now, there.usual) == pytest.approx(
+                    (matrix.cells.now[cell], matrix.cells.usual[cell])
+                )
+            for name in ("mean", "std", "last", "since"):
                 expected = getattr(matrix.cells, name)[cell]
                 assert getattr(there, name) == pytest.approx(expected, nan_ok=True)
 
 
-def test_all_six_states_are_met_in_this_comparison(small_world: World) -> None:
+def test_all_seven_states_are_met_in_this_comparison(small_world: World) -> None:
     every_state(small_world)
     matrix = grid.build(MatrixQuery(), NOW)
     assert all(count for count in matrix.states().values())
+    assert {LEVELS[level] for level in matrix.cells.level.ravel()} >= {"unknown", "slower"}
 
 
 def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world: World) -> None:
@@ -168,7 +184,7 @@ def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world: Wo
     transfer(*ends, 10.0)
     there, back = of_class(asked(*ends))
     assert (there.usual, there.usual_count) == (30.0, 5)
-    assert there.against_usual == "a third of it"
+    assert there.against_usual == "0.33×"
     assert math.isnan(back.usual)
     assert back.against_usual == there.against(back) == ""
 
@@ -195,17 +211,15 @@ def test_filters_hold_for_what_is_usual_too(small_world: World) -> None:
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
-        (1.0, "as much"),
-        (0.93, "as much"),
-        (1.08, "as much"),
-        (0.5, "half of it"),
-        (0.342, "a third of it"),
-        (0.25, "a quarter of it"),
-        (0.2, "a fifth of it"),
-        (0.7, "70 % of it"),
-        (0.0123, "1.23 % of it"),
-        (2.4, "2.40 times as much"),
-        (1500.0, "1\u2009500 times as much"),
+        (1.0, "about the same"),
+        (0.93, "about the same"),
+        (1.08, "about the same"),
+        (0.5, "0.50×"),
+        (0.284, "0.28×"),
+        (0.0123, "0.012×"),
+        (2.4, "2.4×"),
+        (214.8, "215×"),
+        (1500.0, "1500×"),
     ],
 )
 def test_a_ratio_is_said_in_words(ratio: float, words: str) -> None:

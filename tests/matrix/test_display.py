@@ -7,10 +7,11 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.plots.display import LARGEST, ORDERS, STATES_TO_SEE, Display, number_text
+from matrix.plots.display import LARGEST, ORDERS, SCALES, Display, number_text
 from matrix.plots.palettes import PALETTES
 from matrix.query.catalogue import STATS
 from matrix.query.forms import BadQueryError
+from matrix.statistics.states import LOOKS
 
 
 def asked(text: str, stat: str = "mean") -> Display:
@@ -35,8 +36,9 @@ pairs = st.tuples(numbers, numbers).map(
     order=st.sampled_from(ORDERS),
     transpose=st.booleans(),
     wall=st.booleans(),
-    only=st.sets(st.sampled_from(STATES_TO_SEE)),
-    palette=st.sampled_from(list(PALETTES)),
+    only=st.sets(st.sampled_from(LOOKS)),
+    palette=st.sampled_from(["", *PALETTES]),
+    scale=st.sampled_from(SCALES),
     focus=pairs,
     colours=pairs,
     stat=st.sampled_from(STATS),
@@ -47,6 +49,7 @@ def test_every_display_survives_its_own_url(
     wall: bool,
     only: set[str],
     palette: str,
+    scale: str,
     focus: list[float | None],
     colours: list[float | None],
     stat: str,
@@ -54,10 +57,11 @@ def test_every_display_survives_its_own_url(
     display = Display(
         order=order,
         transpose=transpose,
-        only=tuple(state for state in STATES_TO_SEE if state in only),
+        only=tuple(state for state in LOOKS if state in only),
         above=focus[0],
         below=focus[1],
         palette=palette,
+        scale=scale,
         low=colours[0],
         high=colours[1],
         wall=wall,
@@ -68,7 +72,7 @@ def test_every_display_survives_its_own_url(
 
 
 def test_defaults_are_left_out_and_states_stand_in_one_order() -> None:
-    assert asked("order=name&palette=cividis&transpose=&only=&low=").to_params() == {}
+    assert asked("order=name&scale=middle&transpose=&only=&low=&palette=").to_params() == {}
     assert asked("only=stale&only=failed&only=stale").to_params() == {"only": ["failed", "stale"]}
     assert asked("wall=1&high=10.0&below=0.50").to_params() == {
         "below": ["0.5"],
@@ -94,10 +98,12 @@ def test_a_bound_of_zero_is_a_bound() -> None:
         (
             "only=red",
             "only",
-            "only “red” is not known: use measured, failed, stale, untested or down.",
+            "only “red” is not known: use measured, failing, failed, stale, untested, down, "
+            "slower, faster or partly.",
         ),
         ("only=not_applicable", "only", "only “not_applicable” is not known"),
-        ("palette=jet", "palette", "use cividis, viridis, magma or rdylgn."),
+        ("palette=jet", "palette", "use viridis, cividis, magma or rdylgn."),
+        ("scale=log", "scale", "scale “log” is not known: use middle or whole."),
         ("above=much", "above", "above “much” is not a number from 0 up to 10¹²"),
         ("above=nan", "above", "is not a number from 0"),
         ("below=inf", "below", "is not a number from 0"),

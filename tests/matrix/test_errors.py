@@ -22,7 +22,7 @@ from sonar.urls import handler400, handler500  # noqa: F401 - Django's names
 from sonar.urls import urlpatterns as real
 
 TOKEN = "sonar_0123456789abcdef"
-AWAY = "The database is away or busy: try again in some seconds."
+AWAY = "The database is unavailable or busy: try again in a few seconds."
 SLOW = "The database took longer than 7 s: ask for a shorter window or fewer links."
 
 
@@ -88,7 +88,7 @@ def test_a_crash_of_the_api_is_a_500_in_json_that_tells_nothing(
     settings.DEBUG = debug
     raising(monkeypatch, RuntimeError(f"a secret: {TOKEN}"))
     response = client.get("/api/broken/")
-    assert is_json(response, 500, "Something broke in Sonar: the error is in its log.")
+    assert is_json(response, 500, "Something went wrong in Sonar: the error is in its log.")
 
 
 def test_a_crash_of_a_page_is_a_page_that_needs_no_database(
@@ -97,7 +97,7 @@ def test_a_crash_of_a_page_is_a_page_that_needs_no_database(
     raising(monkeypatch, RuntimeError(f"a secret: {TOKEN}"))
     response = client.get("/broken/")  # the database is not open to this test
     assert response.status_code == 500
-    assert b"Something broke here" in response.content
+    assert b"Something went wrong" in response.content
     assert TOKEN.encode() not in response.content
 
 
@@ -163,7 +163,7 @@ def test_a_database_that_is_away_before_the_view_is_a_503_too(
 
 @pytest.mark.parametrize("host", ["evil.example.org", "localhost:bad", ""])
 def test_a_host_name_that_is_not_ours_is_a_400(client: Client, host: str) -> None:
-    sentence = "The host name of this request is none of this Sonar's (SONAR_ALLOWED_HOSTS)."
+    sentence = "The host name of this request is not one of this Sonar's (SONAR_ALLOWED_HOSTS)."
     assert is_json(client.get("/api/v1/matrix/", headers={"host": host}), 400, sentence)
     shown = client.get("/", headers={"host": host})
     assert shown.status_code == 400
@@ -180,7 +180,7 @@ def test_where_there_is_nothing_every_method_says_so(method: str) -> None:
 @pytest.mark.parametrize(
     ("path", "end"),
     [
-        ("/api/v1/links", ": with a slash at its end there is."),
+        ("/api/v1/links", ": with a slash at the end there is."),
         ("/api/v1/link", "."),
         ("/api/v1/link/", "."),
         ("/api/v1/transfers/x", "."),

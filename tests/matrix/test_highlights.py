@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from matrix.answers.grid import Grid
@@ -31,14 +32,14 @@ def asking(stat: str, values: list[list[float | None]], **arrays: list[list[int]
 
 def test_each_kind_is_found_with_its_reason() -> None:
     stands_out = found(square())
-    assert list(stands_out) == ["worst", "failed", "stale"]
+    assert list(stands_out) == ["failed", "stale", "worst"]
     assert said(stands_out["worst"]) == [
-        ("from B to c", "5.00 MB/s, mean of 3"),
+        ("from B to c", "5.00 MB/s, mean of 3 tests"),
     ]
     assert said(stands_out["failed"]) == [("from B to a", "0 ok, 0 failed")]
-    assert said(stands_out["stale"]) == [("from a to c", "last just now")]
+    assert said(stands_out["stale"]) == [("from a to c", "last result just now")]
     assert stands_out["worst"].items[0].url == "/1/2"
-    assert [one.more for one in stands_out.values()] == ["", "/?only=failed", ""]
+    assert [one.more for one in stands_out.values()] == ["/?only=failed", "", ""]
     assert stands_out["worst"].items[0].title == "last result 2026-11-20 12:00:30 UTC"
 
 
@@ -53,8 +54,8 @@ def test_failing_cells_come_by_failures_and_stale_ones_by_age() -> None:
         [[None, 1], [1, None]], places, places, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
     )
     assert said(found(stale)["stale"]) == [
-        ("from b to a", "last 3 d ago"),
-        ("from a to b", "last 2 h ago"),
+        ("from b to a", "last result 3 d ago"),
+        ("from a to b", "last result 2 h ago"),
     ]
 
 
@@ -64,13 +65,13 @@ def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end() -> None:
         [[None, 1], [None, None]], places, places, ["-s", "--"], age=[[0, 9000], [0, 0]]
     )
     past = replace(stale, window=Window(NOW - timedelta(days=1), NOW))
-    assert said(found(past)["stale"]) == [("from a to b", "last 2 h before the end")]
+    assert said(found(past)["stale"]) == [("from a to b", "last result 2 h before the end")]
 
 
 def test_of_two_directions_the_slow_one_is_named_with_both_rates() -> None:
     grid = asking("mean", [[None, 1.1], [12.0, None]])
     assert said(found(grid)["asymmetric"]) == [
-        ("from a to b", "1.10 MB/s, but 12.0 MB/s back: 10.9 times slower")
+        ("from a to b", "1.10 MB/s, 10.9 times slower than 12.0 MB/s in reverse")
     ]
 
 
@@ -91,7 +92,7 @@ def test_directions_are_compared_by_name_where_rows_and_columns_differ() -> None
     rows, columns = [group("b"), group("a")], [group("a"), group("b"), group("c")]
     grid = grid_of([[2.0, None, 9.0], [None, 20.0, 9.0]], rows, columns)
     assert said(found(grid)["asymmetric"]) == [
-        ("from b to a", "2.00 MB/s, but 20.0 MB/s back: 10.0 times slower")
+        ("from b to a", "2.00 MB/s, 10.0 times slower than 20.0 MB/s in reverse")
     ]
 
 
@@ -104,13 +105,17 @@ def test_groups_of_different_kinds_have_no_other_direction() -> None:
 @pytest.mark.parametrize(
     ("stat", "values", "expected"),
     [
-        ("median", [[None, 3.0], [2.5, None]], [("from b to a", "2.50 MB/s, median of 3")] * 1),
+        (
+            "median",
+            [[None, 3.0], [2.5, None]],
+            [("from b to a", "2.50 MB/s, median of 3 tests")] * 1,
+        ),
         (
             "success",
             [[None, 75.0], [100.0, None]],
             [("from a to b", "75.0 % succeeded, 3 ok, 0 failed")],
         ),
-        ("last", [[None, 60.0], [None, None]], [("from a to b", "last 1 h ago")]),
+        ("last", [[None, 60.0], [None, None]], [("from a to b", "last result 1 h ago")]),
         ("count", [[None, 3.0], [2.0, None]], None),
         ("std", [[None, 3.0], [2.0, None]], None),
     ],
@@ -148,3 +153,33 @@ def test_at_most_ten_are_named() -> None:
 def test_nothing_stands_out_of_nothing() -> None:
     assert found(grid_of([], [], [])) == {}
     assert found(asking("mean", [[None, None], [None, None]])) == {}
+
+
+def test_a_cell_some_of_whose_links_are_slower_says_how_many() -> None:
+    places = [group("a"), group("b")]
+    grid = grid_of([[None, 5.0], [6.0, None]], places, places, level=[[0, 1], [2, 0]])
+    ratios = {"usual": np.full((2, 2), 10.0), "now": np.full((2, 2), 4.0)}
+    counts = {"judged_links": np.full((2, 2), 4), "slower_links": np.array([[0, 1], [4, 0]])}
+    since = np.full((2, 2), NOW.timestamp() - 7200)
+    cells = replace(grid.cells, **ratios, **counts, since=since)
+    slower = found(replace(grid, cells=cells))["slower"]
+    assert slower.count == 2
+    assert [(item.text, item.figure, item.why) for item in slower.items] == [
+        ("from a to b", "1 of 4", "links, since 2026-11-20 10:00 UTC"),
+        ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 2026-11-20 10:00 UTC"),
+    ]
+
+
+def test_what_fails_now_comes_first_the_newest_before_the_rest() -> None:
+    places = [group("a"), group("b")]
+    hours = [[0, 30 * 3600], [2 * 3600, 0]]
+    since = [[NOW.timestamp() - age for age in row] for row in hours]
+    grid = grid_of(
+        [[None] * 2] * 2, places, places, ["-x", "x-"], since=since, streak=[[0, 16], [3, 0]]
+    )
+    highlights = list(found(grid).values())
+    assert highlights[0].kind == "failing"
+    assert [(item.text, item.figure, item.why) for item in highlights[0].items] == [
+        ("from b to a", "2 h", "3 failed in a row, since 2026-11-20 10:00 UTC"),
+        ("from a to b", "30 h", "16 failed in a row, since 2026-11-19 06:00 UTC"),
+    ]

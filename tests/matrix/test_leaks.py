@@ -226,7 +226,7 @@ def test_a_search_for_what_is_internal_finds_nothing(marked: dict[str, str]) -> 
     """Or it would say, letter by letter, what it does not show."""
     for mark in MARKS.values():
         assert Client().get(f"/api/v1/transfers/?error={mark}").json()["transfers"] == []
-        assert "Nothing" in Client().get(f"/search/?q={mark}").content.decode()
+        assert "No site or endpoint has" in Client().get(f"/search/?q={mark}").content.decode()
         for plural in ("endpoints", "sites", "annotations"):
             answer = Client().get(f"/api/v1/{plural}/?search={mark}")
             assert answer.status_code == 400 or answer.json()[plural] == []

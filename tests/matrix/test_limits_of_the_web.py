@@ -85,8 +85,8 @@ def test_a_database_that_goes_away_is_a_503_until_it_is_back(web: Web, tmp_path:
         answered = list(threads.map(lambda path: ask(running, path), (CALL, "/")))
         assert time.monotonic() - begun < AT_ONCE
     assert [one.status for one in answered] == [503, 503]
-    assert json.loads(answered[0].data)["detail"].startswith("The database is away or busy")
-    assert b"Tests go on and results are kept" in answered[1].data
+    assert json.loads(answered[0].data)["detail"].startswith("The database is unavailable or busy")
+    assert b"Tests continue and results are kept" in answered[1].data
     deadline = time.monotonic() + 60
     while ask(running, CALL).status != 200:
         assert time.monotonic() < deadline

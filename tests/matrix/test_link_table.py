@@ -303,9 +303,14 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     many = statements()
     # The form's classes; what has changed; versions, classes; places and three
     # plans, until remembered; for each class what is dirty, its segments, and their columns until
-    # they are in the cache; raw rows of one class. Who is down.
-    assert few == 1 + 1 + 2 + 4 + 2 * 3 + 1
-    assert len(many) == 1 + 1 + 2 + 2 * 3 + 2 + 1 + 1, "\n".join(one["sql"][:200] for one in many)
+    # they are in the cache; raw rows of one class. Who is down. For each class the versions of what
+    # is kept of how links stand, and for those with other results their three windows again, of
+    # which one is empty.
+    assert few == 1 + 1 + 2 + 4 + 2 * 3 + 1 + 3 * (1 + 3 * 2)
+    of_standings = 3 + 2 * 7
+    assert len(many) == 1 + 1 + 2 + 2 * 3 + 2 + 1 + 1 + of_standings, "\n".join(
+        one["sql"][:200] for one in many
+    )
     assert len(statements()) == 1 + 1
 
 

@@ -23,10 +23,12 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.cells import CellArrays
 from matrix.statistics.reduce import averages
+from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 from matrix.store.data_version import DataVersion
 from sonar import csv_text
 from sonar.windows import Window
+from tests.matrix.grids import standings_of
 from tests.matrix.world import NOW
 
 NAN = math.nan
@@ -57,6 +59,14 @@ def grids(draw: st.DrawFn) -> Grid:
             failed=cells(np.int64, counts),
             last=cells(float, moments),
             state=cells(np.int64, st.integers(0, len(STATES) - 1)),
+            **standings_of(np.zeros(value.shape, np.uint8), {})
+            | {
+                "level": cells(np.uint8, st.integers(0, len(LEVELS) - 1)),
+                "usual": cells(float, rates),
+                "now": cells(float, rates),
+                "since": cells(float, moments),
+                "streak": cells(np.int64, counts),
+            },
         ),
         sources,
         destinations,
@@ -85,7 +95,8 @@ def filled(height: int, width: int) -> Grid:
     tests = random.integers(0, 30, value.shape)
     last = np.where(np.isnan(value), NAN, NOW.timestamp() - random.random(value.shape) * 1e6)
     state = random.integers(0, len(STATES), value.shape)
-    cells = CellArrays(value, value, value / 3, tests, tests // 9, last, state)
+    standings = standings_of(state, {"level": state % len(LEVELS), "since": last})
+    cells = CellArrays(value, value, value / 3, tests, tests // 9, last, state, **standings)
     return grid(cells, *([named(f"{n}") for n in range(size)] for size in value.shape))
 
 
@@ -105,13 +116,14 @@ def written(found: Grid, name: str) -> list[list[Any]]:
 
 
 def written_cell(name: str, value: float) -> Any:
-    if name == "state":
-        return STATES[int(value)]
-    if name in ("ok", "failed"):
+    words = {"state": STATES, "level": LEVELS}
+    if name in words:
+        return words[name][int(value)]
+    if name in ("ok", "failed", "streak"):
         return value
     if math.isnan(value):
         return None
-    if name == "last":
+    if name in ("last", "since"):
         return datetime.fromtimestamp(math.floor(value), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return pytest.approx(value, rel=1e-6, abs=0.5e-6)
 
@@ -150,10 +162,13 @@ def test_csv_says_what_the_grid_says(found: Grid):
 
 
 def read_line(line: list[str]) -> list[Any]:
-    source, destination, value, std, ok, failed, last, state = line
-    names = [csv_text.unquoted(name) for name in (source, destination)]
-    rate = [float(text) if text else None for text in (value, std)]
-    return [*names, *rate, int(ok), int(failed), last or None, state]
+    texts = dict(zip(("source", "destination", *matrix_formats.FIELDS), line, strict=True))
+    values: dict[str, Any] = {name: text or None for name, text in texts.items()}
+    values |= {name: csv_text.unquoted(texts[name]) for name in ("source", "destination")}
+    values |= {name: int(texts[name]) for name in ("ok", "failed", "streak")}
+    rates = ("value", "std", "usual", "now")
+    values |= {name: float(texts[name]) for name in rates if texts[name]}
+    return list(values.values())
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5000), (200, 200), (5000, 3)])
@@ -196,8 +211,9 @@ def test_a_number_is_written_short(value: float, text: str):
 def test_arrays_in_any_order_of_memory_are_written_row_by_row():
     found = filled(3, 4)
     turned = {
-        name: np.asfortranarray(getattr(found.cells, name))
-        for name in ("value", "mean", "std", "ok", "failed", "last", "state")
+        name: np.asfortranarray(array)
+        for name, array in vars(found.cells).items()
+        if isinstance(array, np.ndarray)
     }
     assert as_read(replace(found, cells=CellArrays(**turned))) == as_read(found)
 
@@ -219,10 +235,12 @@ def test_csv_quotes_only_names_that_need_it():
         failed=np.array([[0, 1]]),
         last=np.array([[NOW.timestamp(), NAN]]),
         state=np.array([[STATES.index("measured"), STATES.index("failed")]]),
+        **standings_of(np.zeros((1, 2), np.uint8), {"level": [[2, 0]], "usual": [[4.5, NAN]]}),
     )
     found = grid(cells, [named('a "b", c')], [named("d"), named("é")])
     assert matrix_formats.as_csv(found, matrix_formats.FIELDS).decode() == (
-        "source,destination,value_mb_s,std_mb_s,ok,failed,last,state\n"
-        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured\n'
-        '"a ""b"", c",é,,,0,1,,failed\n'
+        "source,destination,value_mb_s,std_mb_s,ok,failed,last,state,level,since,streak,"
+        "usual_mb_s,now_mb_s\n"
+        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured,slower,,0,4.5,\n'
+        '"a ""b"", c",é,,,0,1,,failed,unknown,,0,,\n'
     )

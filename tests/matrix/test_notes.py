@@ -68,7 +68,7 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(
     client: Client, small_world: World, writer: User
 ) -> None:
     ends = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
-    times = {"starts_at": "2026-11-20T10:00", "ends_at": "2026-11-20T11:00"}
+    times = {"starts_at": "2026-11-20 10:00", "ends_at": "2026-11-20T11:00"}
     client.post("/notes/", ends | times | {"text": "routed over the backup"})
     (kept,) = notes.on_link("RAL_DATADISK", "DESY_DATADISK", DAY, writer)
     assert (kept.text, kept.ends_at) == ("routed over the backup", NOW.replace(hour=11, second=0))
@@ -94,7 +94,7 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(
             },
             "A note must end after it starts.",
         ),
-        ({"site": "RAL", "text": "x", "starts_at": "soon"}, "from: Enter a valid date/time."),
+        ({"site": "RAL", "text": "x", "starts_at": "soon"}, "from: Write a time in UTC as"),
     ],
 )
 def test_a_bad_note_is_a_400_and_nothing_is_kept(

@@ -80,8 +80,8 @@ def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(
     transfer(small_world.ral, small_world.glasgow, 1.0)
     notice = told("only=measured&order=tier")["focused"]
     assert notice.quiet
-    assert notice.title == "Only cells in focus are drawn."
-    assert notice.sentence == "Means are of all measured cells of a row or column."
+    assert notice.title == "Only matching cells are shown."
+    assert notice.sentence == "Means still include all measured cells of a row or column."
     assert notice.links == (("Show all cells", "/?order=tier"),)
 
 
@@ -116,7 +116,10 @@ def test_tests_that_nobody_takes_are_said_after_twice_the_time_to_send_them_agai
     assert told() == {}
     Probe.objects.filter(id=waiting.id).update(requested_at=NOW - 5 * MINUTE)
     notice = told()["no-workers"]
-    assert "1 test is queued since 2026-11-20 11:55:30 UTC and none is running." in notice.sentence
+    assert (
+        "1 test has been queued since 2026-11-20 11:55:30 UTC and none is running."
+        in notice.sentence
+    )
     assert "start a worker" in notice.sentence
     probe(5 * MINUTE, running=True, size="small")
     assert told() == {}
@@ -128,7 +131,7 @@ def test_tests_that_nobody_queues_are_said(small_world: World) -> None:
     assert told() == {}
     Schedule.objects.update(next_due=NOW - 30 * MINUTE)
     notice = told()["no-planner"]
-    assert "Tests are due since 2026-11-20 11:30:30 UTC (30 min ago)" in notice.sentence
+    assert "Tests have been due since 2026-11-20 11:30:30 UTC (30 min ago)" in notice.sentence
     probe(MINUTE)
     assert told() == {}
 
@@ -150,7 +153,7 @@ def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world
     Schedule.objects.update(every_seconds=1200)
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=HOUR)
     notice = told()["stopped"]
-    assert notice.title == "Data stopped coming at 2026-11-20 11:00:30 UTC."
+    assert notice.title == "Data stopped arriving at 2026-11-20 11:00:30 UTC."
     assert "The newest result here is 1 h old, and a mesh promises one every 20 min." in (
         notice.sentence
     )

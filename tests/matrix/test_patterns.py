@@ -52,7 +52,7 @@ def test_it_fails_as_destination_only(five: list[Endpoint]) -> None:
     assert finding.title == "Fails as destination, not as source."
     assert "with 4 of 4 sources; as source only with 0 of 4 destinations" in finding.sentence
     assert "free space" in finding.advice
-    assert found("b")[0].title == "Fails as source on single links."
+    assert found("b")[0].title == "Fails as source on individual links."
 
 
 def test_it_fails_as_source_only(five: list[Endpoint]) -> None:
@@ -65,13 +65,13 @@ def test_it_fails_as_source_only(five: list[Endpoint]) -> None:
 def test_it_fails_both_ways(five: list[Endpoint]) -> None:
     sent(five, {"a*": None, "*a": None, "*": 10.0})
     (finding,) = found()
-    assert finding.title == "Fails both as source and as destination."
+    assert finding.title == "Fails as source and as destination."
     assert "with 4 of 4 destinations and with 4 of 4 sources" in finding.sentence
 
 
 def test_two_thirds_of_the_partners_are_most_of_them(five: list[Endpoint]) -> None:
     sent(five, {"ba": None, "ca": None, "*": 10.0})
-    assert found()[0].title == "Fails as destination on single links."
+    assert found()[0].title == "Fails as destination on individual links."
     transfer(five[3], five[0], None)
     transfer(five[3], five[0], None)
     assert found()[0].title == "Fails as destination, not as source."
@@ -80,7 +80,7 @@ def test_two_thirds_of_the_partners_are_most_of_them(five: list[Endpoint]) -> No
 def test_single_links_are_named_with_what_else_fails_there(five: list[Endpoint]) -> None:
     sent(five, {"*b": None, "ac": None, "*": 10.0})
     (finding,) = found()
-    assert finding.title == "Fails as source on single links."
+    assert finding.title == "Fails as source on individual links."
     assert "with 2 of 4 destinations: to b (fails with 3 of 3 other sources), to c (fails" in (
         finding.sentence
     )

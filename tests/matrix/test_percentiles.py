@@ -67,7 +67,10 @@ def test_the_page_of_the_link_has_it_in_both_its_tables(client: Client, name: st
     page = client.get("/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h")
     (large,) = [row for row in page.context["directions"][0] if row[0].size == "large"]
     assert large[0].quantiles[name] == pytest.approx(value(name), rel=1e-6)
-    tables = page.content.decode().split("<table")[1:3]
+    html = page.content.decode()
+    tables = [
+        html.split(mark)[1] for mark in ("One row for each time bucket", '<table id="directions"')
+    ]
     label, written = STATISTICS[name].label, three_digits(value(name))
     for table in tables:
         head, body = (responses.words(part) for part in table.split("</thead>")[:2])

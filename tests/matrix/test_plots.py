@@ -21,10 +21,11 @@ from matrix.plots import matrix as plots
 from matrix.plots import numbers, palettes
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import cut
+from matrix.plots.labels import cut, shortened
 from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATS
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.standing import FASTER, SLOWER
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
 from tests.matrix import world
@@ -75,6 +76,8 @@ def every_state(small_world: World) -> None:
     transfer(ral, glasgow, 12.0)
     transfer(glasgow, ral, None)
     transfer(desy, ral, 3.0, ago=5 * HOUR)
+    for number in range(3):
+        transfer(desy, glasgow, None, ago=number * HOUR)
     Downtime.objects.create(
         endpoint=scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disk"
     )
@@ -132,16 +135,16 @@ def test_each_state_has_a_look_of_its_own(small_world: World) -> None:
     assert {
         state: colour_of(figure, *looks[state]) for state in STATES[1:] if state != "stale"
     } == {
+        "failing": "var(--failing-soft)",
         "failed": "var(--failed)",
         "untested": "var(--untested)",
         "down": "var(--down)",
         "not_applicable": "var(--not-applicable)",
     }
     marked = {
-        trace["name"]: trace["marker"]["symbol"]
-        for trace in figure["data"]
-        if trace["type"] == "scatter"
+        trace["name"]: trace["marker"]["symbol"] for trace in figure["data"] if "marker" in trace
     }
+    assert set(outlined(figure)) == {"failing"}
     assert marked == {
         "failed": "x-thin-open",
         "stale": "hourglass-open",
@@ -156,7 +159,8 @@ def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second() 
     assert codes(figure)[[0, 0, 1], [0, 1, 1]].tolist() == [0, 500, 999]
     axis = figure["layout"]["coloraxis"]
     assert (axis["cmin"], axis["cmax"]) == (0, 2)
-    assert axis["colorbar"]["title"]["text"] == "MB/s"
+    # The tick at its very end has a line of its own.
+    assert axis["colorbar"]["title"]["text"] == "MB/s<br> "
     bar = axis["colorbar"]
     assert dict(zip(bar["ticktext"], bar["tickvals"], strict=True))["10.0"] == pytest.approx(1.0)
 
@@ -167,10 +171,70 @@ def test_stale_cells_have_the_same_colours_faded() -> None:
     figure = plots.figure(arrange(cells, Display()))
     found = codes(figure)
     np.testing.assert_array_equal(found[1], found[0] + plots.STEPS)
-    first, last = palettes.PALETTES["cividis"][0], palettes.PALETTES["cividis"][-1]
+    first, last = palettes.PALETTES["viridis"][0], palettes.PALETTES["viridis"][-1]
     assert colour_of(figure, found[0, 0]) == first
     assert colour_of(figure, found[1, 0]) == f"veil({first})"
     assert colour_of(figure, found[1, 1]) == f"veil({last})"
+
+
+def failing_and_others() -> Arrangement:
+    """Return b to c failing for 30 hours, a to b slower, a to c faster, c to a partly failing."""
+    places = [group("a"), group("b"), group("c")]
+    since = NOW.timestamp() - 30 * 3600
+    made = grid_of(
+        [[None, 10, 20], [30, None, 5], [1, 2, None]],
+        places,
+        places,
+        ["-mm", "m-x", "ms-"],
+        level=[[0, SLOWER, FASTER], [0, 0, SLOWER], [0, FASTER, 0]],
+        since=[[np.nan, since, since], [np.nan, np.nan, since], [np.nan] * 3],
+        ok=[[0, 8, 8], [8, 0, 0], [8, 8, 0]],
+        failed=[[0, 0, 0], [0, 0, 8], [2, 0, 0]],
+    )
+    return arrange(made, Display())
+
+
+def outlined(figure: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
+    """Return the cells (row, column) of each outline."""
+    traces = [trace for trace in figure["data"] if trace.get("meta")]
+    assert all(trace["meta"] == {"outline": trace["name"]} for trace in traces)
+    return {trace["name"]: list(zip(trace["y"], trace["x"], strict=True)) for trace in traces}
+
+
+def test_a_failing_cell_says_for_how_long_in_a_frame_of_its_own() -> None:
+    figure = plots.figure(failing_and_others())
+    assert colour_of(figure, codes(figure)[1, 2]) == "var(--failing-soft)"
+    assert outlined(figure)["failing"] == [(1, 2)]
+    written = next(one for one in figure["data"] if one.get("name") == "durations")
+    assert written["text"][1][2] == "<b>30 h</b>"
+    assert all_texts(figure).count("<b>30 h</b>") == 1
+    # Its mean of the window is on the card and in the table.
+    assert "5.00" not in all_texts(figure)
+
+
+def test_levels_and_partly_failing_cells_have_marks_of_different_shapes() -> None:
+    marked = outlined(plots.figure(failing_and_others()))
+    assert marked == {
+        "failing": [(1, 2)],
+        "slower": [(0, 1)],
+        # A stale cell keeps its level, a failing one has none.
+        "faster": [(0, 2), (2, 1)],
+        "partly": [(2, 0)],
+    }
+    go.Figure(valid(plots.figure(failing_and_others())))
+
+
+def test_what_is_out_of_focus_has_no_mark() -> None:
+    focused = arrange(failing_and_others().grid, Display(above=15.0))
+    assert set(outlined(plots.figure(focused))) == {"faster"}
+
+
+def test_a_failing_cell_too_small_for_a_frame_is_filled() -> None:
+    places = [group(f"site{number}") for number in range(61)]
+    values = np.ones((61, 61))
+    states = ["x" + "m" * 60, *["m" * 61] * 60]
+    figure = plots.figure(arrange(grid_of(values.tolist(), places, places, states), Display()))
+    assert colour_of(figure, codes(figure)[0, 0]) == "var(--failing)"
 
 
 def test_the_stops_of_the_codes_rise_from_0_to_1() -> None:
@@ -203,6 +267,30 @@ def test_fixed_ends_of_the_colours_say_what_lies_beyond() -> None:
     assert not [text for text in free["colorbar"]["ticktext"] if text.startswith("≤")]
 
 
+def test_colours_run_over_the_middle_of_the_values_and_arrows_say_that_some_lie_beyond() -> None:
+    values = np.array([0.01, *range(100, 138), 90_000.0])
+    scale = scale_for("mean", values)
+    assert (10**scale.low, 10**scale.high) == pytest.approx((100, 137))
+    assert (scale.ticks[scale.low], scale.ticks[scale.high]) == ("▼ 100", "▲ 137")
+    assert set(scale.shares(values[[0, -1]])) == {0, 1}
+    whole = scale_for("mean", values, whole=True)
+    assert 10**whole.high == pytest.approx(90_000)
+    assert not [text for text in whole.ticks.values() if text.startswith("▲")]
+
+
+def test_an_end_that_is_fixed_needs_no_arrow() -> None:
+    values = np.array([0.01, *range(100, 138), 90_000.0])
+    scale = scale_for("mean", values, 50, 500)
+    assert (scale.ticks[scale.low], scale.ticks[scale.high]) == ("≤ 50", "≥ 500")
+
+
+def test_few_values_have_the_colours_to_themselves_and_shares_the_whole_of_them() -> None:
+    few = np.geomspace(1, 1000, 19)
+    assert scale_for("mean", few) == scale_for("mean", few, whole=True)
+    success = scale_for("success", np.array([*[100.0] * 50, 3.0, 7.0, 9.0]))
+    assert (success.low, success.high) == (0, 100)
+
+
 def test_one_end_beyond_all_values_still_leaves_room_for_colours() -> None:
     for stat, low, high in [("mean", 1000, None), ("mean", None, 0.001), ("count", 500, None)]:
         scale = scale_for(stat, np.array([1.0, 5.0]), low, high)
@@ -224,7 +312,7 @@ def test_every_value_stands_on_its_scale(
 ) -> None:
     array = np.array([*values, np.nan])
     array = np.minimum(array, 100) if stat == "success" else array
-    scale = scale_for(stat, array, low, high)
+    scale = scale_for(stat, array, low, high, whole=True)
     positions = scale.positions(array)
     assert scale.low < scale.high
     assert np.isnan(positions[-1])
@@ -401,20 +489,21 @@ def test_what_is_not_in_focus_is_pale_without_number_and_mark() -> None:
     assert written(figure).count("15.0") == 1
 
 
-def test_gaps_are_lines_of_the_surface_with_the_name_of_what_begins_in_bold() -> None:
+def test_gaps_are_lines_of_the_surface_and_what_begins_behind_them_is_named_in_bold() -> None:
     figure = sketched(order="cloud")
     found = codes(figure)
-    assert found.shape == (5, 5)
-    assert (found[[0, 2]] == plots.GAP).all()
-    assert (found[:, [0, 2]] == plots.GAP).all()
-    assert not (found[np.ix_([1, 3, 4], [1, 3, 4])] == plots.GAP).any()
+    assert found.shape == (4, 4)
+    assert (found[1] == plots.GAP).all()
+    assert (found[:, 1] == plots.GAP).all()
+    assert not (found[np.ix_([0, 2, 3], [0, 2, 3])] == plots.GAP).any()
     assert colour_of(figure, plots.GAP) == "var(--surface)"
-    assert figure["layout"]["yaxis"]["ticktext"] == ["<b>DE</b>", "B", "<b>UK</b>", "a", "c"]
-    assert figure["layout"]["yaxis"]["tickvals"] == [0, 1, 2, 3, 4]
+    assert figure["layout"]["yaxis"]["ticktext"] == ["<b>DE</b> B", "", "<b>UK</b> a", "c"]
+    assert figure["layout"]["xaxis"]["ticktext"] == ["B <b>DE</b>", "", "a <b>UK</b>", "c"]
+    assert figure["layout"]["yaxis"]["tickvals"] == [0, 1, 2, 3]
     marked = next(one for one in figure["data"] if one.get("name") == "failed")
-    assert (marked["x"], marked["y"]) == ([3], [1])
+    assert (marked["x"], marked["y"]) == ([2], [0])
     strip = next(one for one in figure["data"] if one.get("xaxis") == "x2")
-    assert np.isnan(unpacked(strip["z"])[[0, 2], 0]).all()
+    assert np.isnan(unpacked(strip["z"])[1, 0])
 
 
 def test_a_mean_of_nothing_is_a_dash_and_a_gap_is_none() -> None:
@@ -427,10 +516,10 @@ def test_a_mean_of_nothing_is_a_dash_and_a_gap_is_none() -> None:
             for column, text in enumerate(texts):
                 if text and {"xaxis", "yaxis"} & {*one}:
                     said[one.get("xaxis", "x"), one.get("yaxis", "y"), row, column] = text
-    # Rows and columns are [DE] b c [UK] a.
-    means = {1: "3.00", 2: "–", 4: "1.50"}
+    # Rows and columns are b c, a gap, a.
+    means = {0: "3.00", 1: "–", 3: "1.50"}
     assert {row: text for (x, y, row, _), text in said.items() if (x, y) == ("x2", "y")} == means
-    means = {1: "1.00", 2: "2.50", 4: "–"}
+    means = {0: "1.00", 1: "2.50", 3: "–"}
     assert {at: text for (x, y, _, at), text in said.items() if (x, y) == ("x", "y2")} == means
 
 
@@ -450,9 +539,38 @@ def test_a_zoom_is_kept_as_long_as_the_same_rows_and_columns_are_drawn() -> None
 def test_a_label_that_all_endpoints_share_is_said_once(db: None) -> None:
     world.make_published()
     layout = drawn()["layout"]
-    assert layout["xaxis"]["title"]["text"] == "to (destination endpoint, all DATADISK)"
-    assert "TRIUMF-LCG2" in layout["xaxis"]["ticktext"]
-    assert "UKI-NORTHGRID-LANCS-HEP" in layout["yaxis"]["ticktext"]
+    said = (
+        "to (destination endpoint, all …_DATADISK, "
+        "names without UKI, HEP, LCG2, NORTHGRID, SOUTHGRID)"
+    )
+    assert sorted(layout["xaxis"]["title"]["text"]) == sorted(said)
+    assert layout["yaxis"]["title"]["text"] == "from (source endpoint, all …_DATADISK)"
+    # T1 stands in two names only, SCOTGRID in one.
+    assert {"TRIUMF", "INFN-T1", "BNL-OSG2"} <= set(layout["xaxis"]["ticktext"])
+    assert {"LANCS", "SCOTGRID-GLASGOW", "RALPP"} <= set(layout["yaxis"]["ticktext"])
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        # Nothing but numbers would be left, or another's name.
+        ("ep-1 ep-2 ep-3 ep-4", "ep-1 ep-2 ep-3 ep-4"),
+        ("UK-A-X UK-A-Y UK-A", "X Y UK-A"),
+        ("UK-A-LCG UK-A DE-B-LCG UK-C-LCG", "UK-A-LCG UK-A DE-B C"),
+        ("A-T2 B-T2", "A-T2 B-T2"),
+        ("RAL", "RAL"),
+    ],
+)
+def test_a_label_keeps_what_tells_it_from_others(names: str, labels: str) -> None:
+    texts, _ = shortened([group(name) for name in names.split()], "")
+    assert list(texts.values()) == labels.split()
+    assert len(set(texts.values())) == len(texts)
+
+
+@given(st.sets(st.from_regex(r"\A[AB1]{1,2}(-[AB1]{1,2}){0,3}\Z"), min_size=1, max_size=12))
+def test_no_two_names_have_one_label(names: set[str]) -> None:
+    texts, _ = shortened([group(name) for name in sorted(names)], "")
+    assert len(set(texts.values())) == len(names)
 
 
 def test_long_names_are_cut_in_the_middle() -> None:
@@ -471,8 +589,12 @@ def test_names_cannot_become_html_in_the_figure(small_world: World) -> None:
     small_world.ral.save()
     ticks = drawn("rows=cloud&columns=cloud")["layout"]["xaxis"]["ticktext"]
     assert not [text for text in ticks if "<" in text or "'" in text]
-    gaps = [text for text in drawn(order="cloud")["layout"]["xaxis"]["ticktext"] if "<b>" in text]
-    assert "<b>&lt;b&gt;&amp;&lt;a href=&#x27;x&#x27;&gt;</b>" in gaps
+    titled = [text for text in drawn(order="cloud")["layout"]["xaxis"]["ticktext"] if "<b>" in text]
+    assert [
+        text
+        for text in titled
+        if text.endswith("<b>&lt;b&gt;&amp;&lt;a href=&#x27;x&#x27;&gt;</b>")
+    ]
 
 
 def test_many_cells_are_one_small_trace() -> None:

@@ -200,7 +200,7 @@ def test_all_bad_parameters_are_named_at_once() -> None:
         (
             "beside=some&beside=unknown&beside=!0",
             "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
-            "only measured in company or without a note of what ran beside, "
+            "only measured alongside other tests or with concurrent tests not recorded, "
             "not measured alone at both ends",
         ),
     ],

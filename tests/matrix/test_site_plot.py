@@ -1,102 +1,127 @@
-"""The picture of a row or column of the matrix of sites."""
+"""The picture of the links of a site over time."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from plotly import graph_objects
 
-from matrix.answers.site.reports import ReportCell
-from matrix.plots.site import figure, height_rem, rates_between, ticks_between
+from matrix.answers.site.history import RatioSeries
+from matrix.plots.bands import TimeSpan
+from matrix.plots.site import Axes, axes_of, figure
+from sonar.windows import Window
+from tests.matrix.world import HOUR, NOW
 
-NAN = math.nan
-
-
-def cell(partner: str, mean: float = NAN, state: str = "measured", std: float = NAN) -> ReportCell:
-    return ReportCell("RAL", partner, mean, std, int(mean > 0), int(state == "failed"), 0.0, state)
-
-
-def drawn(cells: list[ReportCell], mean: float = NAN) -> Any:
-    return graph_objects.Figure(figure(cells, "source", "RAL", mean, rates_between(cells)))
+START = NOW.replace(minute=0, second=0)
+WINDOW = Window(START, START + timedelta(hours=6))
+NAN = float("nan")
 
 
-def test_the_fastest_is_first_and_what_has_no_rate_is_last() -> None:
-    cells = [cell("slow", 1.0), cell("never", state="untested"), cell("fast", 9.0)]
-    found = drawn(cells)
-    assert list(found.layout.yaxis.ticktext) == ["fast", "slow", "never"]
-    assert [(trace.name, list(trace.y)) for trace in found.data] == [
-        ("measured", [0, 1]),
-        ("untested", [2]),
+def series(
+    median: Sequence[float], *, failed: Sequence[int] = (0,) * 6, spread: float = 1.0
+) -> RatioSeries:
+    """Return an hour for each median; NaN for one in which no link has a ratio."""
+    values = np.array(median)
+    links = np.where(np.isnan(values), 0, 3)
+    starts = START.timestamp() + 3600.0 * np.arange(len(values))
+    return RatioSeries(
+        "1h", starts, values / spread, values, values * spread, links, links * 2, np.array(failed)
+    )
+
+
+def drawn(line: RatioSeries, spans: Sequence[TimeSpan] = (), **more: Any) -> Any:
+    return graph_objects.Figure(figure(line, WINDOW, spans, axes_of([line]), **more))
+
+
+def trace(picture: Any, name: str) -> Any:
+    (found,) = [one for one in picture.data if one.name == name]
+    return found
+
+
+def test_the_median_is_a_step_as_wide_as_its_bucket_with_gaps_where_nothing_was_measured() -> None:
+    line = trace(drawn(series([1.0, 0.5, NAN, NAN, 0.25, 1.0])), "median link")
+    milliseconds = int(START.timestamp() * 1000)
+    hours = [None if x is None else (x - milliseconds) / 3.6e6 for x in line.x]
+    assert hours == [0, 1, 1, 2, None, 4, 5, 5, 6, None]
+    assert list(line.y) == [1.0, 1.0, 0.5, 0.5, None, 0.25, 0.25, 1.0, 1.0, None]
+    assert "0.50× the usual rate, median of 3 links" in line.text[2]
+
+
+def test_usual_is_a_line_in_the_middle_of_a_logarithmic_axis() -> None:
+    picture = drawn(series([1.0, 0.25, 1.0, 1.0, 1.0, 1.0], spread=1.5))
+    low, high = picture.layout.yaxis.range
+    assert picture.layout.yaxis.type == "log"
+    assert low == pytest.approx(-high)
+    assert 10**low < 0.25 / 1.5
+    ticks = dict(zip(picture.layout.yaxis.tickvals, picture.layout.yaxis.ticktext, strict=True))
+    assert (ticks[1], ticks[0.5], ticks[2]) == ("usual", "0.5×", "2×")
+    (usual,) = [shape for shape in picture.layout.shapes if shape.name == "usual"]
+    assert (usual.y0, usual.y1) == (1, 1)
+
+
+def test_failed_tests_are_bars_from_zero_that_say_of_how_many() -> None:
+    picture = drawn(series([1.0] * 6, failed=[0, 2, 0, 0, 5, 0]))
+    bars = trace(picture, "failed tests")
+    assert list(bars.y) == [2, 5]
+    assert bars.hovertext[0].startswith("2 of 8 tests failed<br>1h from Fri 20 Nov 13:00 UTC")
+    assert picture.layout.yaxis2.range[0] == 0
+    assert list(picture.layout.yaxis2.ticktext) == ["5 failed"]
+    assert list(drawn(series([1.0] * 6)).layout.yaxis2.ticktext) == ["none failed"]
+
+
+def test_both_ends_have_the_same_axes_so_that_they_compare() -> None:
+    near, far = series([1.0] * 6), series([0.1, *[1.0] * 5], failed=[0, 0, 7, 0, 0, 0])
+    axes = axes_of([near, far])
+    assert axes.bound == pytest.approx(10 * 1.15)
+    assert axes.failed == 7
+    for one in (near, far):
+        layout = figure(one, WINDOW, (), axes)["layout"]
+        assert layout["yaxis2"]["range"] == [0, pytest.approx(7.35)]
+    assert axes_of([near]) == Axes(2.5, 0)
+    assert axes_of([series([1e-9, *[1.0] * 5])]).bound == 64
+
+
+def test_notes_and_downtimes_are_in_the_picture_with_their_words() -> None:
+    spans = [
+        TimeSpan("note", START + HOUR, None, "note: <b>firmware</b>"),
+        TimeSpan("downtime", START + 3 * HOUR, START + 4 * HOUR, "downtime, RAL: disks"),
     ]
-    assert found.layout.yaxis.range[0] > found.layout.yaxis.range[1]  # 0 is at the top
+    layout = drawn(series([1.0] * 6), spans).layout
+    names = {shape.name for shape in layout.shapes}
+    assert names == {"note", "downtime", "usual"}
+    texts = [one.text for one in layout.annotations]
+    assert "note: &lt;b&gt;firmware&lt;/b&gt;" in texts
+    assert "downtime, RAL: disks" in texts
 
 
-def test_states_differ_without_colour_and_are_named_where_no_rate_stands() -> None:
-    cells = [
-        cell("old", 5.0, "stale"),
-        cell("broken", state="failed"),
-        cell("never", state="untested"),
-        cell("off", state="down"),
-        cell("off-too", 3.0, "down"),
-    ]
-    marks = {trace.name: trace for trace in drawn(cells).data if trace.type == "scatter"}
-    assert len({trace.marker.symbol for trace in marks.values()}) == 4
-    assert list(marks["failed"].text) == [" failed"]
-    assert list(marks["stale"].text) == [""]
-    assert list(marks["down"].text) == ["", " down"]
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (
+            RatioSeries("1h", *np.zeros((4, 6)), *np.zeros((3, 6), np.int64)),
+            "no test in this window",
+        ),
+        (series([NAN] * 6, failed=[1] * 6), "no test succeeded"),
+    ],
+)
+def test_a_picture_of_nothing_says_why(line: RatioSeries, text: str) -> None:
+    assert [one.text for one in drawn(line).layout.annotations] == [text]
 
 
-def test_names_become_no_markup() -> None:
-    found = drawn([cell("<b>bold</b>", 5.0)])
-    assert found.layout.yaxis.ticktext[0] == "&lt;b&gt;bold&lt;/b&gt;"
-    assert "to &lt;b&gt;bold&lt;/b&gt;<br>mean 5.00 MB/s" in found.data[0].hovertext[0]
+def test_tests_without_a_usual_rate_say_that() -> None:
+    tests = np.full(6, 2)
+    line = RatioSeries("1h", np.zeros(6), *np.full((3, 6), NAN), tests * 0, tests, tests * 0)
+    (text,) = drawn(line).layout.annotations
+    assert text.text == "no usual rate to compare with yet"
 
 
-def test_a_mean_is_said_with_its_spread_if_it_has_one() -> None:
-    found = drawn([cell("one", 5.0), cell("two", 4.0, std=1.5)])
-    assert "mean 5.00 MB/s" in found.data[0].hovertext[0]
-    assert "mean 4.00 ± 1.50 MB/s" in found.data[0].hovertext[1]
-
-
-def test_the_mean_of_all_is_a_line_behind_the_bars() -> None:
-    found = drawn([cell("one", 5.0)], mean=5.0)
-    (line,) = found.layout.shapes
-    assert (line.x0, line.x1, line.layer) == (5.0, 5.0, "below")
-    assert found.layout.annotations[0].text == "mean 5.00"
-    assert found.layout.annotations[0].x == pytest.approx(math.log10(5))
-    assert not drawn([cell("one", state="failed")]).layout.shapes
-
-
-def test_of_too_many_those_that_fail_and_the_slowest_are_drawn() -> None:
-    many = [cell(f"site-{number}", number + 1.0) for number in range(50)]
-    many += [cell("broken", state="failed"), cell("never", state="untested")]
-    names = list(drawn(many).layout.yaxis.ticktext)
-    assert names == [*(f"site-{number}" for number in range(38, -1, -1)), "broken"]
-    assert height_rem(1000) == height_rem(40) > height_rem(20)
-
-
-def test_the_axis_has_room_for_all_rates_and_full_numbers_as_ticks() -> None:
-    low, high = rates_between([cell("one", 0.3), cell("two", 40.0), cell("none")])
-    assert low < 0.3
-    assert high > 40
-    assert ticks_between(0.4, 30) == pytest.approx([0.5, 1, 2, 5, 10, 20])
-    assert ticks_between(0.002, 900) == pytest.approx([0.01, 0.1, 1, 10, 100])
-    ticks = drawn([cell("one", 0.3), cell("two", 40.0)]).layout.xaxis.ticktext
-    assert list(ticks) == ["0.2", "0.5", "1", "2", "5", "10", "20", "50", "100"]
-
-
-def test_a_picture_without_any_rate_has_an_axis_all_the_same() -> None:
-    low, high = rates_between([cell("none", state="untested")])
-    assert 0 < low < high
-
-
-def test_the_direction_is_in_words_above_the_picture_and_under_the_pointer() -> None:
-    sent = drawn([cell("Glasgow", 5.0)])
-    assert sent.layout.title.text == "from RAL<br>to each destination, mean rate"
-    assert sent.data[0].hovertext[0].startswith("from RAL<br>to Glasgow<br>")
-    cells = [ReportCell("Glasgow", "RAL", 5.0, NAN, 1, 0, 0.0, "measured")]
-    received = graph_objects.Figure(figure(cells, "destination", "RAL", NAN, (1.0, 9.0)))
-    assert received.layout.title.text == "to RAL<br>from each source, mean rate"
-    assert received.data[0].hovertext[0].startswith("from Glasgow<br>to RAL<br>")
+def test_slower_links_colour_the_line() -> None:
+    colours = {
+        is_slower: trace(drawn(series([1.0] * 6), is_slower=is_slower), "median link").line.color
+        for is_slower in (False, True)
+    }
+    assert colours == {False: "var(--there)", True: "var(--slower)"}

@@ -13,7 +13,7 @@ from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Site
-from tests.matrix import responses, world
+from tests.matrix import changed_site, responses, world
 from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -35,6 +35,11 @@ def heads(client: Client, text: str = "") -> list[str]:
     return [words(cell) for cell in re.findall(r"<th .*?</th>", row, re.DOTALL)]
 
 
+def facts(client: Client, text: str = "") -> list[list[str]]:
+    """Return the rows without the five columns of what is wrong."""
+    return [[row[0], *row[6:]] for row in rows(client, text)]
+
+
 def order(client: Client, text: str = "") -> list[str]:
     return [row[0] for row in rows(client, text)]
 
@@ -49,7 +54,7 @@ def measured(small_world: World) -> World:
 
 
 def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> None:
-    assert rows(client) == [
+    assert facts(client) == [
         ["DESY", "DE", "2", "DE", "2", "–", "–", "–", "0 %", "30 min ago"],
         ["Glasgow", "UK", "2", "GB", "1", "–", "4.00", "10.0", "67 %", "30 min ago"],
         ["RAL", "UK", "1", "GB", "1", "0.4", "10.0", "4.00", "100 %", "30 min ago"],
@@ -59,24 +64,51 @@ def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> N
 
 def test_tags_are_a_column_where_a_listed_site_has_some(client: Client, measured: World) -> None:
     Site.objects.filter(name="RAL").update(tags=["atlas", "lhcone"])
-    assert [row[:6] for row in rows(client)] == [
+    assert [row[:6] for row in facts(client)] == [
         ["DESY", "DE", "2", "DE", "", "2"],
         ["Glasgow", "UK", "2", "GB", "", "1"],
         ["RAL", "UK", "1", "GB", "atlas, lhcone", "1"],
     ]
-    assert heads(client)[3:6] == ["country", "tags", "endpoints"]
+    assert heads(client)[8:11] == ["country", "tags", "endpoints"]
     assert "ordering=tags" not in page(client)
-    assert rows(client, "?search=glas")[0][:5] == ["Glasgow", "UK", "2", "GB", "1"]
-    assert heads(client, "?search=glas")[3:5] == ["country", "endpoints"]
+    assert facts(client, "?search=glas")[0][:5] == ["Glasgow", "UK", "2", "GB", "1"]
+    assert heads(client, "?search=glas")[8:10] == ["country", "endpoints"]
 
 
 def test_the_means_are_the_averages_of_the_matrix_of_sites(client: Client, db: None) -> None:
     world.make_published()
     answered = grid.build(MatrixQuery(rows="site", columns="site"), NOW)
-    shown = {row[0]: row[6:8] for row in rows(client)}
+    shown = {row[0]: row[6:8] for row in facts(client)}
     for group, mean in zip(answered.sources, answered.averages.row.tolist(), strict=True):
         if mean == mean:
             assert shown[group.name][0] == f"{mean:.3g}".ljust(4, "0")[:4]
+
+
+def test_what_is_wrong_comes_first_with_counts_and_ratios(client: Client, db: None) -> None:
+    changed_site.make()
+    shown = rows(client)
+    assert [row[:6] for row in shown[:3]] == [
+        ["UKI-SCOTGRID-GLASGOW", "1", "0", "4", "0.99×", "0.99×"],
+        ["DESY-HH", "1", "0", "0", "1.0×", "–"],
+        ["INFN-T1", "0", "1", "0", "0.30×", "1.0×"],
+    ]
+    assert heads(client)[1:6] == [
+        "links failing ▼",
+        "slower as source",
+        "slower as destination",
+        "vs usual as source",
+        "vs usual as destination",
+    ]
+    slowest = [row[0] for row in rows(client, "?ordering=ratio_source")[:4]]
+    assert set(slowest) == set(changed_site.SLOWED)
+    assert order(client, "?ordering=-slower_destination")[0] == "UKI-SCOTGRID-GLASGOW"
+    assert 'href="/api/v1/sites/?ordering=-trouble"' in page(client)
+
+
+def test_a_link_within_a_site_fails_once(client: Client, small_world: World) -> None:
+    for number in range(3):
+        transfer(small_world.desy, small_world.scratch, None, ago=number * HOUR)
+    assert rows(client)[0][:4] == ["DESY", "1", "0", "0"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +136,8 @@ def test_a_head_sorts_the_other_way_the_second_time(client: Client, measured: Wo
     assert 'aria-sort="descending"' in html
     assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=source"' in html
     assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=-destination"' in html
-    assert 'href="/sites/?window=24h&amp;search=a"' in html  # by name, as it is anyway
+    assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=name"' in html
+    assert 'href="/sites/?window=24h&amp;search=a"' in html  # what is wrong first, as it is anyway
 
 
 @pytest.mark.parametrize(
@@ -152,7 +185,7 @@ def test_filters_choose_sites(
 
 
 def test_filters_choose_the_links_that_count(client: Client, measured: World) -> None:
-    assert [row[6] for row in rows(client, "?source_site=RAL")] == ["–", "–", "10.0"]
+    assert [row[6] for row in facts(client, "?source_site=RAL")] == ["–", "–", "10.0"]
     assert "No site passes these filters." in page(client, "?country=FR")
 
 
@@ -161,12 +194,12 @@ def test_a_site_whose_endpoints_are_retired_is_listed_as_history(
 ) -> None:
     Endpoint.objects.filter(name="Glasgow_DATADISK").update(retired_at=NOW)
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(retired_at=NOW, simulated=True)
-    assert [row[:5] for row in rows(client)] == [
+    assert [row[:5] for row in facts(client)] == [
         ["DESY simulated", "DE", "2", "DE", "1"],
         ["Glasgow retired", "UK", "2", "GB", "0"],
         ["RAL", "UK", "1", "GB", "1"],
     ]
-    assert rows(client)[1][6] == "4.00"
+    assert facts(client)[1][6] == "4.00"
     assert "DESY_DATADISK, DESY_SCRATCHDISK (retired)" in page(client)
     assert "Simulated." in page(client)
 
@@ -189,7 +222,6 @@ def test_no_sites_yet_says_what_to_do(client: Client, db: None) -> None:
         ("?ordering=colour", "ordering “colour” is not known: use name, cloud"),
         ("?ordering=-", "ordering “-” is not known: use name, cloud"),
         ("?search=" + "x" * 201, "search must be at most 200 printable characters"),
-        ("?rows=site", "There is no parameter “rows”"),
         ("?window=2h", "window “2h” is not known"),
     ],
 )
@@ -211,15 +243,15 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
 
     transfer(small_world.ral, small_world.glasgow, 5.0)
     queries()
-    assert queries() == 9
+    assert queries() == 10
     for number in range(30):
         site = Site.objects.create(name=f"site-{number}")
         transfer(small_world.ral, world.endpoint(f"place-{number}", site), 5.0, ago=number * HOUR)
     queries()
-    assert queries() == 9
+    assert queries() == 10
     sealing.seal(NOW)
     queries()
-    assert queries() == 9
+    assert queries() == 10
 
 
 def test_an_unchanged_page_is_a_304(client: Client, measured: World) -> None:

@@ -233,7 +233,7 @@ def test_one_more_than_may_be_is_a_503_that_says_when(client: Client, small_worl
     for path in (URL, LINKS):
         refused = client.get(f"{path}{NDJSON}")
         assert (refused.status_code, refused["Retry-After"]) == (503, "10")
-        sentence = "As many streams as may be (1) are under way: try again."
+        sentence = "All streams allowed at once (1) are in use: try again."
         assert refused.json() == {"detail": sentence, "errors": {}}
         assert client.get(path).status_code == client.head(f"{path}{NDJSON}").status_code == 200
     assert first.getvalue() == b"12"
@@ -283,7 +283,7 @@ def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
     assert next(content) == b"first"
     with pytest.raises(ConnectionResetError):
         next(content)
-    assert caplog.messages == ["An answer broke off and was cut: gone for good"]
+    assert caplog.messages == ["A response broke off and was cut: gone for good"]
     assert caplog.records[0].exc_info is None
     assert streaming.places.acquire(blocking=False)
 
@@ -384,7 +384,7 @@ def test_a_stream_whose_database_goes_away_has_no_end(
         response.read()
     until(lambda: running.get(URL, {"format": "csv"}).status == 200)
     log = (tmp_path / "gunicorn.log").read_text()
-    assert log.count("WARNING matrix.api.streaming: An answer broke off and was cut:") == 1
+    assert log.count("WARNING matrix.api.streaming: A response broke off and was cut:") == 1
     assert "Traceback" not in log
 
 

@@ -11,16 +11,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import link_table
+from matrix.answers import grid, link_table
 from matrix.pages.table import notices
+from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.states import LOOKS
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
 from tests.matrix import many_links, responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
-THIN = "\u2009"
+THIN = "\u202f"
 MARKUP = "</script><script>alert(1)</script>"
 
 
@@ -56,9 +58,9 @@ def test_a_row_has_the_link_and_its_numbers_by_size_class(
     assert rows(html) == [
         [
             *("5", "RAL_DATADISK to Glasgow_DATADISK", "UK", "1", "→ Glasgow_DATADISK", "UK", "2"),
+            *("measured", "5.00 ± 1.00", "5.00", "–", "–", "2.00 GB", "3 + 1 failed"),
             *("1.50", "20.0 MB", "1"),
             *("–", "–", "–"),
-            *("5.00 ± 1.00", "2.00 GB", "3 (1 failed)"),
         ]
     ]
 
@@ -69,11 +71,13 @@ def test_the_heads_say_direction_size_class_and_unit(client: Client, small_world
     assert groups == [
         ("3", "from (source)"),
         ("3", "to (destination)"),
+        ("7", "large files"),
         ("3", "small files"),
         ("3", "medium files"),
-        ("3", "large files"),
     ]
     assert "large files MB/s" in head
+    assert "small files state" not in head
+    assert "small files state" in words(page(client, "?size=small"))
 
 
 def test_the_page_shows_what_the_link_table_has(client: Client, small_world: World) -> None:
@@ -85,7 +89,7 @@ def test_the_page_shows_what_the_link_table_has(client: Client, small_world: Wor
     html = page(client, "?ordering=-large.mean_mb_s")
     ends = table.column("source").tolist(), table.column("destination").tolist()
     assert links_of(html) == list(zip(*ends, strict=True))
-    shown = [row[13].partition(" ")[0] for row in rows(html)]
+    shown = [row[8].partition(" ")[0] for row in rows(html)]
     rates = table.column("large.mean_mb_s").tolist()
     assert shown == [f"{rate:.2f}" if rate == rate else "–" for rate in rates]
 
@@ -105,8 +109,13 @@ def test_what_is_older_than_its_mesh_promises_is_called_stale(
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=1.9 * HOUR)
     transfer(small_world.ral, small_world.desy, 7.0, ago=2.1 * HOUR)
-    shown = {row[4]: row[13] for row in rows(page(client, "?large.ok.min=1"))}
-    assert shown == {"→ Glasgow_DATADISK": "5.00", "→ DESY_DATADISK": "7.00 stale"}
+    shown = {row[4]: row[7:9] for row in rows(page(client, "?large.ok.min=1"))}
+    assert shown == {
+        "→ Glasgow_DATADISK": ["measured", "5.00"],
+        "→ DESY_DATADISK": ["stale", "7.00"],
+    }
+    beside = {row[4]: row[-3] for row in rows(page(client, "?size=small&large.ok.min=1"))}
+    assert beside == {"→ Glasgow_DATADISK": "5.00", "→ DESY_DATADISK": "7.00 stale"}
 
 
 def test_what_failed_since_it_last_succeeded_says_when_it_did(
@@ -130,14 +139,16 @@ def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(
         starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
     )
     (row,) = rows(page(client, "?large.ok.min=1"))
-    assert row[13] == "5.00 down"
-    assert "no result in this window; down: declared downtime of one end" in page(client)
+    assert row[7:9] == ["down", "5.00"]
+    assert "no result in this window; down: one end is in a declared downtime" in page(client)
 
 
 def test_a_failed_link_is_called_so_in_words(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
     (row,) = rows(page(client, "?large.failed.min=1"))
-    assert row[13:] == ["– failed", "–", "0 (1 failed)"]
+    assert row[7:14] == ["failed", "–", "–", "–", "–", "–", "0 + 1 failed"]
+    (row,) = rows(page(client, "?size=small&large.failed.min=1"))
+    assert row[-3:] == ["– failed", "–", "0 + 1 failed"]
 
 
 def test_both_ends_lead_to_the_page_of_the_link_with_window_and_profile(
@@ -156,7 +167,7 @@ def test_both_ends_lead_to_the_page_of_the_link_with_window_and_profile(
         ("?search=t1&source_site=RAL", "Showing 1 to 3 of 3 links"),
         ("?destination.cloud.has=de&source.tier.is=1", "Showing 1 to 2 of 2 links (filtered from"),
         ("?source.has=ral&destination.has=glas", "Showing 1 to 1 of 1 link (filtered from 12)"),
-        ("?priority.min=6", "Showing no link (filtered from 12)"),
+        ("?priority.min=6", "Showing no links (filtered from 12)"),
         ("?per_page=25&page=9", "Showing 1 to 12 of 12 links"),
     ],
 )
@@ -188,8 +199,8 @@ def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) 
 
 def test_what_all_names_end_with_is_said_once(client: Client, many: None) -> None:
     html = page(client, "?per_page=25")
-    assert "from (source, all DATADISK)" in html
-    assert "to (destination, all DATADISK)" in html
+    assert "from (source, all …_DATADISK)" in html
+    assert "to (destination, all …_DATADISK)" in html
     assert {end for link in links_of(html) for end in link} <= {f"SITE-{n}" for n in range(1, 41)}
     assert 'title="SITE-10_DATADISK → SITE-11_DATADISK, site SITE-10"' in html
 
@@ -302,14 +313,14 @@ def test_endpoints_without_a_mesh_say_so(client: Client, small_world: World) -> 
 def test_filters_that_nothing_passes_can_be_dropped(client: Client, small_world: World) -> None:
     html = page(client, "?window=24h&cloud=FR&search=ral")
     assert "No link matches these filters." in html
-    assert '<a href="/table/?window=24h&amp;search=ral">Drop the filters</a>' in html
+    assert '<a href="/table/?window=24h&amp;search=ral">Clear the filters</a>' in html
 
 
 def test_a_search_that_finds_nothing_can_be_dropped(client: Client, small_world: World) -> None:
     html = page(client, "?cloud=UK&search=nothing&large.ok.min=3&ordering=priority")
-    assert "No link matches the search and the conditions on columns." in html
-    assert '<a href="/table/?cloud=UK&amp;ordering=priority">Drop the search' in html
-    assert '<a href="/table/?ordering=priority">Drop the filters, too</a>' in html
+    assert "No link matches the search and the column filters." in html
+    assert '<a href="/table/?cloud=UK&amp;ordering=priority">Clear the search' in html
+    assert '<a href="/table/?ordering=priority">Clear all filters</a>' in html
     assert 'id="search"' in html
 
 
@@ -324,7 +335,7 @@ def test_a_window_without_results_says_when_the_last_was(
     assert "No results in this window. The last was 3 h ago, at 2026-11-20 09:00:30 UTC." in words(
         html
     )
-    assert 'href="/table/?window=90d">Look at the last 90 days' in html
+    assert 'href="/table/?window=90d">Show the last 90 days' in html
     assert "No results" not in page(client, "?window=6h")
 
 
@@ -386,18 +397,22 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
     transfer(small_world.ral, small_world.glasgow, 1.0)
     # The page's classes and the form's; what has changed; what is queued, what
     # is overdue, and the ways of measuring; versions and classes, places and three plans; for
-    # each class what is dirty and its segments; raw rows of one; who is down.
-    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 * 2 + 1 + 1
+    # each class what is dirty and its segments; raw rows of one; who is down. And how links stand:
+    # for each class its versions, and three windows, the rows of one.
+    of_standings = 3 * (1 + 3 * 2) + 1
+    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 * 2 + 1 + 1 + of_standings
     assert statements() == 2 + 1 + 3
     sites = [Site.objects.create(name=f"SITE-{number}") for number in range(30)]
     places = [world.endpoint(f"{site.name}_DATADISK", site) for site in sites]
     for place in places:
         transfer(small_world.ral, place, 5.0)
         transfer(small_world.ral, place, 5.0, ago=30 * HOUR)
-    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 * 2 + 1 + 1
+    # Rows of yesterday, too.
+    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 * 2 + 1 + 1 + of_standings + 1
     sealing.seal(NOW)
-    # The columns of the segments, once, and raw rows of this hour.
-    assert statements() == 2 + 1 + 3 + 2 + 3 * 2 + 2 + 1
+    # The columns of the segments, once, and raw rows of this hour; of how links stand, too, where
+    # results are.
+    assert statements() == 2 + 1 + 3 + 2 + 3 * 2 + 2 + 1 + 3 + 3 + 3
     assert statements() == 2 + 1 + 3
 
 
@@ -474,3 +489,156 @@ def test_the_age_of_a_last_result_is_that_of_the_other_pages(
     for other in ("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/RAL/"):
         answer = client.get(f"{other}{text}").content.decode()
         assert f'UTC">{age}</span>' in answer, other
+
+
+# How links are now.
+
+
+def in_trouble(made: World) -> None:
+    """RAL to Glasgow fails since two hours, RAL to DESY is at a quarter of its usual rate."""
+    for day in range(8, 28):
+        for place in (made.glasgow, made.desy):
+            transfer(made.ral, place, 8.0, ago=24 * day * HOUR)
+    transfer(made.ral, made.glasgow, 8.0, ago=3 * HOUR)
+    for number in range(3):
+        transfer(made.ral, made.glasgow, None, ago=(4 - number) * HOUR / 2)
+        transfer(made.ral, made.desy, 2.0, ago=(4 - number) * HOUR / 4)
+    transfer(made.desy, made.ral, 5.0)
+
+
+def test_a_link_says_how_it_is_since_when_and_by_what_factor(
+    client: Client, small_world: World
+) -> None:
+    in_trouble(small_world)
+    html = page(client, "?source.has=RAL&large.ok.min=1")
+    shown = {row[4].removeprefix("→ "): row[7:14] for row in rows(html)}
+    assert shown == {
+        "Glasgow_DATADISK": [
+            "failing 2 h",
+            "8.00",
+            "–",
+            "8.00",
+            "–",
+            "2.00 GB",
+            "1 + 3 failed",
+        ],
+        "DESY_DATADISK": [
+            "slower than usual 1 h",
+            "2.00 ± 0",
+            "2.00",
+            "8.00",
+            "0.25×",
+            "2.00 GB",
+            "3",
+        ],
+    }
+    assert html.count('title="failing: its last successes are more than 2 h old"') == 2
+    assert 'title="since 2026-11-20 10:00:30 UTC, 3 tests in a row; failing: its newest' in html
+
+
+def test_what_is_not_as_usual_is_counted_and_is_a_click_away(
+    client: Client, small_world: World
+) -> None:
+    in_trouble(small_world)
+    looks = client.get("/table/").context["looks"]
+    assert [(one.look, one.count, one.url) for one in looks] == [
+        ("failing", 1, "/table/?large.state.is=failing"),
+        ("slower", 1, "/table/?large.state.is=slower"),
+    ]
+    html = page(client, "?large.state.is=failing")
+    assert links_of(html) == [("RAL_DATADISK", "Glasgow_DATADISK")]
+    assert "large failing" in words(html)
+    (first, *_) = client.get("/table/?large.state.is=failing").context["looks"]
+    assert (first.look, first.chosen, first.url) == ("failing", True, "/table/")
+
+
+def test_table_and_matrix_agree_on_every_look(client: Client, small_world: World) -> None:
+    in_trouble(small_world)
+    ral, glasgow, desy, scratch = small_world.endpoints
+    for day in range(8, 28):
+        transfer(glasgow, ral, 8.0, ago=24 * day * HOUR)
+        transfer(scratch, ral, 8.0, ago=24 * day * HOUR)
+    for number in range(3):
+        transfer(glasgow, ral, 80.0, ago=(4 - number) * HOUR / 4)
+        # Slower, in part failing, and failing, at an endpoint that is down.
+        transfer(scratch, ral, 2.0, ago=(4 - number) * HOUR / 4)
+        transfer(scratch, desy, None, ago=(4 - number) * HOUR / 4)
+    transfer(scratch, glasgow, 8.0)
+    transfer(scratch, glasgow, None, ago=HOUR)
+    transfer(desy, glasgow, None, ago=HOUR)
+    transfer(desy, glasgow, 8.0)
+    transfer(glasgow, desy, None)
+    scratch.downtime_set.create(starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks")
+    Schedule.objects.filter(source=desy, destination=ral).update(every_seconds=10)
+    cells = grid.build(MatrixQuery(), NOW).cells
+    marked = {look: int(cells.of_look(look).sum()) for look in LOOKS}
+    assert marked == {
+        "measured": 3,
+        "failing": 1,
+        "failed": 1,
+        "stale": 1,
+        "untested": 0,
+        "down": 6,
+        "slower": 1,
+        "faster": 1,
+        "partly": 2,
+    }
+    listed = {look: len(rows(page(client, f"?large.state.is={look}"))) for look in LOOKS}
+    assert listed == marked
+    counted = {entry.look: entry.count for entry in client.get("/table/").context["looks"]}
+    assert counted == {look: marked[look] for look in LOOK_WORDS if marked[look]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "shortest", "found"),
+    [
+        ("?only=failing", "?large.state.is=failing", 1),
+        ("?only=slower&only=failing", "?large.state.is=failing%2Cslower", 2),
+        ("?size=small&only=untested", "?size=small&small.state.is=untested", 0),
+    ],
+)
+def test_only_is_that_of_the_matrix(
+    client: Client, small_world: World, asked: str, shortest: str, found: int
+) -> None:
+    in_trouble(small_world)
+    response = client.get(f"/table/{asked}")
+    assert (response.status_code, response["Location"]) == (302, f"/table/{shortest}")
+    assert len(rows(page(client, asked))) == found or found == 0
+    api = client.get(f"/api/v1/links/{asked}").json()
+    if found:
+        assert api["found"] == found
+
+
+def test_a_state_that_is_none_is_a_400_with_all_there_are(
+    client: Client, small_world: World
+) -> None:
+    response = client.get("/table/?only=broken")
+    assert response.status_code == 400
+    assert "only “broken” is not a state: use measured, failing, failed" in unescape(
+        response.content.decode()
+    )
+
+
+@pytest.mark.parametrize("field", ["ratio", "now_mb_s", "usual_mb_s", "since", "state"])
+def test_it_is_ordered_by_how_links_are_now(client: Client, small_world: World, field: str) -> None:
+    in_trouble(small_world)
+    transfer(small_world.ral, small_world.scratch, 1.0)
+    table = link_table.build(MatrixQuery(), NOW).ordered_by(f"large.{field}")
+    ends = table.column("source").tolist(), table.column("destination").tolist()
+    html = page(client, f"?ordering=large.{field}")
+    assert links_of(html) == list(zip(*ends, strict=True))
+    assert f"ordering=-large.{field}" in html
+
+
+def test_it_is_chosen_by_how_links_are_now(client: Client, small_world: World) -> None:
+    in_trouble(small_world)
+    assert links_of(page(client, "?large.ratio.max=0.5")) == [("RAL_DATADISK", "DESY_DATADISK")]
+    assert len(rows(page(client, "?large.usual_mb_s.min=8"))) == 2
+
+
+def test_a_size_has_its_deviation_beside_it(client: Client, small_world: World) -> None:
+    for number in (1, 3):
+        one = transfer(small_world.ral, small_world.glasgow, 5.0, ago=number * HOUR)
+        type(one).objects.filter(id=one.id).update(bytes=10**9 * number)
+    (row,) = rows(page(client, "?large.ok.min=1"))
+    assert row[12] == "2.00 GB ± 1.41 GB"

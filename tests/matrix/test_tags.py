@@ -266,11 +266,11 @@ def test_a_registry_file_writes_tags_and_without_them_there_are_none(tmp_path: P
     [
         (
             "[ok, two words]",
-            f"sites[0].tags (line 2): “two words” is no tag: a tag is {TAG_RULE}.",
+            f"sites[0].tags (line 2): “two words” is not a tag: a tag is {TAG_RULE}.",
         ),
-        (["ok", "line\n"], f"is no tag: a tag is {TAG_RULE}."),
-        (["ok", ""], f"sites[0].tags (line 2): “” is no tag: a tag is {TAG_RULE}."),
-        (["x" * 41], f"x” is no tag: a tag is {TAG_RULE}."),
+        (["ok", "line\n"], f"is not a tag: a tag is {TAG_RULE}."),
+        (["ok", ""], f"sites[0].tags (line 2): “” is not a tag: a tag is {TAG_RULE}."),
+        (["x" * 41], f"x” is not a tag: a tag is {TAG_RULE}."),
         ("atlas", "sites[0].tags (line 2): Input should be a valid list"),
         (
             [f"t{number}" for number in range(MOST_TAGS + 1)],
@@ -282,7 +282,7 @@ def test_a_bad_tag_of_a_file_names_its_line_and_changes_nothing(
     tmp_path: Path, tags: object, said: str
 ):
     text = tags if isinstance(tags, str) else json.dumps(tags)
-    with pytest.raises(CommandError, match="nothing changed") as caught:
+    with pytest.raises(CommandError, match="nothing was changed") as caught:
         load(tmp_path, FILE.replace("[tape, atlas, tape]", text))
     assert said in str(caught.value)
     assert not Site.objects.exists()
@@ -294,5 +294,5 @@ def test_the_admin_takes_tags_between_commas():
     assert admin.post(reverse("admin:sonar_site_add"), body).status_code == 302
     assert Site.objects.get().tags == ["atlas", "tape"]
     answer = admin.post(reverse("admin:sonar_site_add"), body | {"name": "X", "tags": "a b"})
-    assert f"“a b” is no tag: a tag is {TAG_RULE}." in answer.content.decode()
+    assert f"“a b” is not a tag: a tag is {TAG_RULE}." in answer.content.decode()
     assert Site.objects.count() == 1

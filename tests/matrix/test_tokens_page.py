@@ -120,13 +120,13 @@ def test_only_scopes_that_the_account_can_use_are_offered(client: Client, shifte
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "a b"}, "'a b' is not a name for a token: A name is made of letters"),
+        ({"name": "a b"}, "'a b' cannot be the name of a token: A name is made of letters"),
         ({"name": ""}, "name: This field is required."),
         ({"name": "x" * 81}, "name: Ensure this value has at most 80 characters"),
         ({"name": "a\0b"}, "name: Null characters are not allowed."),
         ({"scopes": []}, "scopes: This field is required."),
-        ({"days": "0"}, "A token lasts 1 to 3650 days, not 0."),
-        ({"days": "9" * 30}, "A token lasts 1 to 3650 days"),
+        ({"days": "0"}, "A token is valid for 1 to 3650 days, not 0."),
+        ({"days": "9" * 30}, "A token is valid for 1 to 3650 days"),
         ({"days": "soon"}, "days: Enter a whole number."),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_bad_wish_is_a_400_that_says_why(
     assert response.status_code == 400
     html = unescape(response.content.decode())
     assert said in html
-    assert "No token was made." in html
+    assert "No token was created." in html
     assert not Token.objects.exists()
 
 
@@ -145,7 +145,7 @@ def test_a_name_is_taken_once_even_by_two_clicks(client: Client, shifter: User) 
     make(client)
     response = make(client)
     assert response.status_code == 400
-    said = "Shifter has a token 'cron' already: revoke it or choose another name."
+    said = "Shifter already has a token 'cron': revoke it or choose another name."
     assert said in unescape(response.content.decode())
     assert Token.objects.count() == 1
 
@@ -203,8 +203,8 @@ def test_a_token_makes_no_tokens(small_world: World, shifter: User) -> None:
 
 
 def test_it_says_what_the_account_is(client: Client, small_world: World, shifter: User) -> None:
-    assert "You are: <strong>a reader</strong>. You may read." in page(client)
+    assert "You are <strong>a reader</strong>. You may read." in page(client)
     sites = [small_world.ral.site, small_world.glasgow.site]
     roles.give(shifter, Role.SITE_ADMIN, sites)
-    assert "You are: <strong>a site admin of Glasgow and RAL</strong>." in page(client)
+    assert "You are <strong>a site admin of Glasgow and RAL</strong>." in page(client)
     assert '<a href="/tokens/">Tokens</a>' in client.get("/sites/").content.decode()

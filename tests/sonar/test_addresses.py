@@ -113,7 +113,7 @@ def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(
     response = post(root, "endpoints/", body(url))
     assert response.status_code == 409
     (sentence,) = response.json()["errors"]["base_url"]
-    assert "The base URL of KEPT is the same place" in sentence
+    assert "The base URL of KEPT is the same location" in sentence
     assert "example" not in sentence
     assert Endpoint.objects.count() == 1
 
@@ -157,7 +157,7 @@ def test_a_name_that_only_its_case_tells_from_another_is_refused(root: Client, p
     response = post(root, f"{plural}/", new)
     assert response.status_code == 409
     (sentence,) = response.json()["errors"]["name"]
-    assert sentence.startswith(f"Only its case tells the name {new['name']} from that of the ")
+    assert sentence.startswith(f"The name {new['name']} differs only in case from the ")
 
 
 def test_the_models_themselves_refuse_such_names_when_they_change(root: Client) -> None:
@@ -167,7 +167,7 @@ def test_the_models_themselves_refuse_such_names_when_they_change(root: Client) 
         (Mesh(name="x"), ""),
     ):
         if name:
-            with pytest.raises(ValidationError, match="Only its case tells"):
+            with pytest.raises(ValidationError, match="differs only in case"):
                 row.full_clean(validate_constraints=False)
         else:
             row.full_clean()
@@ -198,7 +198,7 @@ def test_a_file_with_two_endpoints_in_one_place_is_refused_in_either_order(
     for glasgow, ral in (("data", "data/"), ("data", "data/ral"), ("data/x", "data")):
         said = errors(tmp_path, files(glasgow, ral, turned=turned))
         assert "base_url" in said
-        assert "is the same place, or one of the two lies within the other" in said
+        assert "is the same location, or one of the two is inside the other" in said
 
 
 @pytest.mark.django_db
@@ -227,6 +227,6 @@ def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path: Path
     )
     said = errors(tmp_path, more)
     assert "endpoints[0].base_url (line 2): The base URL of RAL_DATADISK" in said
-    assert "endpoints[1].name (line 3): Only its case tells the name ral_datadisk" in said
+    assert "endpoints[1].name (line 3): The name ral_datadisk differs only in case" in said
     assert f"endpoints[2].base_url (line 4): {HOST_SENTENCE}" in said
     assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said

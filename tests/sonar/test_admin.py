@@ -124,7 +124,7 @@ def test_a_base_url_that_a_mesh_does_not_fit_is_an_error_in_the_form(admin):
     url = reverse("admin:sonar_endpoint_change", args=[glasgow.id])
     form = {"name": glasgow.name, "site": glasgow.site_id, "inbound_cap": 2, "outbound_cap": 2}
     page = admin.post(url, form | {"base_url": "root://glasgow/data"}).content.decode()
-    assert "GLASGOW_DATADISK cannot have a base URL of root: it is named by meshes" in page
+    assert "GLASGOW_DATADISK cannot have a base URL of root: it is in meshes" in page
     assert "lan (fake). Take it out of them first." in page
     assert admin.post(url, form | {"base_url": "fake://other/data"}).status_code == 302
 

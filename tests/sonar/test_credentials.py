@@ -142,7 +142,7 @@ def test_what_is_no_host_of_a_credential_is_refused_with_a_sentence(host: str):
     with pytest.raises(ValidationError) as caught:
         Credential(name="a", hosts=[host]).full_clean()
     (sentence,) = caught.value.message_dict["hosts"]
-    assert "like storage.example.org" in sentence or "blank" in sentence
+    assert "that port: storage.example.org" in sentence or "blank" in sentence
 
 
 def test_a_credential_has_a_host_and_a_name_that_is_a_file():
@@ -178,14 +178,14 @@ def test_an_endpoint_keeps_a_credential_only_for_its_own_host():
     assert caught.value.message_dict == {
         "credential": [
             "The credential of GLASGOW_DATADISK is not for the host and port of its base URL: "
-            "administrators say for which hosts a credential is."
+            "administrators set which hosts a credential is for."
         ]
     }
 
 
 def test_a_credential_is_not_kept_where_it_would_be_sent_in_clear():
     glasgow = endpoint("GLASGOW", base_url="http://glasgow.example:1094/data")
-    with pytest.raises(ValidationError, match="would be sent in clear"):
+    with pytest.raises(ValidationError, match="would be sent unencrypted"):
         bind(glasgow, "glasgow")
     glasgow.base_url = "http://127.0.0.1:1094/data"
     bind(glasgow, "near")
@@ -195,7 +195,7 @@ def test_what_is_lent_is_bound_too_and_is_another_credential():
     glasgow, ral = endpoint("GLASGOW"), endpoint("RAL")
     with pytest.raises(ValidationError) as caught:
         bind(glasgow, "glasgow", lent="glasgow")
-    assert "is its credential itself" in caught.value.message_dict["credential_lent"][0]
+    assert "is its own one" in caught.value.message_dict["credential_lent"][0]
     bind(glasgow, "glasgow", lent="glasgow", lend=True)
     glasgow.credential_lent = credential("ral", ral)
     with pytest.raises(ValidationError) as caught:
@@ -290,7 +290,7 @@ def test_an_operator_points_no_endpoint_with_a_credential_elsewhere(operator: Cl
         assert "is not for the host and port of its base URL" in said["errors"]["credential"][0]
         assert "evil" not in str(said)
     status, said = patched(operator, {"base_url": "http://glasgow.example:443/data"})
-    assert (status, "in clear" in str(said["errors"])) == (400, True)
+    assert (status, "unencrypted" in str(said["errors"])) == (400, True)
     assert Endpoint.objects.get().base_url == "https://glasgow.example/data"
     assert patched(operator, {"base_url": "https://glasgow.example/other"})[0] == 200
 
@@ -359,7 +359,7 @@ def test_a_registry_file_that_binds_nothing_is_refused_at_its_line():
     assert "credentials[0].hosts (line 3): Item 1 in the array did not validate" in said
     said = wrong(FILE.replace("https://glasgow.example:1094", "https://evil.example"))
     assert "endpoints[0].credential (line 9): The credential of GLASGOW_DATADISK is not for" in said
-    assert "endpoints[0].credential_lent (line 10): The lent one of" in said
+    assert "endpoints[0].credential_lent (line 10): The lent credential of" in said
     assert not Credential.objects.exists()
 
 
@@ -422,7 +422,7 @@ def test_nothing_is_lent_in_clear(tokens):
     bind(glasgow, "glasgow", lent="glasgow-read")
     Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://lancs.example/data")
     lancs.refresh_from_db()
-    with pytest.raises(MoverError, match="sent to LANCS_DATADISK in clear"):
+    with pytest.raises(MoverError, match="sent to LANCS_DATADISK unencrypted"):
         transfer_request.order_for(queued(glasgow, lancs))
     Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://127.0.0.1:8080/data")
     lancs.refresh_from_db()
@@ -541,8 +541,8 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
         request_probes.order([probe_request(glasgow, lancs)] * 3, NOW)
     assert caught.value.errors == {
         "source": [
-            "GLASGOW_DATADISK lends no credential: by pull LANCS_DATADISK would be given the one "
-            "that writes and deletes."
+            "GLASGOW_DATADISK lends no credential: in mode pull, LANCS_DATADISK would be given "
+            "the one that writes and deletes."
         ]
     }
     assert not Probe.objects.exists()
@@ -659,12 +659,12 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
         call_command("credentials", stdout=out)
     said = str(caught.value).splitlines()
     assert said == [
-        "Not as it has to be:",
-        "  The file of the credential binary cannot be used: it is no text.",
+        "Problems with credentials:",
+        "  The file of the credential binary cannot be used: it is not text.",
         "  The file of the credential empty cannot be used: it is empty.",
         "  The file of the credential lancs cannot be used: No such file or directory.",
         "  The credential of LANCS_DATADISK is not for the host and port of its base URL: "
-        "administrators say for which hosts a credential is.",
+        "administrators set which hosts a credential is for.",
     ]
     assert "elsewhere.example" in out.getvalue()
-    assert "GLASGOW_DATADISK lends no credential: tests in which it is" in out.getvalue()
+    assert "GLASGOW_DATADISK lends no credential: tests that would need one" in out.getvalue()

@@ -87,9 +87,16 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
             "beside_source_max": "",
             "beside_destination": "",
             "beside_destination_max": "",
+            "rate_mb_s": "6000",
         }
     ]
-    assert tuple(exported()[0]) == FIELDS
+    assert tuple(exported()[0]) == (*FIELDS, "rate_mb_s")
+
+
+def test_only_what_succeeded_has_a_rate(grid):
+    glasgow, _, ral = grid
+    results.store([result(glasgow, ral, 1, seconds=8.0), result(ral, glasgow, 2, **FAILED)])
+    assert [row["rate_mb_s"] for row in exported()] == ["", "250"]
 
 
 def test_the_oldest_comes_first_and_of_one_time_the_smallest_id(grid):
@@ -170,7 +177,7 @@ def test_without_a_file_it_goes_to_standard_output_alone(grid, capfdbinary):
     call_command("export_results")
     out, err = capfdbinary.readouterr()
     header, line = out.decode().splitlines()
-    assert header == ",".join(FIELDS)
+    assert header == ",".join((*FIELDS, "rate_mb_s"))
     assert "délai" in line
     assert err == b""
 

@@ -32,13 +32,19 @@ def laughs(levels: int, *, merged: bool = False) -> str:
 HOSTILE = {
     "deep lists": (
         "sites: " + "[" * 20_000 + "]" * 20_000,
-        "line 1: values nest more than 20 deep",
+        "line 1: values are nested more than 20 deep",
     ),
-    "deep mappings": ("sites:\n- " + "{a: " * 5_000 + "}" * 5_000, "line 2: values nest more than"),
-    "deep blocks": ("\n".join("- " * 3 * n + "a:" for n in [200]), "line 1: values nest more"),
-    "itself": ("sites: &a\n- *a\n", "line 2: *a stands within what it stands for"),
-    "itself merged": ("sites:\n- &a {<<: *a}\n", "line 2: *a stands within what it stands for"),
-    "itself as a key": ("sites:\n- &a {? *a : 1}\n", "line 2: *a stands within what it"),
+    "deep mappings": (
+        "sites:\n- " + "{a: " * 5_000 + "}" * 5_000,
+        "line 2: values are nested more than",
+    ),
+    "deep blocks": (
+        "\n".join("- " * 3 * n + "a:" for n in [200]),
+        "line 1: values are nested more",
+    ),
+    "itself": ("sites: &a\n- *a\n", "line 2: *a is inside what it stands for"),
+    "itself merged": ("sites:\n- &a {<<: *a}\n", "line 2: *a is inside what it stands for"),
+    "itself as a key": ("sites:\n- &a {? *a : 1}\n", "line 2: *a is inside what it"),
     "laughs": (laughs(10), "line 8: *l6 repeats so much that the file has more than"),
     "merged laughs": (laughs(10, merged=True), "repeats so much that the file has more than"),
     "unknown anchor": ("sites: *none\n", "line 1: not YAML: found undefined alias"),
@@ -77,7 +83,7 @@ def test_the_same_comes_of_standard_input(
     monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO(text))
-    with pytest.raises(CommandError, match="- was not loaded, nothing changed") as caught:
+    with pytest.raises(CommandError, match="- was not loaded; nothing was changed") as caught:
         call_command("load_registry", "-", stdout=StringIO())
     assert caught.value.returncode == 1
     assert said in str(caught.value)

@@ -140,7 +140,7 @@ def test_an_error_with_line_breaks_commas_and_quotes_arrives_as_it_was(tmp_path,
 
 def test_check_stores_nothing_and_says_whether_it_would(tmp_path, grid):
     path = write(tmp_path / "some.csv", [line(1), line(2)])
-    assert run("--check", path) == f"{path}: 2 results are sound; nothing was stored.\n"
+    assert run("--check", path) == f"{path}: 2 results are valid; nothing was stored.\n"
     assert not Transfer.objects.exists()
     assert not Profile.objects.exists()
     assert "line 2: bytes 'x'" in refused("--check", write(path, [line(1, bytes="x")]))
@@ -150,7 +150,7 @@ def test_one_bad_line_keeps_the_whole_file_out_and_is_named(tmp_path, grid):
     lines = [line(n) for n in range(1, 12_001)]
     lines[11_499] = line(7, source="NOWHERE", seconds="fast")
     said = refused(write(tmp_path / "some.csv", lines))
-    assert "some.csv: nothing of it is stored." in said
+    assert "some.csv: nothing was stored." in said
     assert "  line 11501: seconds 'fast' is not a number of seconds" in said
 
 
@@ -182,7 +182,7 @@ def packed(lines: Iterable[str]) -> bytes:
 
 
 BROKEN = {
-    "empty": (b"", "it is empty: its first line names the columns"),
+    "empty": (b"", "it is empty: its first line must name the columns"),
     "blank": (b"\n\n", "it is empty"),
     "a header that is data": (line(1).encode(), "line 1: a result has no "),
     "semicolons": (HEADER.replace(",", ";").encode(), "a result has no 'id;source;"),
@@ -191,16 +191,16 @@ BROKEN = {
         "line 1: a result has no 'rate': its fields",
     ),
     "a missing column": (b"id,source\n", "line 1: there is no column destination, started_at"),
-    "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id stands there twice"),
-    "too few cells": (f"{HEADER}\na,b\n".encode(), "line 2: 2 cells, where the header names 10"),
-    "too many cells": (f"{HEADER}\n{line(1)},\n".encode(), "line 2: 11 cells, where"),
+    "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id appears twice"),
+    "too few cells": (f"{HEADER}\na,b\n".encode(), "line 2: 2 cells, but the header names 10"),
+    "too many cells": (f"{HEADER}\n{line(1)},\n".encode(), "line 2: 11 cells, but"),
     "an open quote": (
         f'{HEADER}\n{line(1)}\n"{line(2)}\n{line(3)}'.encode(),
         'line 3: a cell that begins there with " does not end',
     ),
     "an open quote far from the end": (
         f'{HEADER}\n"{line(1)}\n'.encode() + f"{line(2)}\n".encode() * 5000,
-        "line 2: it has more than 50,000 characters, which no result has; a cell that begins",
+        "line 2: it has more than 50,000 characters, too many for a result; a cell that begins",
     ),
     "a quote within": (
         f'{HEADER}\n"a"b,{line(1)}\n'.encode(),
@@ -217,7 +217,7 @@ BROKEN = {
     ),
     "gzip cut off": (
         packed(line(n) for n in range(1, 5000))[:-2000],
-        "its gzip data end too early: the file is cut off",
+        "its gzip data end too early: the file is truncated",
     ),
     "gzip damaged": (packed([line(1)])[:40] + b"\0" * 60, "its gzip data are damaged"),
 }

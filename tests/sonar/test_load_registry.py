@@ -51,7 +51,7 @@ def errors(tmp_path: Path, text: str) -> str:
     with pytest.raises(CommandError) as caught:
         load(tmp_path, text)
     assert snapshot() == before
-    assert "nothing changed" in str(caught.value)
+    assert "nothing was changed" in str(caught.value)
     return str(caught.value)
 
 
@@ -75,6 +75,18 @@ def test_a_file_is_loaded_whole_and_says_what_it_added(tmp_path):
         "large": 21600,
     }
     assert str(uk.quiet_from) == "23:00:00"
+
+
+def test_quiet_hours_of_a_site_stay_unless_the_file_speaks_of_them(tmp_path):
+    with_hours = GOOD.replace("wan_gbit_s: 6}", 'wan_gbit_s: 6, quiet_hours: "22:00-04:00"}')
+    load(tmp_path, with_hours)
+    glasgow = Site.objects.filter(name="GLASGOW")
+    assert glasgow.get().quiet_hours == "22:00-04:00"
+    assert "changed" not in load(tmp_path, with_hours)
+    assert "changed" not in load(tmp_path, GOOD)
+    assert glasgow.get().quiet_hours == "22:00-04:00"
+    load(tmp_path, with_hours.replace('"22:00-04:00"', "null"))
+    assert glasgow.get().quiet_hours is None
 
 
 def test_loading_it_again_changes_nothing(tmp_path):
@@ -163,11 +175,15 @@ def test_size_classes_are_configuration(tmp_path):
         (
             "mode: push",
             "mover: warp",
-            "meshes[0].mover (line 16): 'warp' is not the name of a",
+            "meshes[0].mover (line 16): there is no mover 'warp'",
         ),
         ("mode: push", "modus: push", "meshes[0].modus (line 16): Extra inputs are not permitted"),
         ("small: 10m", "small: 10x", "meshes[0].every.small (line 18): '10x' is not a duration"),
-        ("small: 10m", "small: 9999999d", "meshes[0].every.small (line 18): '9999999d' is longer"),
+        (
+            "small: 10m",
+            "small: 9999999d",
+            "meshes[0].every.small (line 18): '9999999d' is too long",
+        ),
         (
             "small: 10m",
             "tiny: 10m",
@@ -177,8 +193,8 @@ def test_size_classes_are_configuration(tmp_path):
         ("23:00-04:30", "25:00-26:00", "meshes[0].quiet_hours (line 19): "),
         ("[GLASGOW_DATADISK]", "[NOWHERE]", "meshes[0].sources[0] (line 17): there is no endpoint"),
         ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): name endpoints, or write "all"'),
-        ("name: RAL_DATADISK", "name: GLASGOW_DATADISK", "GLASGOW_DATADISK stands twice"),
-        ("    label: DATADISK", "    site: RAL", "'site' stands twice in one mapping (line 7)"),
+        ("name: RAL_DATADISK", "name: GLASGOW_DATADISK", "GLASGOW_DATADISK appears twice"),
+        ("    label: DATADISK", "    site: RAL", "'site' appears twice in one mapping (line 7)"),
         ("sites:", "sights:", "sights (line 2): Extra inputs are not permitted"),
         ("mode: push", "mode: [push", "not YAML"),
     ],

@@ -117,6 +117,23 @@ def test_a_mesh_has_whole_quiet_hours_or_none():
     refused("quiet_hours_have_two_ends", mesh, quiet_from="01:00", quiet_until="01:00")
 
 
+def test_a_site_has_whole_quiet_hours_or_none():
+    sites = Site.objects.filter(id=endpoint("RAL").site_id)
+    refused("site_quiet_hours_have_two_ends", sites.update, quiet_until="01:00")
+    refused("site_quiet_hours_have_two_ends", sites.update, quiet_from="01:00", quiet_until="01:00")
+    sites.update(quiet_from="23:00", quiet_until="01:00")
+
+
+def test_a_pause_has_a_begin_and_a_reason_and_ends_after_it_starts():
+    sites = Site.objects.filter(id=endpoint("RAL").site_id)
+    refused("site_pause_has_a_reason", sites.update, paused_since=NOW)
+    refused("site_pause_has_a_reason", sites.update, pause_reason="new switch")
+    refused("site_pause_has_a_reason", sites.update, paused_until=NOW)
+    pause = {"paused_since": NOW, "pause_reason": "new switch"}
+    refused("site_pause_ends_after_it_starts", sites.update, **pause, paused_until=NOW)
+    sites.update(**pause)
+
+
 def test_a_schedule_is_between_two_endpoints():
     glasgow = endpoint("GLASGOW")
     small = SizeClass.objects.get(name="small")

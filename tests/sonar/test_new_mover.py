@@ -67,7 +67,7 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
 @pytest.mark.parametrize(
     ("changes", "place", "sentence"),
     [
-        ({"mode": "pull"}, "mode", "The mover disk does not work by pull: mode must be push."),
+        ({"mode": "pull"}, "mode", "The mover disk does not support mode pull: mode must be push."),
         (
             {"streams": 4},
             "streams",
@@ -80,7 +80,7 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
             "empty.",
         ),
         ({"mover": "fake", "mode": "pull"}, "mover", "fake moves files by fake, not those of"),
-        ({"mover": "tape"}, "mover", "'tape' is not the name of a mover: use http-tpc or fake or"),
+        ({"mover": "tape"}, "mover", "there is no mover 'tape': use http-tpc or fake or"),
     ],
 )
 def test_what_a_new_mover_does_not_obey_is_refused(
@@ -102,7 +102,7 @@ def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
     with pytest.raises(scheduler.RefusedError) as caught:
         scheduler.order_all([wish, wish], NOW)
     assert caught.value.errors == {
-        "mode": ["The mover disk does not work by pull: mode must be push."],
+        "mode": ["The mover disk does not support mode pull: mode must be push."],
         "streams": ["The mover disk cannot be told how many streams to use: streams must be 1."],
     }
     assert not Probe.objects.exists()

@@ -52,7 +52,7 @@ def test_a_measured_test_is_one_line_with_bytes_seconds_rate_and_how(fake, capsy
 def test_a_failed_test_says_where_and_why_and_is_recorded(fake):
     with pytest.raises(CommandError, match="Failed at the source: no such file") as caught:
         probe("RAL_DATADISK", "LANCS_DATADISK", "small")
-    assert "until that is mended" in str(caught.value)
+    assert "until this is fixed" in str(caught.value)
     assert Transfer.objects.get().state == "failed"
 
 
@@ -79,7 +79,7 @@ def test_a_downtime_holds_for_a_test_by_hand_too(fake):
     Downtime.objects.create(
         endpoint=glasgow, starts_at=now, ends_at=now + timedelta(hours=1), reason="power"
     )
-    with pytest.raises(CommandError, match="Not now: GLASGOW_DATADISK is in a declared downtime"):
+    with pytest.raises(CommandError, match="Not started: GLASGOW_DATADISK is in a declared"):
         probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
 
 
@@ -125,8 +125,8 @@ def test_it_waits_while_another_test_of_the_link_runs_and_says_why(fake, monkeyp
     probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines[:2] == [
-        "Waits (1 before it): Another test of this link runs.",
-        "Waits (it is next): Another test of this link runs.",
+        "Waiting (1 test before it): Another test of this link is running.",
+        "Waiting (next): Another test of this link is running.",
     ]
     assert "MB/s" in lines[-1]
     assert Transfer.objects.get().state == "done"
@@ -160,7 +160,7 @@ def test_ctrl_c_drops_one_that_waits(fake, monkeypatch):
             lambda: Endpoint.objects.filter(name="LANCS_DATADISK").update(retired_at=NOW),
             "Failed: LANCS_DATADISK was retired while the test waited",
         ),
-        (lambda: Probe.objects.filter(state="waiting").delete(), "Somebody has cancelled it"),
+        (lambda: Probe.objects.filter(state="waiting").delete(), "Somebody cancelled the test"),
     ],
 )
 def test_one_that_goes_while_it_waits_says_what_became_of_it(fake, monkeypatch, change, said: str):

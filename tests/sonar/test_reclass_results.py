@@ -136,11 +136,11 @@ def test_results_go_to_the_class_of_their_bytes_and_segments_are_exact_again(his
     assert expected == 40
     told = reclass()
     assert "40 results moved from small to medium." in told
-    assert "3 days looked at" in told
+    assert "3 days checked" in told
     assert wrong() == 0
     assert [(one[0], *one[2:]) for one in kept()] == [(one[0], *one[2:]) for one in before]
     exactly_sealed()
-    assert "All results are in the class of their bytes." in reclass()
+    assert "All results are in the right size class." in reclass()
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_tests_under_way_whose_class_is_not_that_of_their_bytes_are_said(history
     )
     assert "under way" not in reclass()
     move_bound("medium", 50 * MB)
-    assert "1 test under way will come in under a class that is not that of" in reclass()
+    assert "1 test under way will be stored in a size class that does not match" in reclass()
 
 
 def test_without_results_there_is_nothing_to_do(db):
-    assert "All results are in the class of their bytes." in reclass()
+    assert "All results are in the right size class." in reclass()
     assert reclassing.notice(reclassing.outside()) == ""
 
 
@@ -253,14 +253,14 @@ def test_the_look_is_complete_where_there_is_time(history):
     assert (found.results, found.is_complete) == (40, True)
     assert reclassing.notice(found) == (
         "40 results lie outside the bounds of their size class and stay in it. manage.py "
-        "reclass_results moves such to the class of their bytes (--dry-run counts)."
+        "reclass_results moves them to the right class (--dry-run only counts)."
     )
 
 
 def test_the_look_ends_in_time_and_says_how_far_it_came(history, monkeypatch):
     move_bound("medium", 50 * MB)
     assert reclassing.outside(0) == reclassing.Outside(0, None, is_complete=False)
-    assert "there was no time to look" in reclassing.notice(reclassing.outside(0))
+    assert "there was no time to check" in reclassing.notice(reclassing.outside(0))
     slow = reclassing.COUNT.replace("count(*)", "count(*) + length(pg_sleep(0.2)::text)")
     monkeypatch.setattr(reclassing, "COUNT", slow)
     with connection.cursor() as cursor:
@@ -269,7 +269,7 @@ def test_the_look_ends_in_time_and_says_how_far_it_came(history, monkeypatch):
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone() == ("30s",)
     newest = reclassing.Outside(3, MIDNIGHT, is_complete=False)
-    assert "of those since 2026-11-01: there was no time to look at older" in (
+    assert "counting from 2026-11-01: there was no time to check older" in (
         reclassing.notice(newest)
     )
 

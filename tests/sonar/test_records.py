@@ -105,7 +105,7 @@ def test_a_time_may_have_any_zone_and_without_one_is_utc(text: str):
 @pytest.mark.parametrize("field", [name for name in FIELDS if name in DONE])
 def test_a_field_that_is_missing_is_named_with_what_it_is(known: Admission, field: str):
     row = {name: value for name, value in DONE.items() if name != field}
-    assert problems(known, row) == [(field, f"{field} is missing: it is {ALLOWED[field]}")]
+    assert problems(known, row) == [(field, f"{field} is missing: it must be {ALLOWED[field]}")]
 
 
 WRONG = [
@@ -162,8 +162,8 @@ UNLIKELY = [
     ("destination", {"destination": "GLASGOW_DATADISK"}, "a link has two different ends"),
     ("started_at", {"started_at": "2026-11-20T04:05:01Z"}, "is in the future: more than 5 minutes"),
     ("started_at", {"started_at": "2025-10-15T00:00:00Z"}, "raise SONAR_KEEP_DAYS to import it"),
-    ("seconds", {"seconds": 0}, "a transfer that is done took more than 0"),
-    ("seconds", {"seconds": 5e-324}, "at most 10^12 bytes per second are believed"),
+    ("seconds", {"seconds": 0}, "a transfer that is done took longer"),
+    ("seconds", {"seconds": 5e-324}, "at most 10^12 bytes per second are accepted"),
     ("seconds", {"seconds": 0.0019}, "seconds 0.0019 for 2000000000 bytes is not possible"),
     ("error", {"error": "timed out"}, "error 'timed out' does not go with state 'done'"),
     (
@@ -241,7 +241,7 @@ def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known:
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"
-    assert "one more than 10000 kinds of imported results" in sentence
+    assert "exceed the limit of 10000 kinds of imported results" in sentence
 
 
 def test_a_profile_of_own_tests_with_known_company_is_none_of_results_without(known: Admission):
@@ -282,7 +282,7 @@ def test_without_size_classes_nothing_can_come_in(known: Admission):
 
     SizeClass.objects.all().delete()
     assert problems(Admission.at(NOW), DONE) == [
-        ("bytes", "bytes 2000000000 is in no size class: none is registered")
+        ("bytes", "bytes 2000000000 is in no size class, as none is registered")
     ]
 
 

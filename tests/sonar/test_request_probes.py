@@ -90,7 +90,7 @@ def test_five_of_one_link_run_one_after_the_other_in_the_order_in_which_they_wer
     for number, one in enumerate(ordered):
         assert states() == ["queued"] + ["waiting"] * (4 - number)
         assert {reason_of(later) for later in ordered[number + 1 :]} <= {
-            "Another test of this link runs."
+            "Another test of this link is running."
         }
         finish(one)
         later = [ordered[number + 1].id] if number < 4 else []
@@ -103,11 +103,11 @@ def test_an_order_waits_for_an_end_at_its_cap_and_says_which(db):
     desy = endpoint("DESY", inbound_cap=1)
     first, second = order([*probe_requests(glasgow, lancs), *probe_requests(glasgow, ral)], NOW)
     (out,) = order(probe_requests(glasgow, desy), NOW + HOUR)
-    assert reason_of(out) == "GLASGOW_DATADISK sends its cap of 2 tests at once."
+    assert reason_of(out) == "GLASGOW_DATADISK is already sending its cap of 2 tests."
     (taken,) = order(probe_requests(lancs, desy), NOW + HOUR)
     finish(first)
     assert scheduler.start_waiting(NOW + HOUR) == []
-    assert reason_of(out) == "DESY_DATADISK receives its cap of 1 test at once."
+    assert reason_of(out) == "DESY_DATADISK is already receiving its cap of 1 test."
     finish(taken)
     assert scheduler.start_waiting(NOW + 2 * HOUR) == [out.id]
     out.refresh_from_db()
@@ -155,7 +155,7 @@ def test_what_waits_goes_before_what_is_due_and_the_oldest_first(db):
     begun = scheduler.claim_due(NOW + 3 * HOUR)
     assert begun[0] == older.id
     assert Probe.objects.get(id=later.id).state == "waiting"
-    assert reason_of(later) == "GLASGOW_DATADISK sends its cap of 1 test at once."
+    assert reason_of(later) == "GLASGOW_DATADISK is already sending its cap of 1 test."
 
 
 def test_scheduled_tests_leave_room_for_an_order_that_waits_for_the_other_end(db):
@@ -192,7 +192,7 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
     assert room.in_flight == 99
     assert room.budget_bytes == {glasgow.id: size}
     assert (
-        f"{size} are left, {2 * size} are needed"
+        "has 20.0 MB left of its budget of test bytes for today, 40.0 MB are needed."
         in refused(probe_requests(lancs, glasgow, 2))["destination"][0]
     )
 
@@ -202,7 +202,7 @@ def test_only_so_many_may_wait(db, monkeypatch):
     glasgow, lancs, _ = three_endpoints()
     order(probe_requests(glasgow, lancs, 4), NOW)
     assert refused(probe_requests(glasgow, lancs, 2)) == {
-        "count": ["4 ordered tests wait at most: try again when some have run."]
+        "count": ["At most 4 ordered tests may wait: try again when some have run."]
     }
 
 
@@ -269,7 +269,7 @@ def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
     glasgow, lancs, _ = three_endpoints()
     (one,) = order(probe_requests(glasgow, lancs), NOW)
     running = probes.claim(one.id, NOW)
-    with pytest.raises(NotCancelledError, match="runs already"):
+    with pytest.raises(NotCancelledError, match="is already running"):
         cancel(one.id, NOW)
     assert states() == ["running"]
     assert results.end_probe(running, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
@@ -346,8 +346,8 @@ def test_the_budget_must_bear_all_of_them_together(db):
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=enough)
     told = refused(probe_requests(glasgow, lancs, 2))["source"][0]
     assert told == (
-        f"GLASGOW_DATADISK has used up its test bytes of today: {enough} are left, "
-        f"{2 * small().test_bytes} are needed."
+        "GLASGOW_DATADISK has 20.0 MB left of its budget of test bytes for today, 40.0 MB are "
+        "needed."
     )
     assert order(probe_requests(glasgow, lancs, 1), NOW)
 
@@ -381,7 +381,7 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
     planner.start()
     assert held.wait(60)
     began = time.monotonic()
-    with pytest.raises(PlannerBusyError, match="planner is at work"):
+    with pytest.raises(PlannerBusyError, match="planner is busy"):
         order(probe_requests(glasgow, lancs), NOW)
     assert time.monotonic() - began < 30  # the planner holds it for twice as long
     release.set()

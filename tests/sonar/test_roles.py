@@ -170,11 +170,11 @@ def test_the_command_gives_a_role_and_says_it(
     ("arguments", "said"),
     [
         (["nobody", "reader"], "There is no user 'nobody'"),
-        (["shifter"], "Say which role shifter gets: reader, site-admin, operator, administrator"),
+        (["shifter"], "Name the role for shifter: reader, site-admin, operator, administrator"),
         (["shifter", "king"], "invalid choice: 'king'"),
-        (["shifter", "site-admin"], "the role site-admin takes at least one site: nothing was"),
-        (["shifter", "operator", "RAL"], "the role operator takes no sites: nothing was changed"),
-        (["shifter", "site-admin", "RAL", "Atlantis"], "No site is registered with the name Atlan"),
+        (["shifter", "site-admin"], "the role site-admin needs at least one site: nothing was"),
+        (["shifter", "operator", "RAL"], "the role operator needs no sites: nothing was changed"),
+        (["shifter", "site-admin", "RAL", "Atlantis"], "No site is named Atlan"),
         ([], "USER"),
     ],
 )

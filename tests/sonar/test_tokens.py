@@ -86,13 +86,16 @@ def test_a_revoked_token_is_gone(shifter):
     ("arguments", "said"),
     [
         (["create", "nobody", "--scopes", "read", "--name", "x"], "There is no user 'nobody'"),
-        (["create", "shifter", "--scopes", "write", "--name", "x"], "scope write: there are read"),
-        (["create", "shifter", "--scopes", " ,", "--name", "x"], "scope missing: there are read"),
+        (
+            ["create", "shifter", "--scopes", "write", "--name", "x"],
+            "scope write: allowed are read",
+        ),
+        (["create", "shifter", "--scopes", " ,", "--name", "x"], "scope missing: allowed are read"),
         (
             ["create", "shifter", "--scopes", "read", "--name", "x", "--days", "0"],
-            "lasts 1 to 3650 days, not 0",
+            "is valid for 1 to 3650 days, not 0",
         ),
-        (["create", "shifter", "--scopes", "read", "--name", "a b"], "'a b' is not a name for"),
+        (["create", "shifter", "--scopes", "read", "--name", "a b"], "'a b' cannot be the name of"),
         (["create", "shifter", "--scopes", "read"], "--name"),
         (["revoke", "sonar_123456789"], "there is no token with this key"),
         (["burn"], "invalid choice: 'burn'"),
@@ -107,7 +110,7 @@ def test_a_bad_wish_is_refused_in_a_sentence(shifter, arguments: list[str], said
 
 def test_a_name_is_free_again_only_when_its_token_has_expired(shifter):
     create()
-    with pytest.raises(CommandError, match="shifter has a token 'cron' already"):
+    with pytest.raises(CommandError, match="shifter already has a token 'cron'"):
         create()
     Token.objects.update(expiry=timezone.now() - timedelta(seconds=1))
     create()
@@ -140,7 +143,7 @@ def test_no_token_has_a_scope_that_its_account_cannot_use(
         if scope in usable:
             tokens.create(shifter, scope, [scope], 1)
         else:
-            with pytest.raises(tokens.TokenError, match=f"shifter has no right to {scope}, so"):
+            with pytest.raises(tokens.TokenError, match=f"shifter has no right to {scope}, and"):
                 tokens.create(shifter, scope, ["read", scope], 1)
     assert Token.objects.count() == len(usable)
 

@@ -23,7 +23,7 @@ NOW = datetime(2026, 11, 20, 4, 0, 30, tzinfo=UTC)
         (0.01234, "0.0123"),
         (12.34, "12.3"),
         (99.96, "100"),
-        (1234.5, "1\u2009230"),
+        (1234.5, "1\u202f230"),
         (-4.7, "-4.70"),
     ],
 )
@@ -33,7 +33,7 @@ def test_three_significant_digits(value: float, written: str):
 
 @given(st.floats(min_value=1e-6, max_value=1e9))
 def test_three_digits_lose_at_most_half_of_the_third(value: float):
-    written = float(units.three_digits(value).replace("\u2009", ""))
+    written = float(units.three_digits(value).replace("\u202f", ""))
     assert abs(written - value) <= 0.0051 * value
 
 

@@ -18,6 +18,7 @@ from sonar.models import (
     Probe,
     Schedule,
     Segment,
+    Site,
     Transfer,
 )
 from tests.accounts import account
@@ -27,6 +28,7 @@ from tests.sonar import world
 BEFORE = [("sonar", "0002_triggers_and_size_classes")]
 BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
 BEFORE_CREDENTIALS = [("sonar", "0010_one_open_probe_for_a_link")]
+BEFORE_PAUSES = [("sonar", "0013_saved_view")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
@@ -161,7 +163,7 @@ def test_a_credential_of_an_older_sonar_is_for_the_hosts_that_used_it_and_goes_b
     assert not any(end.lend_credential or end.credential_lent for end in ends.values())
     wrong = {site for site, end in ends.items() if credentials.problem(end)}
     assert wrong == {"RAL", "ODD"}
-    assert "in clear" in credentials.problem(ends["RAL"])
+    assert "unencrypted" in credentials.problem(ends["RAL"])
     world.mesh(mover="http-tpc")
     scheduler.claim_due(STARTED)
     assert Schedule.objects.filter(skipped_because="credential").exists()
@@ -173,3 +175,27 @@ def test_a_credential_of_an_older_sonar_is_for_the_hosts_that_used_it_and_goes_b
         assert ("credential",) not in cursor.fetchall()
     migrate_to_now()
     assert Endpoint.objects.get(name="LANCS_DATADISK").credential.name == "uk"
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_an_older_sonar_has_no_pauses_and_says_the_reasons_anew():
+    glasgow, _, _ = world.three_endpoints()
+    world.mesh()
+    scheduler.follow_registry(world.NOW)
+    glasgow.site.pause(world.NOW, "new firewall", None, None)
+    glasgow.site.save()
+    scheduler.claim_due(world.NOW)
+    paused = Schedule.objects.filter(skipped_because="paused")
+    assert paused.count() == 12
+    migrate(BEFORE_PAUSES)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT DISTINCT skipped_because, skipped_since FROM sonar_schedule")
+            assert ("", None) in cursor.fetchall()
+            cursor.execute(
+                "INSERT INTO sonar_site (name, cloud, tier, country) VALUES ('New', '', 2, '')"
+            )
+    finally:
+        migrate_to_now()
+    assert not any(site.is_paused(world.NOW) for site in Site.objects.all())
+    assert not paused.exists()

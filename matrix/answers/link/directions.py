@@ -7,33 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from matrix.answers.highlights import times
 from matrix.answers.link.samples import Results
 from matrix.query.catalogue import LINK_QUANTILES
-from matrix.statistics import reduce
+from matrix.statistics import reduce, standing
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells import CellArrays, Frame
+from matrix.statistics.newest import NewestTests
+from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
+from matrix.statistics.standing import LEVELS, UNKNOWN, Standings, UsualRates
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
-from sonar.units import MB, three_digits
-
-# The median of fewer earlier results says little about what is usual.
-FEWEST_USUAL = 5
+from sonar.units import MB
+from sonar.windows import Window
 
 
 @dataclass(frozen=True)
 class Direction:
     """One direction in one size class. Rates in MB/s, NaN where there is none.
 
-    ``last`` is when the newest result of the window started, in Unix s; ``usual`` the median
-    of the ``usual_count`` transfers of the four weeks before the window; ``quantiles`` are
-    those that the catalogue has of a link, by name.
+    ``last`` is when the newest result of the window started, in Unix s; ``quantiles`` are
+    those that the catalogue has of a link, by name. How it is now (``level`` of LEVELS, ``now``,
+    ``streak``, ``since``) is as CellArrays has it; ``usual``, known while it fails, too, is the
+    median of ``usual_count`` successes, and ``low`` and ``high`` bound the usual range.
     """
 
     source: EndpointInfo
@@ -46,8 +49,23 @@ class Direction:
     std: float
     quantiles: dict[str, float]
     last: float
+    level: str
     usual: float
+    now: float
+    streak: int
+    since: float
+    low: float
+    high: float
     usual_count: int
+
+    @property
+    def tests(self) -> int:
+        return self.ok + self.failed
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times its usual rate it has now; NaN where either is not known."""
+        return self.now / self.usual
 
     @property
     def median(self) -> float:
@@ -56,8 +74,7 @@ class Direction:
     @property
     def success(self) -> float:
         """Return the share of tests that succeeded."""
-        tests = self.ok + self.failed
-        return self.ok / tests if tests else np.nan
+        return self.ok / self.tests if self.tests else np.nan
 
     @property
     def against_usual(self) -> str:
@@ -91,40 +108,69 @@ class StateInputs:
         return cls(now.timestamp(), frozenset(down))
 
 
+@dataclass(frozen=True)
+class History:
+    """What is known of two endpoints in a size class.
+
+    ``results`` are those of the window, ``usual`` those that say what is usual for it, and
+    ``recent`` those that the newest are among.
+    """
+
+    results: Results
+    usual: Results
+    recent: Results
+
+    @classmethod
+    def of(cls, results: Results, window: Window, moment: StateInputs) -> History:
+        now = datetime.fromtimestamp(moment.now, UTC)
+        recent_days, rest = standing.recent_windows(window, now)
+        return cls(
+            results.during(window),
+            results.during(standing.usual_window(window)),
+            results.during(Window(recent_days.start, rest.end)),
+        )
+
+    def usual_rates(self, numbering: Numbering) -> UsualRates:
+        return UsualRates.of([run_of(self.usual)] if len(self.usual) else [], numbering)
+
+    def standings(self, usual: UsualRates, numbering: Numbering) -> Standings:
+        recent = [run_of(self.recent)] if len(self.recent) else []
+        newest = NewestTests.of(recent, numbering)
+        return Standings.of(newest, usual, numbering, lambda: recent)
+
+
 def compare(
-    links: LinkIndex,
-    results: Results,
-    before: Results,
-    *,
-    size: str,
-    promise: Floats,
-    moment: StateInputs,
+    links: LinkIndex, history: History, *, size: str, promise: Floats, moment: StateInputs
 ) -> dict[tuple[int, int], Direction]:
     """Return both directions, by the ids of source and destination.
 
-    ``links`` are those between two places; ``results`` those of one size class in the window,
-    ``before`` those that say what is usual; ``promise`` is that of upcoming.promises.
+    ``links`` are those between two places; ``history`` has what one size class has; ``promise``
+    is that of upcoming.promises.
     """
-    runs = [run_of(results)] if len(results) else []
+    runs = [run_of(history.results)] if len(history.results) else []
     newest = links.numbering.newest(runs)
     frame = Frame.around(links, newest, promise, ("endpoint", "endpoint"))
     reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
     down = links.ends(endpoint.id in moment.down for endpoint in links.places)
-    cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now)
+    usual_rates = history.usual_rates(links.numbering)
+    paused = links.paused(datetime.fromtimestamp(moment.now, UTC))
+    standings = history.standings(usual_rates, links.numbering).not_failing(paused)
+    cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now, standings=standings)
     directions = {}
     for row, source in enumerate(links.places):
         for column, destination in enumerate(links.places):
             if source != destination:
-                earlier = before.of_link(source, destination)
-                rates = earlier.rates[earlier.ok].astype(np.float64)
-                usual = float(np.median(rates)) / MB if len(rates) >= FEWEST_USUAL else np.nan
+                usual = history.usual.of_link(source, destination)
                 directions[source.id, destination.id] = Direction(
                     source=source,
                     destination=destination,
                     size=size,
                     **numbers_of(cells, (frame.rows.of[row], frame.columns.of[column])),
-                    usual=usual,
-                    usual_count=len(rates),
+                    now=float(standings.now[row, column]) / MB,
+                    usual=float(usual_rates.median[row, column]) / MB,
+                    low=float(usual_rates.low[row, column]) / MB,
+                    high=float(usual_rates.high[row, column]) / MB,
+                    usual_count=int(usual.ok.sum()),
                 )
     return directions
 
@@ -146,6 +192,9 @@ def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
         "mean": value(cells.mean),
         "std": value(cells.std),
         "last": value(cells.last),
+        "level": LEVELS[UNKNOWN if is_outside else cells.level[at]],
+        "streak": 0 if is_outside else int(cells.streak[at]),
+        "since": value(cells.since),
         "quantiles": {name: value(cells.extras[name]) for name in LINK_QUANTILES},
     }
 
@@ -154,29 +203,15 @@ def run_of(results: Results) -> Run:
     order = np.argsort(results.keys, kind="stable")
     keys = results.keys[order]
     links, first = np.unique((keys >> np.uint64(32)).astype(np.uint32), return_index=True)
-    return Run(keys, links, np.maximum.reduceat(results.started[order], first), None)
+    started, start = results.started[order], int(results.started[0])
+    lasts = np.maximum.reduceat(started, first)
+    return Run(keys, links, lasts, offsets=(started - start).astype(np.uint32), start=start)
 
 
 def compared(rate: float, other: float) -> str:
     return in_words(rate / other) if rate > 0 and other > 0 else ""
 
 
-# Shares that people have a word for; ratios up to a tenth from them are called so.
-SHARES = {
-    1 / 2: "half of it",
-    1 / 3: "a third of it",
-    1 / 4: "a quarter of it",
-    1 / 5: "a fifth of it",
-}
-
-
 def in_words(ratio: float) -> str:
-    """Say how much a rate is of another, by their ratio, as somebody on shift would."""
-    if abs(ratio - 1) <= 0.1:
-        return "as much"
-    for share, words in SHARES.items():
-        if abs(ratio / share - 1) <= 0.1:
-            return words
-    if ratio > 1:
-        return f"{three_digits(ratio)} times as much"
-    return f"{100 * ratio:.0f} % of it" if ratio >= 0.1 else f"{three_digits(100 * ratio)} % of it"
+    """Say how many times another a rate is; a tenth more or less is about the same."""
+    return "about the same" if abs(ratio - 1) <= 0.1 else times(ratio)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db.models import Q
 
 from matrix.answers import series
 from matrix.answers.link import directions, samples, scheduled
-from matrix.answers.link.directions import Direction, StateInputs
+from matrix.answers.link.directions import Direction, History, StateInputs
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
     ProfileSummary,
@@ -18,14 +18,23 @@ from matrix.answers.link.link_profiles import (
     slowed,
     summaries,
 )
+from matrix.answers.link.overhead import Overhead, overhead_of
 from matrix.answers.link.samples import Results
+from matrix.answers.link.verdict import LinkNow
 from matrix.answers.series import Cut, TimeSeries
+from matrix.answers.standing import reach
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import transfers
 from matrix.store.snapshot import snapshot
-from matrix.store.transfers import Cursor, SimilarFailures, TransferList, TransferSelection
+from matrix.store.transfers import (
+    CommonError,
+    Cursor,
+    SimilarFailures,
+    TransferList,
+    TransferSelection,
+)
 from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
@@ -37,7 +46,7 @@ MOST_DOWNTIMES = 50
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about a link. ``only`` leaves one size class, that of the query."""
+    """What is asked about a link. ``only`` leaves the size class of the query in the lists."""
 
     source: EndpointInfo
     destination: EndpointInfo
@@ -79,7 +88,10 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class LinkReport:
-    """The answer. ``classes`` begin with the smallest."""
+    """The answer. ``classes`` begin with the smallest.
+
+    ``errors`` are the most common ones, by size class, of classes that fail.
+    """
 
     question: Question
     window: Window
@@ -92,7 +104,38 @@ class LinkReport:
     downtimes: list[Downtime]
     listing: TransferList
     failures: list[SimilarFailures]
+    errors: dict[str, CommonError]
     last: datetime | None
+
+    @property
+    def now_or_end(self) -> datetime:
+        """Return the moment that states are of: now, or the end of a window that is over."""
+        return min(self.now, self.window.end)
+
+    def overhead(self) -> Overhead | None:
+        """Return what its tests cost beside their bytes, in the direction of the page."""
+        done = [part.results.taken(part.results.ok) for part in self.classes]
+        return overhead_of([(results.bytes, results.rates) for results in done])
+
+    def link_now(self) -> LinkNow:
+        """Return what the verdict is made of."""
+        source = self.question.source
+        at = self.now_or_end
+        return LinkNow(
+            there=[part.there for part in self.classes],
+            back=[part.back for part in self.classes],
+            errors=self.errors,
+            at=at,
+            is_past=at < self.now,
+            downtimes=[
+                downtime
+                for downtime in self.downtimes
+                if downtime.starts_at <= at < downtime.ends_at
+            ],
+            last=self.last,
+            is_scheduled=any(each.source_id == source.id for each in self.schedules),
+            is_filtered=bool(self.question.query.filters),
+        )
 
 
 def answer(question: Question, now: datetime) -> LinkReport:
@@ -100,13 +143,16 @@ def answer(question: Question, now: datetime) -> LinkReport:
     window = question.query.window_at(now)
     with snapshot():
         sizes = dict(SizeClass.objects.values_list("id", "name"))
-        if question.only:
-            sizes = {key: name for key, name in sizes.items() if name == question.query.size}
         downtimes = read_downtimes(question.ends, window)
         planned = scheduled.schedules(question.ends)
         moment = StateInputs.at(min(now, window.end), downtimes, question.ends)
         classes, results = read_classes(question, window, sizes, planned, moment)
-        size_class = next(iter(sizes)) if question.only else None
+        listed = {
+            size_class: size
+            for size_class, size in sizes.items()
+            if not question.only or size == question.query.size
+        }
+        size_class = next(iter(listed)) if question.only else None
         rows = question.of_lists(window, size_class).rows(question.ends)
         this_way = results.of_link(*question.ends)
         profiles = profiles_of(this_way)
@@ -115,13 +161,14 @@ def answer(question: Question, now: datetime) -> LinkReport:
             window=window,
             now=now,
             classes=classes,
-            summaries=summaries(this_way, sizes, profiles),
-            slowed=slowed(this_way, sizes, profiles),
+            summaries=summaries(this_way, listed, profiles),
+            slowed=slowed(this_way, listed, profiles),
             schedules=planned,
             probes=scheduled.open_probes(question.ends),
             downtimes=downtimes,
             listing=transfers.listing(rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
+            errors=read_errors(question, window, classes, sizes),
             last=read_last(question),
         )
 
@@ -146,25 +193,43 @@ def read_classes(
 ) -> tuple[list[ClassReport], Results]:
     """Return what each size class has, and all results of the window."""
     source, destination = question.ends
-    before = Window(window.start - samples.USUAL, window.start)
     filters = question.query.filters
-    both_windows = samples.read(question.ends, Window(before.start, window.end), filters)
+    everything = samples.read(question.ends, reach(window), filters)
     links = LinkIndex(tuple(sorted(question.ends, key=lambda endpoint: endpoint.id)))
-    results, earlier = both_windows.during(window), both_windows.during(before)
+    results = everything.during(window)
     classes = []
     for size_class, size in sizes.items():
         promise = scheduled.promises(planned, size_class, links, filters)
-        of_class, usual = results.of_class(size_class), earlier.of_class(size_class)
-        both = directions.compare(links, of_class, usual, size=size, promise=promise, moment=moment)
+        history = History.of(everything.of_class(size_class), window, moment)
+        both = directions.compare(links, history, size=size, promise=promise, moment=moment)
         report = ClassReport(
             size=size,
             there=both[source.id, destination.id],
             back=both[destination.id, source.id],
-            results=of_class.of_link(source, destination),
-            reverse=of_class.of_link(destination, source),
+            results=history.results.of_link(source, destination),
+            reverse=history.results.of_link(destination, source),
         )
         classes.append(report)
     return classes, results
+
+
+def read_errors(
+    question: Question, window: Window, classes: Sequence[ClassReport], sizes: dict[int, str]
+) -> dict[str, CommonError]:
+    """Return the most common error of each class that fails, since it does."""
+    names = {size: size_class for size_class, size in sizes.items()}
+    since = {
+        names[part.size]: window.start
+        if part.there.state == "failed"
+        else datetime.fromtimestamp(part.there.since, UTC)
+        for part in classes
+        if part.there.state in ("failed", "failing")
+    }
+    if not since:
+        return {}
+    rows = question.of_lists(Window(min(since.values()), window.end), None).rows(question.ends)
+    errors = transfers.common_errors(rows, since)
+    return {sizes[size_class]: error for size_class, error in errors.items()}
 
 
 def read_last(question: Question) -> datetime | None:

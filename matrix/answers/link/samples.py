@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import numpy as np
-from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import EndpointInfo
-from matrix.store.profile_filters import made_so
+from matrix.store import link_rows
 from matrix.store.read_plan import Span
 from sonar import pg_copy, segments
-from sonar.models import Profile, Transfer
+from sonar.models import Profile
 from sonar.windows import Window
-
-# What a window is compared with: the four weeks before it.
-USUAL = timedelta(days=28)
-FIELDS = segments.ROW_FIELDS | {"size_class_id": pg_copy.INTEGER, "id": "V16"}
 
 
 @dataclass(frozen=True)
 class Results:
     """Single results in the order of time, a value of each array for each.
 
-    ``rates`` are in bytes/s, FAILED_RATE for a failed one, ``started`` in Unix ms; ``keys``
+    ``rates`` are in bytes/s, FAILED_RATE for a failed one, ``started`` in Unix ms, ``bytes`` what
+    was to be moved; ``keys``
     are link << 32 | bits of the rate, as everywhere in the matrix; ``ids`` are 16 bytes each.
     """
 
@@ -36,6 +31,7 @@ class Results:
     rates: NDArray[np.float32]
     keys: NDArray[np.uint64]
     sizes: Integers
+    bytes: Integers
     profiles: Integers
     ids: NDArray[np.void]
 
@@ -48,6 +44,7 @@ class Results:
             self.rates[rows],
             self.keys[rows],
             self.sizes[rows],
+            self.bytes[rows],
             self.profiles[rows],
             self.ids[rows],
         )
@@ -73,21 +70,10 @@ class Results:
 
 
 def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]) -> Results:
-    """Read the results between two endpoints, both ways, with one SQL statement.
-
-    Raw rows, which the index on the link finds. Lost ones say nothing about it and are left out.
-    """
-    ids = [endpoint.id for endpoint in ends]
-    transfers = Transfer.objects.filter(
-        source__in=ids,
-        destination__in=ids,
-        started_at__gte=window.start,
-        started_at__lt=window.end,
-        state__in=[Transfer.State.DONE, Transfer.State.FAILED],
-    )
-    judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
-    rows = pg_copy.columns(judged, FIELDS)
-    rows = rows[np.argsort(rows["started_at"], kind="stable")]
+    """Read the results between two endpoints, both ways, with one SQL statement."""
+    source, destination = (endpoint.id for endpoint in ends)
+    pairs = (source, destination), (destination, source)
+    rows = link_rows.read(pairs, window, filters)
     rates = segments.rates(rows)
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)
@@ -96,6 +82,7 @@ def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]
         rates=rates,
         keys=links << np.uint64(32) | rates.view(np.uint32),
         sizes=rows["size_class_id"].astype(np.int64),
+        bytes=rows["bytes"].astype(np.int64),
         profiles=rows["profile_id"].astype(np.int64),
         ids=rows["id"],
     )

@@ -27,15 +27,22 @@ from matrix.store import registry
 from matrix.store.snapshot import snapshot
 from sonar.models import Site
 
+# More links than a site has.
+MANY = 1e6
+
 
 @dataclass(frozen=True)
 class SiteOverview:
-    """A site with its endpoints, retired ones too."""
+    """A site with its endpoints, retired ones too.
+
+    ``within`` is how many links between its own endpoints fail: those are in both standings.
+    """
 
     site: Site
     endpoints: tuple[EndpointInfo, ...]
     source: Standing
     destination: Standing
+    within: int = 0
 
     @property
     def in_use(self) -> int:
@@ -50,6 +57,15 @@ class SiteOverview:
     @property
     def simulated(self) -> bool:
         return any(endpoint.simulated for endpoint in self.endpoints)
+
+    @property
+    def failing(self) -> int:
+        return self.source.failing + self.destination.failing - self.within
+
+    @property
+    def trouble(self) -> float:
+        """Return what puts first the site that has most links failing, then most slower ones."""
+        return self.failing + (self.source.slower + self.destination.slower) / MANY
 
     @property
     def success(self) -> float:
@@ -110,6 +126,12 @@ KEYS: dict[str, Callable[[SiteOverview], str | float]] = {
     "destination": lambda site: site.destination.mean,
     "success": lambda site: site.success,
     "last": lambda site: site.last,
+    "trouble": lambda site: site.trouble,
+    "failing": lambda site: site.failing,
+    "slower_source": lambda site: site.source.slower,
+    "slower_destination": lambda site: site.destination.slower,
+    "ratio_source": lambda site: site.source.to_usual,
+    "ratio_destination": lambda site: site.destination.to_usual,
 }
 
 
@@ -128,15 +150,28 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
     members: dict[str, list[EndpointInfo]] = {}
     for endpoint in endpoints:
         members.setdefault(endpoint.site, []).append(endpoint)
+    failing = failing_within(grid)
     overviews = []
     for site in sites:
         own = members.get(site.name, ())
         if passes(site, own, query.filters):
             # A site without a row or a column has a blank standing there.
             blank = Standing()
-            ends = (by_name.get(site.name, blank) for by_name in sides)
-            overviews.append(SiteOverview(site, tuple(own), *ends))
+            source, destination = (by_name.get(site.name, blank) for by_name in sides)
+            within = failing.get(site.name, 0)
+            overviews.append(SiteOverview(site, tuple(own), source, destination, within))
     return grid, overviews
+
+
+def failing_within(grid: Grid) -> dict[str, int]:
+    """Return how many links fail within each site that has any between its own endpoints."""
+    columns = {group.name: column for column, group in enumerate(grid.destinations)}
+    failing = grid.cells.failing_links
+    return {
+        group.name: int(failing[row, columns[group.name]])
+        for row, group in enumerate(grid.sources)
+        if group.name in columns
+    }
 
 
 def passes(site: Site, endpoints: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:

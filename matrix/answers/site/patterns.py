@@ -27,19 +27,19 @@ AS = {"source": "as source", "destination": "as destination"}
 TO = {"source": "to", "destination": "from"}
 OTHER = {"source": "destination", "destination": "source"}
 LOOK = {
-    "source": "Reading at this site is what they share: look at its test files, the permission to "
-    "read them, and the doors that it sends through.",
-    "destination": "Writing at this site is what they share: look at its free space, the "
-    "permission to write, and the doors that it receives through.",
-    "both": "The site itself is what they share: look at its service, its network and the "
+    "source": "They all read from this site: check its test files, the permission to read them, "
+    "and the doors that it sends through.",
+    "destination": "They all write to this site: check its free space, the permission to write, "
+    "and the doors that it receives through.",
+    "both": "All these links involve this site: check its storage service, its network and the "
     "credential for it.",
 }
 
 OTHERS_WORK = (
-    "Most others work, so look first at a partner that fails with other sites, too, then at what "
-    "lies between."
+    "Most others work, so check first for partners that also fail with other sites, then the "
+    "network in between."
 )
-FEW = "Too few partners were tested to tell trouble of this site from trouble of theirs."
+FEW = "Too few partners were tested to tell a problem at this site from one at theirs."
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def of_failures(failing: dict[str, Judged], name: str) -> Iterator[Finding]:
     shares = {end: judged.share for end, judged in failing.items()}
     if all(share.is_most for share in shares.values()):
         yield Finding(
-            "Fails both as source and as destination.",
-            f"More tests failed than were ok with {shares['source']} destinations and with "
+            "Fails as source and as destination.",
+            f"More tests failed than succeeded with {shares['source']} destinations and with "
             f"{shares['destination']} sources.",
             LOOK["both"],
         )
@@ -120,7 +120,7 @@ def of_failures(failing: dict[str, Judged], name: str) -> Iterator[Finding]:
         if share.is_most:
             yield Finding(
                 f"Fails {AS[end]}, not {AS[OTHER[end]]}.",
-                f"More tests failed than were ok with {share} {OTHER[end]}s; {AS[OTHER[end]]} "
+                f"More tests failed than succeeded with {share} {OTHER[end]}s; {AS[OTHER[end]]} "
                 f"only with {shares[OTHER[end]]} {end}s.",
                 LOOK[end],
             )
@@ -141,8 +141,8 @@ def single(judged: Judged, name: str) -> Finding:
         named.append(f"{TO[end]} {side.partners[partner].name} ({likewise} {end}s)")
     more = f", and {len(partners) - NAMED} more" if len(partners) > NAMED else ""
     return Finding(
-        f"Fails {AS[end]} on single links.",
-        f"More tests failed than were ok with {share} {OTHER[end]}s: {', '.join(named)}{more}.",
+        f"Fails {AS[end]} on individual links.",
+        f"More tests failed than succeeded with {share} {OTHER[end]}s: {', '.join(named)}{more}.",
         FEW if share.judged < FEWEST else OTHERS_WORK,
     )
 
@@ -153,8 +153,9 @@ def of_slowness(slow: dict[str, Judged]) -> Iterator[Finding]:
             does = "sends to" if end == "source" else "receives from"
             yield Finding(
                 f"Slow {AS[end]} with most {OTHER[end]}s.",
-                f"It {does} {judged.share} {OTHER[end]}s at less than half of the median rate of "
+                f"It {does} {judged.share} {OTHER[end]}s at less than half the median rate of "
                 "the other sites of its tier with the same partner.",
-                "What they share is this site: compare the fastest transfer with its nominal WAN "
-                "capacity, and look at the load of its storage.",
+                "All these links involve this site: compare its fastest transfer with its nominal "
+                "WAN "
+                "capacity, and check the load on its storage.",
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.http import Http404, QueryDict
 
 from matrix.query.filters import PROFILE_FILTERS
-from matrix.query.forms import BadQueryError, unknown
+from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site
 
@@ -16,8 +16,7 @@ PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)
 
 def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
     """Read the parameters of a report on one site; they cannot choose among its links."""
-    if errors := unknown(params, (*PARAMETERS, *also)):
-        raise BadQueryError(errors)
+    check_names(params, (*PARAMETERS, *also))
     return MatrixQuery.from_params(params, also=also)
 
 

@@ -19,7 +19,8 @@ ENDS = ("source", "destination")
 class RankedSide:
     """A matrix seen from one end: the groups of that end are the rows of all arrays.
 
-    Rates are in MB/s; ``fastest`` is the best single one.
+    Rates are in MB/s; ``fastest`` is the best single one. ``failing`` and ``slower`` count links,
+    ``to_usual`` is what is now over what is usual.
     """
 
     end: str
@@ -30,18 +31,24 @@ class RankedSide:
     ok: Integers
     failed: Integers
     last: Floats
+    failing: Integers
+    slower: Integers
+    to_usual: Floats
 
     @classmethod
     def of(cls, grid: Grid, end: str) -> RankedSide:
         """Turn a grid with the extra `max` so that this end is first."""
-        cells, fastest = grid.cells, grid.cells.extras["max"]
-        if end == "source":
-            groups, partners = grid.sources, grid.destinations
-            counts = cells.ok, cells.failed
-            return cls(end, groups, partners, cells.mean, fastest, *counts, cells.last)
-        groups, partners = grid.destinations, grid.sources
-        counts = cells.ok.T, cells.failed.T
-        return cls(end, groups, partners, cells.mean.T, fastest.T, *counts, cells.last.T)
+        cells = grid.cells
+        is_source = end == "source"
+        groups, partners = grid.sources, grid.destinations
+        if not is_source:
+            groups, partners = partners, groups
+        arrays = (
+            *(cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last),
+            *(cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)),
+        )
+        turned = arrays if is_source else [array.T for array in arrays]
+        return cls(end, groups, partners, *turned)
 
     def row_of(self, name: str) -> int | None:
         names = [group.name for group in self.groups]
@@ -60,7 +67,8 @@ class Standing:
 
     ``mean`` is that of its ``cells`` measured cells, as the matrix of sites has it beside its
     row or column. ``rank`` counts from the fastest of the ``ranked`` sites of its tier that
-    have one; ``peers_median`` is that of the others' means.
+    have one; ``peers_median`` is that of the others' means. ``failing`` and ``slower`` are how many
+    of its links are, ``to_usual`` the median of what its cells are to their usual.
     """
 
     mean: float = np.nan
@@ -73,6 +81,9 @@ class Standing:
     peers_median: float = np.nan
     fastest: float = np.nan
     fastest_partner: str = ""
+    failing: int = 0
+    slower: int = 0
+    to_usual: float = np.nan
 
     @property
     def success(self) -> float:
@@ -113,6 +124,7 @@ def standing(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Stan
     ranked = (tiers == tiers[row]) & ~np.isnan(means)
     peers = means[ranked & (np.arange(len(means)) != row)]
     fastest, partner = best(side, row)
+    ratios = side.to_usual[row][~np.isnan(side.to_usual[row])]
     return Standing(
         mean=float(means[row]),
         cells=int((side.ok[row] > 0).sum()),
@@ -124,6 +136,9 @@ def standing(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Stan
         peers_median=float(np.median(peers)) if peers.size else np.nan,
         fastest=fastest,
         fastest_partner=partner,
+        failing=int(side.failing[row].sum()),
+        slower=int(side.slower[row].sum()),
+        to_usual=float(np.median(ratios)) if ratios.size else np.nan,
     )
 
 

@@ -8,14 +8,15 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers import grid
+from matrix.answers import grid, standing
 from matrix.answers.grid import Grid
 from matrix.answers.site.ranking import RankedSide, Standing, standing_of
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.statistics.run import Run
+from matrix.statistics.standing import LEVELS, Standings
 from matrix.statistics.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.store import registry, runs
 from matrix.store.data_version import DataVersion
@@ -29,7 +30,10 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class ReportCell:
-    """A cell of a matrix by itself. Rates are in MB/s, ``last`` is in Unix s; NaN for none."""
+    """A cell of a matrix by itself. Rates are in MB/s, times in Unix s; NaN for none.
+
+    ``level``, ``now``, ``usual`` and ``since`` are as CellArrays has them.
+    """
 
     source: str
     destination: str
@@ -39,6 +43,10 @@ class ReportCell:
     failed: int
     last: float
     state: str
+    level: str = LEVELS[0]
+    now: float = np.nan
+    usual: float = np.nan
+    since: float = np.nan
 
 
 def cells_of(matrix: Grid, where: Flags) -> list[ReportCell]:
@@ -50,7 +58,10 @@ def cells_of(matrix: Grid, where: Flags) -> list[ReportCell]:
     states = [STATES[state] for state in cells.state[where].tolist()]
     numbers = (cells.mean, cells.std, cells.ok, cells.failed, cells.last)
     values = [array[where].tolist() for array in numbers]
-    return [ReportCell(*cell) for cell in zip(sources, destinations, *values, states, strict=True)]
+    levels = [LEVELS[level] for level in cells.level[where].tolist()]
+    present = [array[where].tolist() for array in (cells.now, cells.usual, cells.since)]
+    taken = zip(sources, destinations, *values, states, levels, *present, strict=True)
+    return [ReportCell(*cell) for cell in taken]
 
 
 def at_end(matrix: Grid, end: str, site: str) -> Flags:
@@ -66,7 +77,8 @@ class Report:
     """What a site's results in a window say.
 
     ``sites`` are the matrices of sites by size class; ``links`` is that of the links of
-    its endpoints, in the class asked for. ``all_endpoints`` are those of all sites.
+    its endpoints, in the class asked for. ``all_endpoints`` are those of all sites, and
+    ``standings_of_links`` those of all links between them, by place.
     """
 
     name: str
@@ -76,6 +88,7 @@ class Report:
     sites: dict[str, Grid]
     links: Grid
     all_endpoints: tuple[EndpointInfo, ...]
+    standings_of_links: Standings
 
     @property
     def endpoints(self) -> list[EndpointInfo]:
@@ -117,23 +130,28 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
     window = query.window_at(now)
     with snapshot():
         version = registry.read_versions()
-        by_size = {
-            size: runs.read(size, window, query.filters)
-            for size in SizeClass.objects.values_list("name", flat=True)
-        }
+        endpoints = registry.read_places(version)
+        links = LinkIndex(endpoints)
+        sizes = list(SizeClass.objects.values_list("name", flat=True))
+        results = {size: runs.read(size, window, query.filters) for size in sizes}
+        standings = {size: standing.read(size, query.filters, window, now, links) for size in sizes}
         sites = {
-            size: of_sites(query.replace(size=size), now, version, of_size)
-            for size, of_size in by_size.items()
+            size: of_sites(query.replace(size=size), now, version, results[size], standings[size])
+            for size in sizes
         }
         own = query.replace(filters=(*query.filters, Filter("site", name)))
-        links = grid.compute(own, now, version, results=by_size[query.size])
-        endpoints = registry.read_places(version)
-    return Report(name, query, window, links.moment, sites, links, endpoints)
+        judged = standings[query.size]
+        own_links = grid.compute(own, now, version, results=results[query.size], standings=judged)
+    return Report(name, query, window, own_links.moment, sites, own_links, endpoints, judged)
 
 
 def of_sites(
-    query: MatrixQuery, now: datetime, version: DataVersion, results: Sequence[Run] | None = None
+    query: MatrixQuery,
+    now: datetime,
+    version: DataVersion,
+    results: Sequence[Run] | None = None,
+    standings: Standings | None = None,
 ) -> Grid:
     """Return the matrix of sites, with the best single rate of each cell as the extra `max`."""
     of_sites = query.replace(rows="site", columns="site")
-    return grid.compute(of_sites, now, version, extras=("max",), results=results)
+    return grid.compute(of_sites, now, version, ("max",), results, standings=standings)

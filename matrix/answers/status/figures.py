@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATES
+from matrix.statistics.states import STATES_TO_SEE
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
@@ -30,7 +30,6 @@ QUEUES = ("transfers", "control", "cleaning")
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 REASONS = (*SkipReason.values, NEXT_TICK)
-COVERED = tuple(state for state in STATES if state != "not_applicable")
 WINDOW = "24h"
 HOUR = timedelta(hours=1)
 # The waiting are one look into an index as long as little waits; at three million links that all
@@ -215,6 +214,6 @@ def read_coverage(now: datetime) -> tuple[Coverage, ...]:
     coverage = []
     for name in SizeClass.objects.values_list("name", flat=True):
         states = grid.build(MatrixQuery(size=name, window=WINDOW), now).states()
-        covered = {state: states[state] for state in COVERED}
+        covered = {state: states[state] for state in STATES_TO_SEE}
         coverage.append(Coverage(name, covered, sum(covered.values()), now))
     return tuple(coverage)

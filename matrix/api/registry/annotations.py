@@ -26,7 +26,7 @@ from sonar.roles import Anyone
 
 
 class NewAnnotation(Body):
-    """A note to keep, on a site or on a link."""
+    """A note to write, on a site or on a link."""
 
     site: Annotated[str | None, name_of("site", "where it is on a link")] = None
     source: Annotated[str | None, name_of("endpoint", "where it is on a site")] = None
@@ -42,7 +42,7 @@ class Annotations(Resource[Annotation]):
     new = NewAnnotation
     answer = record_of(
         NewAnnotation,
-        "A note. Who wrote it is there for who is logged in.",
+        "A note. Its author is shown only to accounts that are logged in.",
         ends_at=datetime | None,
         created_at=datetime,
         author=(str | None, None),
@@ -54,20 +54,20 @@ class Annotations(Resource[Annotation]):
         "annotation_ends_after_it_starts": "ends_at",
     }
     parameters = (
-        of_row("site", "Those on this site.", "GLASGOW", Site),
-        of_row("source", "Those on links from this endpoint.", "GLASGOW_DATADISK", Endpoint),
-        of_row("destination", "Those on links to this endpoint.", "RAL_DATADISK", Endpoint),
+        of_row("site", "Notes on this site.", "GLASGOW", Site),
+        of_row("source", "Notes on links from this endpoint.", "GLASGOW_DATADISK", Endpoint),
+        of_row("destination", "Notes on links to this endpoint.", "RAL_DATADISK", Endpoint),
         BOUNDS,
     )
     calls = {
         "list": CallText(
             "Notes on sites and links",
-            "The newest first. Those that are not public are for operators, administrators and the"
+            "Newest first. Notes that are not public are only for operators, administrators and"
             "\nadmins of their sites: the site's, or those of both ends of the link.",
         ),
         "add": CallText(
             "Write a note",
-            "It explains and changes no test. Site admins write on their sites and their links.",
+            "It explains, and changes no test. Site admins write on their sites and links.",
         ),
         "show": CallText("One note"),
         "change": CallText(

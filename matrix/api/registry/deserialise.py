@@ -33,7 +33,7 @@ def change_of(new: type[Body], name: str) -> type[Body]:
         # A factory, as the schema would show a default.
         optional.default, optional.default_factory = PydanticUndefined, NoneType
         fields[field_name] = (optional.annotation, optional)
-    doc = f"What is to change: any of the fields of {new.__name__}."
+    doc = f"The fields to change: any of {new.__name__}."
     return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **fields)
 
 
@@ -84,7 +84,7 @@ def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any])
         return f"There is no field “{cut(name)}” to write: use {either(list(body.model_fields))}."
     allowed = body.model_fields[name].description
     if kind == "missing":
-        return f"{name} is missing: it is {allowed}."
+        return f"{name} is missing: it must be {allowed}."
     if name in NOT_REPEATED:
         return f"{name} is not {allowed}."
     try:

@@ -39,23 +39,23 @@ class Downtimes(Resource[Downtime]):
     parameters = (
         of_row(
             "site",
-            "Those of this site or of one of its endpoints.",
+            "Downtimes of this site or of one of its endpoints.",
             "GLASGOW",
             Site,
             lambda site: Q(site=site) | Q(endpoint__site=site),
         ),
         of_row(
             "endpoint",
-            "Those of this endpoint or of its site.",
+            "Downtimes of this endpoint or of its site.",
             "GLASGOW_DATADISK",
             Endpoint,
             lambda endpoint: Q(endpoint=endpoint) | Q(site=endpoint.site_id),
         ),
-        yes_or_no("current", "Only those that hold now, or only others.", at_present),
+        yes_or_no("current", "Only downtimes in force now, or only others.", at_present),
         BOUNDS,
     )
     calls = {
-        "list": CallText("Downtimes", "The newest first, those that are over too."),
+        "list": CallText("Downtimes", "Newest first, including past ones."),
         "add": CallText(
             "Declare a downtime",
             "No test of its links starts while it lasts. Site admins declare it for their sites.",

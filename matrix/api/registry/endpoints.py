@@ -15,7 +15,6 @@ from matrix.api.registry.parameters import of_row, of_words, yes_or_no
 from matrix.api.registry.rendering import Json
 from matrix.api.registry.resource import CallText, Examples, Resource
 from matrix.api.registry.values import (
-    MOST_BYTES,
     Tags,
     flag,
     line,
@@ -25,12 +24,13 @@ from matrix.api.registry.values import (
     whole,
 )
 from matrix.api.schema.schemas import Body
-from matrix.http.permissions import refused, sees
+from matrix.http.permissions import sees
 from matrix.query.forms import BadQueryError
-from sonar import credentials, roles
+from sonar import credentials
 from sonar.compatibility import endpoint_problem, is_moved
 from sonar.models import Endpoint, Site
-from sonar.models.registry import BASE_URL
+from sonar.models.registry import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
+from sonar.roles import ENDPOINT_COLUMNS
 
 # Of all that the model takes, what has a host that is a name or an address.
 HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
@@ -41,8 +41,6 @@ URL_MEANING = (
 )
 CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
-# What an admin of its site may change.
-OF_SITE_ADMINS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
 CREDENTIALS = ("credential", "credential_lent")
 # What is for those who may see it, as that may be where Sonar writes and with what.
 INTERNAL = ("base_url", *CREDENTIALS, "lend_credential")
@@ -63,31 +61,35 @@ class NewEndpoint(Body):
     base_url: Annotated[str, line(400, URL_MEANING, URL)]
     label: Annotated[str, line(40, "the storage area, like DATADISK")] = ""
     software: Annotated[str, line(80, "like XRootD 5.5.3")] = ""
-    inbound_cap: Annotated[int, whole(1, 9999, "test transfers towards it at once")] = 2
-    outbound_cap: Annotated[int, whole(1, 9999, "test transfers from it at once")] = 2
+    inbound_cap: Annotated[int, whole(1, MOST_CAP, "test transfers to it at once")] = 2
+    outbound_cap: Annotated[int, whole(1, MOST_CAP, "test transfers from it at once")] = 2
     budget_bytes_per_day: Annotated[
-        int | None, whole(1, MOST_BYTES, "test bytes in and out a UTC day", "for no limit")
+        int | None, whole(1, MOST_DAILY_BYTES, "test bytes in and out per UTC day", "for no limit")
     ] = None
     credential: Annotated[
-        str, line(80, f"{CREDENTIAL}; it is sent to its base_url alone", CREDENTIAL_NAME)
+        str, line(80, f"{CREDENTIAL}; it is sent only to its base_url", CREDENTIAL_NAME)
     ] = ""
     credential_lent: Annotated[
-        str, line(80, f"{CREDENTIAL}; the other end of a copy is given it", CREDENTIAL_NAME)
+        str, line(80, f"{CREDENTIAL}; it is given to the other end of a copy", CREDENTIAL_NAME)
     ] = ""
     lend_credential: Annotated[
-        bool, flag("whether the other end of a copy is given credential, if none is lent")
+        bool,
+        flag("whether the other end of a copy is given credential if there is no credential_lent"),
     ] = False
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
-    retired: Annotated[bool, flag("a retired one is tested no more and keeps its history")] = False
-    tags: Annotated[Tags, tag_list("beside those of its site")] = []
+    retired: Annotated[bool, flag("if retired, it is no longer tested and keeps its history")] = (
+        False
+    )
+    tags: Annotated[Tags, tag_list("in addition to those of its site")] = []
 
 
 class Endpoints(Resource[Endpoint]):
     model = Endpoint
     new = NewEndpoint
+    site_fields = ENDPOINT_COLUMNS
     answer = record_of(
         NewEndpoint,
-        "An endpoint. Its base_url and what there is of credentials are for who may see them.",
+        "An endpoint. Its base_url and credentials are shown only to those who may see them.",
         retired_at=datetime | None,
         base_url=(str, ""),
         credential=(str, ""),
@@ -95,12 +97,12 @@ class Endpoints(Resource[Endpoint]):
         lend_credential=(bool, False),
     )
     parameters = (
-        of_row("site", "Those of this site.", "GLASGOW", Site),
-        of_words("cloud", "Those whose site is in this cloud.", "UK", "site__cloud"),
-        of_words("label", "Those with this label.", "DATADISK", "label"),
+        of_row("site", "Endpoints of this site.", "GLASGOW", Site),
+        of_words("cloud", "Endpoints whose site is in this cloud.", "UK", "site__cloud"),
+        of_words("label", "Endpoints with this label.", "DATADISK", "label"),
         of_words(
             "tag",
-            "Those with this tag, their own or their site's.",
+            "Endpoints with this tag, their own or their site's.",
             "atlas",
             where=lambda tag: Q(tags__contains=[tag]) | Q(site__tags__contains=[tag]),
         ),
@@ -111,17 +113,17 @@ class Endpoints(Resource[Endpoint]):
         ),
     )
     calls = {
-        "list": CallText("All endpoints", "By name, retired ones too."),
+        "list": CallText("All endpoints", "By name, including retired ones."),
         "add": CallText(
             "Register an endpoint",
             "Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for"
-            "\nthe host of base_url (administrators say for which hosts one is), and https or "
+            "\nthe host of base_url (which administrators set), and that URL https or "
             "davs.",
         ),
         "show": CallText("One endpoint"),
         "change": CallText(
             "Change or retire an endpoint",
-            "Fields that are left out stay as they are. An admin of its site may change\n"
+            "Fields that are left out stay as they are. Admins of its site may change\n"
             "inbound_cap, outbound_cap, budget_bytes_per_day, label and software.",
         ),
     }
@@ -165,13 +167,6 @@ class Endpoints(Resource[Endpoint]):
     def check(self, row: Endpoint) -> None:
         if is_moved(row) and (sentence := endpoint_problem(row)):
             raise BadQueryError({"base_url": [sentence]})
-
-    def allow_change(self, request: Request, row: Endpoint, values: Values) -> None:
-        super().allow_change(request, row, values)
-        beyond = [name for name in values if name not in OF_SITE_ADMINS]
-        if beyond and not roles.may(request.user, "sonar.change_endpoint"):
-            allowed = ", ".join(OF_SITE_ADMINS)
-            raise refused(request, f"An admin of the site may change {allowed}; not {beyond[0]}.")
 
 
 ENDPOINTS = Endpoints()

@@ -13,7 +13,7 @@ from matrix.api.parameters import wrong
 from matrix.api.registry.deserialise import Values, record_of
 from matrix.api.registry.rendering import Json
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import field, flag, line, name_of, own_name, whole
+from matrix.api.registry.values import field, flag, name_of, own_name, quiet_times, whole
 from matrix.api.schema.schemas import Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
@@ -25,7 +25,7 @@ from sonar.records.record import cut
 from sonar.registry_file.meshes import (
     LONGEST_INTERVAL_SECONDS,
     interval,
-    quiet_times,
+    quiet_columns,
     set_intervals,
     set_members,
 )
@@ -36,7 +36,6 @@ MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
-CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 ELSEWHERE = (*ENDS, "every", "quiet_hours")
 
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
@@ -65,7 +64,7 @@ class NewMesh(Body):
     """A mesh to add, in the notation of registry files."""
 
     name: Annotated[str, own_name()]
-    enabled: Annotated[bool, flag("false stops its tests and keeps its results")] = True
+    enabled: Annotated[bool, flag("false stops its tests but keeps its results")] = True
     mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = (
         mover_catalogue.DEFAULT
     )
@@ -75,25 +74,23 @@ class NewMesh(Body):
     ] = "pull"
     streams: Annotated[int, whole(1, 9999)] = 1
     tcp_buffer_bytes: Annotated[
-        int | None, whole(1, 2**31 - 1, "only for movers that can set it", "to leave it be")
+        int | None,
+        whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
     ] = None
     priority: Annotated[
-        int, whole(0, 9999, "where caps do not allow all that is due, the higher goes first")
+        int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
-    sources: Annotated[Literal["all"] | Names, ends("where its links start")] = "all"
-    destinations: Annotated[Literal["all"] | Names, ends("where they lead")] = "all"
+    sources: Annotated[Literal["all"] | Names, ends("the sources of its links")] = "all"
+    destinations: Annotated[Literal["all"] | Names, ends("the destinations of its links")] = "all"
     every: Annotated[
         dict[str, Seconds | Duration],
         Field(
             min_length=1,
-            description="how often it tests with each size class, by name: seconds, or a text "
+            description="how often it tests each size class, by name: seconds, or a text "
             'like 10m, 6h or 1d; at least one, like {"large": "6h"}',
         ),
     ]
-    quiet_hours: Annotated[
-        str | None,
-        line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$"),
-    ] = None
+    quiet_hours: Annotated[str | None, quiet_times()] = None
 
 
 class Meshes(Resource[Mesh]):
@@ -109,11 +106,11 @@ class Meshes(Resource[Mesh]):
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
         "list": CallText("All meshes", "By name."),
-        "add": CallText("Add a mesh", "Its tests begin with the next planning tick."),
+        "add": CallText("Add a mesh", "Its tests begin when the planner next runs."),
         "show": CallText("One mesh"),
         "change": CallText(
             "Change a mesh",
-            "Fields that are left out stay as they are; lists and `every` are replaced whole.",
+            "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
         ),
     }
     examples = Examples(
@@ -147,19 +144,14 @@ class Meshes(Resource[Mesh]):
 
     def others(self, row: Mesh) -> Json:
         ends = {end: [member.name for member in getattr(row, end).all()] or ALL for end in ENDS}
-        quiet = row.quiet_from and row.quiet_until
         return ends | {
             "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
-            "quiet_hours": f"{row.quiet_from:%H:%M}-{row.quiet_until:%H:%M}" if quiet else None,
+            "quiet_hours": row.quiet_hours,
         }
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
-        if "quiet_hours" in values:
-            text = values["quiet_hours"]
-            start, end = quiet_times(text) if text else (None, None)
-            columns |= {"quiet_from": start, "quiet_until": end}
-        return columns
+        return columns | quiet_columns(values)
 
     def hang(self, row: Mesh, values: Values) -> None:
         for end in ENDS:
@@ -190,7 +182,7 @@ def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
     for name in every:
         if name not in classes:
             names = ", ".join(classes)
-            raise wrong("every", f"every: there is no size class “{cut(name)}”, only {names}.")
+            raise wrong("every", f"every: there is no size class “{cut(name)}”: use {names}.")
     return {
         classes[name]: seconds if isinstance(seconds, int) else interval(seconds)
         for name, seconds in every.items()

@@ -9,11 +9,11 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from matrix.api.pagination import PAGING, PageRequest, following
-from matrix.api.parameters import check_names
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
 from matrix.api.registry.resource import Resource
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import reader_of
+from matrix.query.forms import check_names
 from matrix.store import keyset
 
 Row = TypeVar("Row", bound=Model)

@@ -122,10 +122,16 @@ def moment(params: QueryDict, name: str) -> datetime | None:
 BOUNDS = Parameter(
     (
         schema.text(
-            "from", "Those that end after this time.", "2026-11-20T00:00:00Z", format="date-time"
+            "from",
+            "Those that end after this time.",
+            "2026-11-20T00:00:00Z",
+            format="date-time",
         ),
         schema.text(
-            "to", "Those that begin before this time.", "2026-11-21T00:00:00Z", format="date-time"
+            "to",
+            "Those that begin before this time.",
+            "2026-11-21T00:00:00Z",
+            format="date-time",
         ),
     ),
     holding,

@@ -15,7 +15,8 @@ from matrix.api.registry.ordering import BY_NAME, Order
 from matrix.api.registry.parameters import Parameter
 from matrix.api.registry.rendering import Json, moment
 from matrix.api.schema.schemas import Answer, Body
-from matrix.http.permissions import allow
+from matrix.http.permissions import allow, refused
+from sonar import roles
 from sonar.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
@@ -67,6 +68,8 @@ class Resource(Generic[Row]):
     # The field that a rule about several fields is said to be broken by.
     field_of: ClassVar[Mapping[str, str]] = {}
     checks_constraints = True
+    # What an admin of its site may change of a row; empty for all of it.
+    site_fields: Sequence[str] = ()
 
     # What follows of these. A row is found by its name, or by its id if it has none.
     word: str
@@ -140,6 +143,10 @@ class Resource(Generic[Row]):
         """Return values by column of the model; those that are kept elsewhere are left out."""
         return values
 
+    def signature(self, row: Row, columns: Values, request: Request) -> Values:
+        """Return columns that say who wrote: of a row as it was, and ``columns`` to be set."""
+        return {}
+
     def hang(self, row: Row, values: Values) -> None:
         """Write what is kept elsewhere, once the row is there; raise BadQueryError."""
 
@@ -149,6 +156,12 @@ class Resource(Generic[Row]):
     def allow_change(self, request: Request, row: Row, values: Values) -> None:
         """Raise the error for who may not change this; the row is as it was, or as it will be."""
         self.allow(request, "change", row)
+        beyond = [name for name in values if self.site_fields and name not in self.site_fields]
+        if beyond and not roles.may(request.user, self.permission("change")):
+            allowed = ", ".join(self.site_fields)
+            raise refused(
+                request, f"An admin of the site may change {allowed}, but not {beyond[0]}."
+            )
 
     def allow(self, request: Request, verb: str, row: Row) -> None:
         allow(request, self.permission(verb), self.sites(row))

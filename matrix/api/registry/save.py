@@ -26,7 +26,7 @@ Row = TypeVar("Row", bound=Model)
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
-REFUSED = "What is registered by now does not allow this: look at it, and send this again."
+REFUSED = "The registry has changed and no longer allows this: look at it, and send this again."
 
 
 def in_turn(request: Request, write: Callable[[], Result]) -> Result:
@@ -44,7 +44,7 @@ def in_turn(request: Request, write: Callable[[], Result]) -> Result:
         except (IntegrityError, ProtectedError) as error:
             # By its route: a path may name what somebody sent.
             route = f" /{request.resolver_match.route}" if request.resolver_match else ""
-            log.warning("%s stood against %s%s.", rule(error), request.method, route)
+            log.warning("%s prevented %s%s.", rule(error), request.method, route)
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
@@ -71,7 +71,7 @@ def allow(resource: Resource[Any], verb: str, key: object, request: Request) -> 
 
 def make(resource: Resource[Row], values: Values, request: Request) -> Row:
     row = resource.begin(request)
-    fill(resource, row, values)
+    fill(resource, row, values, request)
     resource.allow(request, "add", row)
     check(resource, row)
     row.save(force_insert=True)
@@ -84,7 +84,7 @@ def change(resource: Resource[Row], key: object, values: Values, request: Reques
     rows = resource.rows().select_for_update(of=("self",))
     row = visible(resource, rows, key, request.user)
     resource.allow_change(request, row, values)
-    changed = fill(resource, row, values)
+    changed = fill(resource, row, values, request)
     resource.allow_change(request, row, values)
     if changed:
         check(resource, row)
@@ -109,9 +109,10 @@ def visible(resource: Resource[Row], rows: QuerySet[Row], key: object, reader: A
     return row
 
 
-def fill(resource: Resource[Row], row: Row, values: Values) -> list[str]:
+def fill(resource: Resource[Row], row: Row, values: Values, request: Request) -> list[str]:
     """Set the columns of a row and return the names of those that changed."""
     columns = resource.columns_of(row, values | referred(resource, values))
+    columns |= resource.signature(row, columns, request)
     changed = [name for name, value in columns.items() if getattr(row, name, None) != value]
     for name in changed:
         setattr(row, name, columns[name])

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime
 from typing import Annotated
 
-from matrix.api.registry.deserialise import record_of
-from matrix.api.registry.rendering import Json
+from django.utils import timezone
+from rest_framework.request import Request
+
+from matrix.api.registry.deserialise import Values, record_of
+from matrix.api.registry.rendering import Json, moment
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import Tags, line, number, own_name, tag_list, whole
+from matrix.api.registry.values import (
+    Moment,
+    Tags,
+    flag,
+    line,
+    number,
+    own_name,
+    quiet_times,
+    tag_list,
+    time,
+    whole,
+)
 from matrix.api.schema.schemas import Body
 from matrix.http.exceptions import Conflict
+from matrix.query.forms import BadQueryError
 from sonar.models import Site
+from sonar.registry_file.meshes import quiet_columns
+from sonar.roles import SITE_FIELDS
+from sonar.windows import format_moment
 
 COUNTRY = "^([A-Z]{2})?$"
-
 
 REGISTERED = {
     "name": "GLASGOW",
@@ -24,7 +43,13 @@ REGISTERED = {
     "longitude": -4.29,
     "wan_gbit_s": 6.0,
     "tags": ["atlas"],
+    "quiet_hours": "01:00-05:30",
+    "paused": False,
+    "paused_until": None,
+    "pause_reason": "",
 }
+PAUSE = {"paused": True, "paused_until": "2026-11-20T14:00:00Z", "pause_reason": "new firewall"}
+SINCE = {"paused_since": None}
 
 
 class NewSite(Body):
@@ -39,7 +64,15 @@ class NewSite(Body):
     wan_gbit_s: Annotated[
         float | None, number(0.001, 1_000_000, "nominal capacity in Gbit/s", "if unknown")
     ] = None
-    tags: Annotated[Tags, tag_list("of all its endpoints")] = []
+    tags: Annotated[Tags, tag_list("for all its endpoints")] = []
+    quiet_hours: Annotated[str | None, quiet_times()] = None
+    paused: Annotated[bool, flag("true holds back all tests of its links")] = False
+    paused_until: Annotated[
+        Moment | None, time("in the future; then the pause ends", "for until paused is false")
+    ] = None
+    pause_reason: Annotated[
+        str, line(200, "why, shown to everyone; not empty while paused is true")
+    ] = ""
 
 
 class Sites(Resource[Site]):
@@ -50,28 +83,53 @@ class Sites(Resource[Site]):
     answer = record_of(
         NewSite,
         "A site as it is registered, with the names of its endpoints.",
+        paused_since=datetime | None,
         endpoints=list[str],
         retired_endpoints=list[str],
     )
     calls = {
         "add": CallText("Register a site"),
-        "change": CallText("Change a site", "Fields that are left out stay as they are."),
+        "change": CallText(
+            "Change a site",
+            "Fields that are left out stay as they are. An admin of the site may change\n"
+            f"{', '.join(SITE_FIELDS)}.\n\n"
+            "In its quiet hours no scheduled test of its links starts, and while it is paused none "
+            "at\nall: what is due waits. Those that run go on.",
+        ),
         "remove": CallText(
             "Remove a site",
-            "Only one that never had an endpoint; its downtimes and notes go with it.",
+            "Only if it never had an endpoint; its downtimes and notes are removed, too.",
         ),
     }
     examples = Examples(
-        row=REGISTERED | {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []},
+        row=REGISTERED | SINCE | {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []},
         new=REGISTERED,
-        change={"wan_gbit_s": 10},
+        change=PAUSE,
         added={"endpoints": []},
-        changed={"wan_gbit_s": 10.0},
+        changed={"paused_since": "2026-11-20T12:00:30Z"},
     )
+    field_of = {
+        "site_quiet_hours_have_two_ends": "quiet_hours",
+        "site_pause_ends_after_it_starts": "paused_until",
+    }
+    site_fields = SITE_FIELDS
+
+    def sites(self, row: Site) -> Collection[int]:
+        return [row.pk] if row.pk else []
+
+    def columns_of(self, row: Site, values: Values) -> Values:
+        columns = {name: value for name, value in values.items() if name not in SITE_FIELDS}
+        return columns | quiet_columns(values) | pause_columns(row, values, timezone.now())
+
+    def signature(self, row: Site, columns: Values, request: Request) -> Values:
+        since = columns.get("paused_since", row.paused_since)
+        if since == row.paused_since:
+            return {}
+        return {"paused_by": request.user if since else None}
 
     def others(self, row: Site) -> Json:
         endpoints = row.endpoints.all()
-        return {
+        return of_testing(row) | {
             "endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired_at is None],
             "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired_at],
         }
@@ -79,8 +137,41 @@ class Sites(Resource[Site]):
     def refuse_removal(self, row: Site) -> None:
         if count := row.endpoints.count():
             has = "an endpoint" if count == 1 else f"{count} endpoints"
-            sentence = f"The site {row.name} has {has}, and an endpoint is never removed."
+            sentence = f"The site {row.name} has {has}, and endpoints are never removed."
             raise Conflict({"name": [sentence]})
+
+
+def of_testing(site: Site) -> Json:
+    """Return its quiet hours, and its pause as long as that lasts."""
+    is_paused = site.is_paused(timezone.now())
+    return {
+        "quiet_hours": site.quiet_hours,
+        "paused": is_paused,
+        "paused_until": moment(site.paused_until) if is_paused else None,
+        "pause_reason": site.pause_reason if is_paused else "",
+        "paused_since": moment(site.paused_since) if is_paused else None,
+    }
+
+
+def pause_columns(site: Site, values: Values, now: datetime) -> Values:
+    """Return the columns of its pause as these values make it; raise BadQueryError."""
+    if not values.keys() & {"paused", "paused_until", "pause_reason"}:
+        return {}
+    lasts = site.is_paused(now)
+    before = (site.paused_until, site.pause_reason) if lasts else (None, "")
+    until, reason = values.get("paused_until", before[0]), values.get("pause_reason", before[1])
+    if not values.get("paused", lasts):
+        if values.get("paused_until") or values.get("pause_reason"):
+            field = "paused_until" if values.get("paused_until") else "pause_reason"
+            raise BadQueryError({field: [f"{field} is of a pause: send paused true with it."]})
+        return {"paused_since": None, "paused_until": None, "pause_reason": ""}
+    if not reason.strip():
+        raise BadQueryError({"pause_reason": ["pause_reason is missing: say why it is paused."]})
+    if until and until <= now:
+        sentence = f"paused_until {format_moment(until)} is over: use a time in the future."
+        raise BadQueryError({"paused_until": [sentence]})
+    since = site.paused_since if lasts else now
+    return {"paused_since": since, "paused_until": until, "pause_reason": reason.strip()}
 
 
 SITES = Sites()

@@ -41,11 +41,11 @@ class SizeClasses(Resource[SizeClass]):
     answer = record_of(NewSizeClass, "A size class.")
     written = record_of(
         NewSizeClass,
-        "A size class as it was written.\n\n"
-        "If results lie outside the bounds of their class since from_bytes was written, and only "
-        "then,\n`results_outside` is how many: of all, or of those since `results_outside_since` "
-        "if there was\nno time to look at more. It is null if there was no time at all. `notice` "
-        "says what to do.",
+        "A size class as it was stored.\n\n"
+        "Only if from_bytes was changed and results now lie outside the bounds of their class,\n"
+        "`results_outside` is their number: of all, or of those since `results_outside_since` if "
+        "there\nwas no time to check more. It is null if there was no time at all. `notice` says "
+        "what to do.",
         name="SizeClassWritten",
         results_outside=(int | None, None),
         results_outside_since=(datetime | None, None),
@@ -55,16 +55,16 @@ class SizeClasses(Resource[SizeClass]):
     # `sizes` says the same of all of them in better words.
     checks_constraints = False
     calls = {
-        "list": CallText("All size classes", "The smallest first."),
+        "list": CallText("All size classes", "Smallest first."),
         "add": CallText(
             "Add a size class",
-            "The first begins at 0 bytes, and each test size lies in its own range.",
+            "The first class begins at 0 bytes, and each test size lies in its own class.",
         ),
         "show": CallText("One size class"),
         "change": CallText(
             "Change a size class",
-            "Fields that are left out stay as they are. Results keep the class they came in with\n"
-            "until `manage.py reclass_results` moves them; the answer says how many that concerns.",
+            "Fields that are left out stay as they are. Results keep the class they were stored\n"
+            "with until `manage.py reclass_results` moves them; the response says how many.",
         ),
     }
     examples = Examples(
@@ -74,9 +74,8 @@ class SizeClasses(Resource[SizeClass]):
         added={
             "results_outside": 1203,
             "results_outside_since": None,
-            "notice": "1\u2009203 results lie outside the bounds of their size class and stay in "
-            "it. manage.py reclass_results moves such to the class of their bytes (--dry-run "
-            "counts).",
+            "notice": "1\u202f203 results lie outside the bounds of their size class and stay in "
+            "it. manage.py reclass_results moves them to the right class (--dry-run only counts).",
         },
     )
 

@@ -17,6 +17,7 @@ from sonar.windows import parse_time
 # As for the sizes of results.
 MOST_BYTES = 10**18 - 1
 EARLIEST, TOO_LATE = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 VISIBLE = r"[^\x00-\x20\x7f]"
 LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
@@ -74,6 +75,10 @@ def name_of(kind: str, or_null: str = "") -> FieldInfo:
 def own_name() -> FieldInfo:
     rule = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
     return field(rule, max_length=80, pattern=NAME)
+
+
+def quiet_times() -> FieldInfo:
+    return line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$")
 
 
 def time(meaning: str, or_null: str = "") -> FieldInfo:

@@ -11,7 +11,7 @@ from django.urls import URLPattern, path
 from rest_framework.request import Request
 
 from matrix.api.base import ApiView
-from matrix.api.parameters import check_names, wrong
+from matrix.api.parameters import wrong
 from matrix.api.registry import pages, save
 from matrix.api.registry.deserialise import Values, values_of
 from matrix.api.registry.rendering import as_json, csv_lines
@@ -22,6 +22,7 @@ from matrix.api.schema.schemas import Listed
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow_somewhere, reader_of
 from matrix.query import addresses
+from matrix.query.forms import check_names
 
 Handler = Callable[..., HttpResponse]
 

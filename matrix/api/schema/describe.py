@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiParameter
@@ -33,7 +33,8 @@ class Described:
     ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and
     411, 413 and 415 of a body, are there by themselves. ``scope``: read for `get`, else operate,
     unless given.
-    ``csv_example``: the first lines of the answer in CSV.
+    ``csv_example``: the first lines of the answer in CSV; ``document_examples``: the answers in
+    the formats that documents take, by their names.
     """
 
     summary: str
@@ -48,6 +49,7 @@ class Described:
     example: Any = None
     body_example: Any = None
     csv_example: str = ""
+    document_examples: Mapping[str, str] = field(default_factory=dict)
     scope: str = ""
 
     def __call__(self, method: Method) -> Method:

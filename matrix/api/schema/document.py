@@ -13,9 +13,9 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
 
 from matrix.api.base import ApiView
-from matrix.api.parameters import check_names
 from matrix.api.schema.describe import described
 from matrix.http.negotiation import asked_format
+from matrix.query.forms import check_names
 from sonar.models import SizeClass
 
 EXAMPLE = {"openapi": "3.1.1", "info": {"title": "Sonar", "version": "1"}, "paths": {}}

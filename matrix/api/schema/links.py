@@ -17,9 +17,11 @@ from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, number, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.schema.schemas import Answer, CellState, Listed
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, Listed
+from matrix.http.negotiation import DOCUMENT, LIST
 from matrix.query.attributes import BY_KEY, GROUPINGS
 from matrix.query.catalogue import STATS, TABLE_QUANTILES
+from matrix.statistics.states import LOOKS
 
 DESCRIPTIONS = {
     "has": "Only rows with this text in the column.",
@@ -27,6 +29,8 @@ DESCRIPTIONS = {
     "min": "Only rows with at least this in the column.",
     "max": "Only rows with at most this in the column.",
 }
+LOOKING = "Only links in this state in the size class; separate several with commas."
+SOME_LOOKS = rf"^({'|'.join(LOOKS)})(,({'|'.join(LOOKS)}))*$"
 AGES = {
     "min": "Only links whose last success is at least this old.",
     "max": "Only links whose last success is at most this old.",
@@ -47,17 +51,24 @@ class FixedColumns(Answer):
     state: CellState
     last_ok: datetime | None
     last_failed: datetime | None
+    level: CellLevel
+    usual_mb_s: float | None
+    now_mb_s: float | None
+    ratio: float | None
+    since: datetime | None
+    streak: int
 
 
 QUANTILES = {quantile.field: (float | None, None) for quantile in TABLE_QUANTILES.values()}
 
 
 class OfClass(create_model("Columns", __base__=FixedColumns, **QUANTILES)):  # type: ignore[misc]
-    """What is known of a link in one size class in the window.
+    """What is known about a link in one size class in the window.
 
-    `last` is when its newest result started, `last_ok` and `last_failed` when the newest that
-    succeeded and the newest that failed did. `state` is that of its cell in the matrix. Quantiles
-    are there if they are asked for.
+    `last` is the start of its newest result, `last_ok` and `last_failed` of the newest success and
+    the newest failure. `state` is as in the matrix, as are `level`, which compares its newest
+    successes with usual (`ratio` is now divided by usual), `since` and `streak`: since when and
+    for how many tests it has been failing, slower or faster. Quantiles are there on request.
     """
 
 
@@ -73,7 +84,7 @@ class Link(BaseModel, extra="allow"):
 
 ECHO: dict[str, Any] = {
     "type": "object",
-    "description": "What was asked: size, window, ordering, search; conditions and filters too.",
+    "description": "The query: size, window, ordering, search, conditions and filters.",
     "properties": {
         **{name: {"type": "string"} for name in ("size", "start", "end", "ordering", "search")},
         "window": {"type": ["string", "null"]},
@@ -85,6 +96,8 @@ ECHO: dict[str, Any] = {
 
 def condition(name: str) -> OpenApiParameter:
     how = name.rpartition(".")[2]
+    if name.endswith(".state.is"):
+        return text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
     if how == "is":
         return choice(name, BY_KEY[name.split(".")[1]].allowed, DESCRIPTIONS[how])
     if how == "has":
@@ -106,6 +119,8 @@ def bound(name: str, description: str) -> OpenApiParameter:
 def short(name: str) -> OpenApiParameter:
     """A bound on a column of the size class that the query asks for."""
     column, _, how = SHORT[name].rpartition(".")
+    if column == "state":
+        return text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
     if column != "age":
         return bound(name, DESCRIPTIONS[how])
     return text(name, AGES[how], "6h")
@@ -139,6 +154,12 @@ EXAMPLE = {
                 "state": "measured",
                 "last_ok": "2026-11-20T11:30:00Z",
                 "last_failed": "2026-11-19T23:30:00Z",
+                "level": "usual",
+                "usual_mb_s": 4.8,
+                "now_mb_s": 4.6,
+                "ratio": 0.958333,
+                "since": None,
+                "streak": 0,
             },
         }
     ],
@@ -147,8 +168,27 @@ EXAMPLE = {
 CSV = """source,source.site,source.cloud,...,destination,...,large.mean_mb_s,large.std_mb_s,...
 Glasgow_DATADISK,Glasgow,UK,...,RAL_DATADISK,...,4.7,0.4,...
 """
+MARKDOWN = """Rates of links by size class, the last 7 days. Window: ...
+
+| from | to | large MB/s | large file size | large ok | large failed | large state |
+| :-- | :-- | --: | --: | --: | --: | --: |
+| Glasgow\\_DATADISK | RAL\\_DATADISK | 4.70 ± 0.400 | 2.00 GB | 3 | 1 | measured |
+"""
+LATEX = r"""\begin{table}
+\centering
+\caption{Rates of links by size class, the last 7 days. Window: ...}
+\begin{tabular}{llrrrrr}
+\hline
+from & to & large MB/s & large file size & large ok & large failed & large state \\
+\hline
+Glasgow\_DATADISK & RAL\_DATADISK & 4.70 $\pm$ 0.400 & 2.00 GB & 3 & 1 & measured \\
+\hline
+\end{tabular}
+\end{table}
+"""
+FORMATS = (*LIST, *DOCUMENT)
 OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
-IGNORED = "Of the matrix: the address of a page may have it, and it changes nothing here."
+IGNORED = "A parameter of the matrix: the address of a page may have it; it has no effect here."
 # A column of a size class has its name in front.
 OF_ANY_CLASS = [
     column.replace(re.escape(SIZE), ".+") for column in map(re.escape, orderings([SIZE]))
@@ -170,12 +210,17 @@ LINKS = described(
         *(choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
         text(
             "ordering",
-            "The column to order by, as in CSV; - for the greatest first.",
+            "The column to sort by, as in CSV; - for descending order.",
             f"-{SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
         ),
-        text("search", "Every word is in an attribute of one end.", "RAL", maxLength=LONGEST_TEXT),
+        text(
+            "search",
+            "Only links where each word is in an attribute of one end.",
+            "RAL",
+            maxLength=LONGEST_TEXT,
+        ),
         text(
             "quantiles",
             "Quantiles of rates that each size class has beside the rest, as p95_mb_s; those that "
@@ -187,8 +232,9 @@ LINKS = described(
         *map(condition, column_filters.names([SIZE])),
         *paging(pagination.LINKS),
     ],
-    formats=("json", "csv", "ndjson"),
+    formats=FORMATS,
     example=EXAMPLE,
     csv_example=CSV,
+    document_examples={"markdown": MARKDOWN, "latex": LATEX},
     tag="results",
 )

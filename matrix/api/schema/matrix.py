@@ -10,9 +10,10 @@ from pydantic import Field
 from matrix.api.matrix_formats import FIELDS
 from matrix.api.schema.describe import described
 from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
-from matrix.api.schema.parameters import text
+from matrix.api.schema.parameters import choice, text
 from matrix.api.schema.queries import QUERY, Echo
-from matrix.api.schema.schemas import Answer, CellState
+from matrix.api.schema.schemas import Answer, CellLevel, CellState
+from matrix.http.negotiation import DOCUMENT, TABLE
 from matrix.query.catalogue import UNITS
 
 Numbers = list[list[float | None]]
@@ -28,14 +29,19 @@ class MatrixEcho(Echo):
 
 Group = with_facts(
     "Group",
-    "A row or a column; what its endpoints do not share is null.",
+    "A row or a column; attributes that its endpoints do not share are null.",
     ("simulated",),
     shared=True,
 )
 
 
 class Cells(Answer):
-    """Arrays of rows, of those that `fields` names: null where there is nothing."""
+    """Arrays of rows, those that `fields` names; null where there is no value.
+
+    `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
+    the start of the first of the `streak` tests that made a cell failing, slower or faster. The
+    last three are there only if `fields` names them.
+    """
 
     value: Numbers = []
     std: Numbers = []
@@ -43,6 +49,11 @@ class Cells(Answer):
     failed: Counts = []
     last: list[list[datetime | None]] = []
     state: list[list[CellState]] = []
+    level: list[list[CellLevel]] = []
+    since: list[list[datetime | None]] = []
+    streak: Counts = []
+    usual: Numbers = []
+    now: Numbers = []
 
 
 class Matrix(Answer):
@@ -84,15 +95,42 @@ EXAMPLE = {
         "failed": [[0, 1], [0, 0]],
         "last": [[None, "2026-11-20T11:30:00Z"], ["2026-11-20T04:00:00Z", None]],
         "state": [["not_applicable", "measured"], ["stale", "not_applicable"]],
+        "level": [["unknown", "slower"], ["unknown", "unknown"]],
+        "since": [[None, "2026-11-19T20:15:00Z"], [None, None]],
     },
     "source_average": [4.7, 8.1],
     "destination_average": [8.1, 4.7],
     "average": 6.4,
 }
-CSV = """source,destination,value_mb_s,std_mb_s,ok,failed,last,state
-Glasgow_DATADISK,RAL_DATADISK,4.7,0.4,3,1,2026-11-20T11:30:00Z,measured
-RAL_DATADISK,Glasgow_DATADISK,8.1,,1,0,2026-11-20T04:00:00Z,stale
+CSV = """source,destination,value_mb_s,std_mb_s,ok,failed,last,state,level,since
+Glasgow_DATADISK,RAL_DATADISK,4.7,0.4,3,1,2026-11-20T11:30:00Z,measured,slower,2026-11-19T20:15:00Z
+RAL_DATADISK,Glasgow_DATADISK,8.1,,1,0,2026-11-20T04:00:00Z,stale,unknown,
 """
+MARKDOWN = r"""Mean rate of large-file transfers, the last 7 days, ... Means are of measured cells.
+
+| from \\ to | Glasgow\_DATADISK | RAL\_DATADISK | mean |
+| :-- | --: | --: | --: |
+| Glasgow\_DATADISK |  | 4.70 | 4.70 |
+| RAL\_DATADISK | 8.10 stale |  | 8.10 |
+| mean | 8.10 | 4.70 | 6.40 |
+"""
+LATEX = r"""\begin{table}
+\centering
+\caption{Mean rate of large{-}file transfers, ...}
+\begin{tabular}{lrrr}
+\hline
+from \textbackslash{} to & Glasgow\_DATADISK & RAL\_DATADISK & mean \\
+\hline
+Glasgow\_DATADISK &  & 4.70 & 4.70 \\
+RAL\_DATADISK & 8.10 stale &  & 8.10 \\
+\hline
+mean & 8.10 & 4.70 & 6.40 \\
+\hline
+\end{tabular}
+\end{table}
+"""
+FORMATS = (*TABLE, *DOCUMENT)
+SHAPES = ("long", "wide")
 FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 
 MATRIX = described(
@@ -102,13 +140,21 @@ MATRIX = described(
         *QUERY,
         text(
             "fields",
-            "The arrays of cells that are wanted, else all.",
+            "The arrays of cells to return; by default all but streak, usual and now.",
             "value,ok",
             pattern=FIELD_LIST,
         ),
+        choice(
+            "shape",
+            SHAPES,
+            "Of CSV: a line for each link (long), or for each source, with a column for each "
+            "destination and their means as last row and column (wide).",
+            default=SHAPES[0],
+        ),
     ],
-    formats=("json", "csv"),
+    formats=FORMATS,
     example=EXAMPLE,
     csv_example=CSV,
+    document_examples={"markdown": MARKDOWN, "latex": LATEX},
     tag="results",
 )

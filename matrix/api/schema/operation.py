@@ -14,21 +14,21 @@ from matrix.api.schema import describe, parameters, security  # noqa: F401 - it 
 from matrix.api.schema.describe import Described
 from matrix.api.schema.error_responses import REFUSALS, RETRY_AFTER
 from matrix.api.schema.schemas import Error, Shapes
+from matrix.http.negotiation import TYPES as MEDIA
 
 BASE = "/api/v1/"
 HEADER: Literal["header"] = "header"
-MEDIA = {"json": "application/json", "csv": "text/csv", "ndjson": "application/x-ndjson"}
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match",
     location=HEADER,
-    description="The ETag of the answer that one has: if it is still so, the answer is a 304.",
+    description="The ETag of a previous response: if nothing has changed, the response is a 304.",
 )
 Json = dict[str, Any]
 IN_PATHS = {"name": "Its name in the registry.", "id": "Its id, as lists have it."}
 ETAG = OpenApiParameter(
-    "ETag", location=HEADER, response=[200, 304], description="The version of the answer."
+    "ETag", location=HEADER, response=[200, 304], description="The version of the response."
 )
-SAME = {304: OpenApiResponse(description="What one has is what there is.")}
+SAME = {304: OpenApiResponse(description="Nothing has changed.")}
 
 
 class Operation(AutoSchema):
@@ -74,7 +74,7 @@ class Operation(AutoSchema):
         if self.method != "GET":
             return shared
         formats = self.call.formats
-        words = "Goes before what the Accept header says."
+        words = "Takes precedence over the Accept header."
         of_format = parameters.choice("format", formats, words, formats[0])
         return [*shared, of_format, IF_NONE_MATCH, ETAG]
 
@@ -119,7 +119,12 @@ class Operation(AutoSchema):
         call, examples = self.call, []
         if call.body is not None:
             examples.append(OpenApiExample("Body", call.body_example, request_only=True))
-        texts = {"json": call.example, "csv": call.csv_example, "ndjson": lines_of(call.example)}
+        texts = {
+            "json": call.example,
+            "csv": call.csv_example,
+            "ndjson": lines_of(call.example),
+            **call.document_examples,
+        }
         for name in call.formats if call.answer is not None else ():
             example = OpenApiExample(
                 name.upper(),

@@ -52,11 +52,11 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
     """`page_size` and `cursor` of a list."""
     size = number(
         "page_size",
-        "Rows of a page of JSON.",
+        "Rows per page of JSON.",
         "integer",
         default=sizes.default,
         minimum=1,
         maximum=sizes.most,
     )
-    after = text("cursor", "Where the answer goes on: part of the address in `next`.", "")
+    after = text("cursor", "Where to continue: part of the address in `next`.", "")
     return size, after

@@ -18,10 +18,10 @@ from sonar.models import Probe
 
 
 class ProbeUnderWay(Answer):
-    """A test that waits for room, is queued or running; its worker only for who may see it.
+    """A test that is waiting, queued or running; its worker only for those who may see it.
 
-    `share` is what has arrived of its bytes, from 0 to 1. `running_seconds` begin when a worker
-    takes it, so that `rate_mb_s` so far is less than the rate that will be recorded.
+    `share` is the part of its bytes that has arrived, from 0 to 1. `running_seconds` count from
+    when a worker took it, so `rate_mb_s` so far is less than the rate that will be recorded.
     `place_in_queue` is 1 for the next one: of those that are queued or, while it waits, of those
     that wait to leave its source or to reach its destination. `waits_because` says for what.
     """
@@ -96,7 +96,7 @@ WAITING = QUEUED | {
     "id": "0c1b7a80-6d3e-4b0e-8d55-a4f4b3a7e0c1",
     "url": "https://sonar.example.org/api/v1/probes/0c1b7a80-6d3e-4b0e-8d55-a4f4b3a7e0c1/",
     "state": "waiting",
-    "waits_because": "Another test of this link runs.",
+    "waits_because": "Another test of this link is running.",
 }
 RUNNING = QUEUED | {
     "state": "running",
@@ -115,14 +115,14 @@ CSV = (
     + "\n"
 )
 PROBES = described(
-    "Tests that wait, are queued or running, oldest first",
+    "Tests that are waiting, queued or running, oldest first",
     answer=Listed("probes", ProbeUnderWay),
     parameters=[
         text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
         text("destination", "The name of an endpoint.", "RAL_DATADISK"),
         text("site", "The name of a site at either end.", "Glasgow"),
-        text("size", "Only tests of the size class of this name.", SIZE),
-        choice("state", Probe.State.values, "All, if it is left out."),
+        text("size", "Only tests of this size class.", SIZE),
+        choice("state", Probe.State.values, "All if left out."),
         *paging(),
     ],
     formats=("json", "csv", "ndjson"),
@@ -146,14 +146,14 @@ ORDER = described(
     tag="operation",
 )
 PROBE = described(
-    "A test: how far it is, or how it has ended",
+    "A test: its progress, or how it ended",
     answer=ProbeAnswer,
     errors=(404,),
     example=RUNNING | {"ended": False},
     tag="operation",
 )
 CANCEL = described(
-    "Cancel a test that waits or is queued",
+    "Cancel a test that is waiting or queued",
     answer=None,
     status=204,
     errors=(404, 409),

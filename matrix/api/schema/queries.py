@@ -19,7 +19,7 @@ from sonar.windows import PRESETS
 
 
 class Echo(BaseModel, extra="allow"):
-    """What was asked, defaults included: window as two times, filters by their names."""
+    """The query, including defaults: window as two times, filters by their names."""
 
     __pydantic_extra__: dict[str, list[str]]
 
@@ -39,23 +39,32 @@ def filter_of(name: str) -> OpenApiParameter:
     else:
         title = OF_ENDPOINTS[criterion.attribute].title
         words = f"links {PREPOSITIONS[criterion.end]} this {title}"
-    return several(name, f"Only {words}; with ! in front none of these.", **items)
+    return several(name, f"Only {words}; with a leading ! none of these.", **items)
 
 
 SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)
 WINDOW = (
-    choice("window", PRESETS, "Of how long, up to now; not with from and to.", MatrixQuery.window),
-    text(
-        "from", "Where the window begins, ISO 8601 to the second; with to.", "2026-11-13T00:00:00Z"
+    choice(
+        "window",
+        PRESETS,
+        "Length of the window, up to now; not together with from and to.",
+        MatrixQuery.window,
     ),
-    text("to", "Where it ends: what starts then is not in it.", "2026-11-20T00:00:00Z"),
+    text(
+        "from",
+        "Start of the window, ISO 8601 to the second; together with to.",
+        "2026-11-13T00:00:00Z",
+    ),
+    text("to", "End of the window, which is not part of it.", "2026-11-20T00:00:00Z"),
 )
-STAT = choice("stat", STATS, "What the cells say.", MatrixQuery.stat)
-ROWS = choice("rows", GROUPINGS, "What makes a row, of the sources.", MatrixQuery.rows)
-COLUMNS = choice("columns", GROUPINGS, "What makes a column.", MatrixQuery.columns)
+STAT = choice("stat", STATS, "What the cells show.", MatrixQuery.stat)
+ROWS = choice(
+    "rows", GROUPINGS, "What each row stands for, on the side of the sources.", MatrixQuery.rows
+)
+COLUMNS = choice("columns", GROUPINGS, "What each column stands for.", MatrixQuery.columns)
 MAX_AGE = text(
     "max_age",
-    "How old the last success of a cell may be, in seconds or as 6h: others have no value.",
+    "How old the last success of a cell may be, in seconds or as 6h; older cells have no value.",
     "6h",
 )
 LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))

@@ -11,6 +11,7 @@ from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from pydantic import BaseModel, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
+from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 
 Direction = Literal["request", "response"]
@@ -20,7 +21,7 @@ MODES: dict[Direction, JsonSchemaMode] = {"request": "validation", "response": "
 PLACE = "#/components/schemas/{model}"
 NEXT: Json = {
     "type": ["string", "null"],
-    "description": "The address of the next page; null on the last.",
+    "description": "The address of the next page; null on the last page.",
 }
 
 
@@ -61,8 +62,12 @@ class Body(BaseModel, extra="forbid"):
 CellState = Annotated[str, Field(json_schema_extra={"enum": list(STATES)})]
 
 
+# How it is beside that, against what is usual.
+CellLevel = Annotated[str, Field(json_schema_extra={"enum": list(LEVELS)})]
+
+
 class Error(Answer):
-    """What every call answers that was refused or failed."""
+    """The response to every call that was refused or failed."""
 
     detail: str
     errors: dict[str, list[str]]

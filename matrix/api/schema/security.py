@@ -19,7 +19,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "in": "header",
             "name": "Authorization",
             "description": (
-                "`Token sonar_...`, with that word in front. Each call says the scope that it "
+                "`Token sonar_...`, starting with that word. Each call names the scope that it "
                 "needs: `read`, `ingest` or `operate`."
             ),
         }

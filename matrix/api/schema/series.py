@@ -30,7 +30,7 @@ class BucketCounts(Answer):
 
 
 class Buckets(create_model("BucketRates", __base__=BucketCounts, **RATES)):  # type: ignore[misc]
-    """A value for each bucket, empty ones too: counts 0, rates null."""
+    """A value for each bucket, including empty ones: counts 0, rates null."""
 
 
 class Points(Answer):
@@ -84,13 +84,13 @@ SERIES = described(
     "One link over time",
     answer=Series,
     parameters=[
-        text("source", "The endpoint that is read from.", "Glasgow_DATADISK", required=True),
-        text("destination", "The one that is written to.", "RAL_DATADISK", required=True),
+        text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+        text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
         SIZE_CLASS,
         *WINDOW,
         *METHOD_FILTERED,
-        choice("bucket", (AUTO, *BUCKETS), "How long a bucket is.", AUTO),
-        choice("points", ("1",), "Single results too; in CSV instead of the buckets."),
+        choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
+        choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
     ],
     formats=("json", "csv"),
     example=EXAMPLE,

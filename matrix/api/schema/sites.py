@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field, create_model
 
+from matrix.answers.series import BUCKETS
 from matrix.answers.site.overview import KEYS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
-from matrix.api.registry.sites import REGISTERED, NewSite
+from matrix.answers.site.verdict import KINDS
+from matrix.api.registry.sites import REGISTERED, SINCE, NewSite
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
-from matrix.api.schema.schemas import Answer, CellState, Listed
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, Listed
 
 FIELDS: dict[str, Any] = {
     name: (field.annotation, ...) for name, field in NewSite.model_fields.items()
-}
+} | {"paused_since": (datetime | None, ...)}
 RegisteredSite = create_model(
     "RegisteredSite", __base__=Answer, __doc__="A site as it is registered.", **FIELDS
 )
@@ -36,10 +38,15 @@ class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
     failed: int
     success: float | None
     last: datetime | None
+    failing: int
+    slower_as_source: int
+    slower_as_destination: int
+    ratio_as_source: float | None
+    ratio_as_destination: float | None
 
 
 class SiteStanding(Answer):
-    """How a site stands at one end, in one size class, among the sites of its tier."""
+    """How a site compares at one end, in one size class, with the sites of its tier."""
 
     mean_mb_s: float | None
     cells: int
@@ -67,15 +74,117 @@ class SiteCell(Answer):
     failed: int
     last: datetime | None
     state: CellState
+    level: CellLevel
+    now_mb_s: float | None
+    usual_mb_s: float | None
+    since: datetime | None
+
+
+class SiteVerdict(Answer):
+    """How the site is doing, in one sentence."""
+
+    kind: Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
+    sentence: str
+
+
+class SiteFigures(Answer):
+    """The links of one end together; rates and their ratio are those of the median link."""
+
+    links: int
+    sites: int
+    now_mb_s: float | None
+    usual_mb_s: float | None
+    ratio: float | None
+    failing: int
+    slower: int
+    faster: int
+    tested: int
+    ok: int
+    failed: int
+    success: float | None
+
+
+class SiteLinkRow(Answer):
+    """A link as it is now, and in the window; ``partner`` is the site at its other end."""
+
+    source: str
+    destination: str
+    partner: str
+    state: CellState
+    partly_failing: bool
+    level: CellLevel
+    now_mb_s: float | None
+    usual_mb_s: float | None
+    ratio: float | None
+    since: datetime | None
+    streak: int
+    mean_mb_s: float | None
+    std_mb_s: float | None
+    size_mean_bytes: float | None
+    size_std_bytes: float | None
+    ok: int
+    failed: int
+    last: datetime | None
+
+
+class RatioPoint(Answer):
+    """A bucket: links with a ratio to their usual rate, the middle half of it, and tests."""
+
+    start: datetime
+    links: int
+    ratio_low: float | None
+    ratio_median: float | None
+    ratio_high: float | None
+    ok: int
+    failed: int
+
+
+class RatioLine(Answer):
+    """The links of one end over time; buckets without a test are left out."""
+
+    bucket: Annotated[str, Field(json_schema_extra={"enum": list(BUCKETS)})]
+    points: list[RatioPoint]
+
+
+class RatioStretch(Answer):
+    """The ratio of the links to their usual rate, and the number of successful tests."""
+
+    ratio: float | None
+    links: int
+    tests: int
+
+
+class NoteChange(Answer):
+    """The links of one end in the 7 days before a note and after it."""
+
+    before: RatioStretch
+    after: RatioStretch
+    factor: float | None
+
+
+class SiteNote(Answer):
+    """A note on the site that begins in the window, with its links before and after it."""
+
+    id: int
+    text: str
+    starts_at: datetime
+    as_source: NoteChange
+    as_destination: NoteChange
 
 
 class SiteEnd(Answer):
-    """A site as source, or as destination: by size class, its cells, and its worst links."""
+    """A site as source, or as destination: by size class, its cells, and its links.
+
+    ``links`` begins with the worst against its usual rate, ``worst`` with the lowest mean.
+    """
 
     classes: dict[str, SiteStanding]
     cells: list[SiteCell]
     worst: list[SiteCell]
     failing: list[SiteCell]
+    figures: SiteFigures
+    links: list[SiteLinkRow]
+    over_time: RatioLine
 
 
 class SiteFinding(Answer):
@@ -99,7 +208,7 @@ class SiteErrors(Answer):
 
 
 class PlannedLoad(Answer):
-    """Tests of some links, by the day and in MB/s on average."""
+    """Tests of some links, per day and in MB/s on average."""
 
     links: int
     tests_per_day: float
@@ -139,8 +248,10 @@ class SiteReport(Answer):
     site: RegisteredSite  # type: ignore[valid-type]
     endpoints: list[str]
     retired_endpoints: list[str]
+    verdict: SiteVerdict
     as_source: SiteEnd
     as_destination: SiteEnd
+    notes: list[SiteNote]
     findings: list[SiteFinding]
     errors: list[SiteErrors]
     errors_total: int
@@ -155,6 +266,7 @@ QUERY = {
     "end": "2026-11-20T12:01:00Z",
 }
 LISTED = REGISTERED | {
+    **SINCE,
     **ENDPOINTS,
     "simulated": False,
     "source_mean_mb_s": 12.0,
@@ -163,6 +275,11 @@ LISTED = REGISTERED | {
     "failed": 1,
     "success": 0.666667,
     "last": "2026-11-20T11:30:30Z",
+    "failing": 1,
+    "slower_as_source": 0,
+    "slower_as_destination": 4,
+    "ratio_as_source": 1.01,
+    "ratio_as_destination": 0.31,
 }
 STANDING = {
     "mean_mb_s": 12.0,
@@ -188,6 +305,64 @@ CELL = {
     "failed": 1,
     "last": "2026-11-20T11:30:30Z",
     "state": "measured",
+    "level": "slower",
+    "now_mb_s": 3.7,
+    "usual_mb_s": 12.3,
+    "since": "2026-11-19T20:15:00Z",
+}
+FIGURES = {
+    "links": 10,
+    "sites": 10,
+    "now_mb_s": 3.7,
+    "usual_mb_s": 12.3,
+    "ratio": 0.300813,
+    "failing": 0,
+    "slower": 4,
+    "faster": 0,
+    "tested": 10,
+    "ok": 420,
+    "failed": 0,
+    "success": 1.0,
+}
+LINK_ROW = CELL | {
+    "source": "RAL_DATADISK",
+    "destination": "GLASGOW_DATADISK",
+    "partner": "RAL",
+    "partly_failing": False,
+    "ratio": 0.300813,
+    "streak": 5,
+    "size_mean_bytes": 2_000_000_000.0,
+    "size_std_bytes": 0.0,
+}
+POINT = {
+    "start": "2026-11-20T06:00:00Z",
+    "links": 10,
+    "ratio_low": 0.29,
+    "ratio_median": 0.31,
+    "ratio_high": 0.98,
+    "ok": 15,
+    "failed": 0,
+}
+NO_CHANGE = {
+    "before": {"ratio": 1.0, "links": 10, "tests": 420},
+    "after": {"ratio": 1.0, "links": 10, "tests": 240},
+    "factor": 1.0,
+}
+NOTE = {
+    "id": 7,
+    "text": "new firmware of the switch",
+    "starts_at": "2026-11-16T09:30:00Z",
+    "as_source": NO_CHANGE,
+    "as_destination": NO_CHANGE,
+}
+END = {
+    "classes": {"large": STANDING},
+    "cells": [CELL],
+    "worst": [],
+    "failing": [],
+    "figures": FIGURES,
+    "links": [LINK_ROW],
+    "over_time": {"bucket": "6h", "points": [POINT]},
 }
 LOAD = {
     "links": 3,
@@ -199,10 +374,16 @@ REPORT = {
     "query": QUERY,
     "unit": "MB/s",
     "simulated": False,
-    "site": REGISTERED,
+    "site": REGISTERED | SINCE,
     **ENDPOINTS,
-    "as_source": {"classes": {"large": STANDING}, "cells": [CELL], "worst": [], "failing": []},
-    "as_destination": {"classes": {}, "cells": [], "worst": [], "failing": []},
+    "verdict": {
+        "kind": "slower",
+        "sentence": "GLASGOW receives from 4 of 10 sites at 0.30× the usual rate since Thu 19 Nov "
+        "20:15 UTC; it sends as usual. Small and medium files: as usual.",
+    },
+    "as_source": END,
+    "as_destination": END,
+    "notes": [NOTE],
     "findings": [],
     "errors": [],
     "errors_total": 0,
@@ -216,12 +397,12 @@ REPORT = {
     },
 }
 LISTED_CSV = (
-    "name,cloud,tier,country,...,ok,failed,success,last\n"
-    "GLASGOW,UK,2,GB,...,2,1,0.666667,2026-11-20T11:30:30Z\n"
+    "name,cloud,tier,country,...,success,last,failing,...\n"
+    "GLASGOW,UK,2,GB,...,0.666667,2026-11-20T11:30:30Z,1,...\n"
 )
 CELLS_CSV = (
-    "source,destination,size,mean_mb_s,std_mb_s,ok,failed,last,state\n"
-    "GLASGOW,RAL,large,12.0,2.828427,2,1,2026-11-20T11:30:30Z,measured\n"
+    "source,destination,size,mean_mb_s,...,state,level,now_mb_s,usual_mb_s,since\n"
+    "GLASGOW,RAL,large,12.0,...,measured,slower,3.7,12.3,2026-11-19T20:15:00Z\n"
 )
 ORDERINGS = [f"{sign}{name}" for name in KEYS for sign in ("", "-")]
 
@@ -233,8 +414,13 @@ ALL_SITES = described(
         *WINDOW,
         *LINKS_FILTERED,
         *METHOD_FILTERED,
-        text("search", "Every word is in an attribute.", "GLAS", maxLength=LONGEST_SEARCH),
-        choice("ordering", ORDERINGS, "What to order by; - for the greatest first.", "name"),
+        text(
+            "search",
+            "Only sites where each word is in an attribute.",
+            "GLAS",
+            maxLength=LONGEST_SEARCH,
+        ),
+        choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
         *paging(),
     ],
     formats=("json", "csv", "ndjson"),

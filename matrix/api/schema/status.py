@@ -10,9 +10,9 @@ from matrix.api.schema.schemas import Answer
 
 
 class LastSign(Answer):
-    """When somebody last said that they live or have ended well; null if never.
+    """When a process last reported that it is alive, or a task that it succeeded; null if never.
 
-    `late` after three times the interval; planner and beat also if never.
+    `late` is true after three times the interval; for planner and beat, also if never.
     """
 
     last: datetime | None
@@ -22,14 +22,14 @@ class LastSign(Answer):
 
 
 class WorkersOfQueue(Answer):
-    """Workers that take tests from a queue; their names only for who may see them."""
+    """Workers that take tests from a queue; their names only for those who may see them."""
 
     count: int
     names: list[str] | None = None
 
 
 class ProbesCounted(Answer):
-    """Tests that have not ended; those that are waiting were ordered and have no room yet."""
+    """Tests that have not ended; waiting ones were ordered, and there is no room for them yet."""
 
     waiting: int
     queued: int
@@ -39,14 +39,25 @@ class ProbesCounted(Answer):
 
 
 class Waiting(Answer):
-    """Scheduled tests that are due and wait; `next tick` are those not looked at yet.
+    """Scheduled tests that are due and wait; the planner has not yet seen those with `next tick`.
 
-    `link`: another test of their link has not ended. `circuit`: tests of an end keep failing.
-    `credential`: one would go where it may not, and they wait until somebody changes that.
+    `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
+    `credential`: one may not be sent where it would be needed; an operator has to change that.
+    `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
+    site of an end has paused its tests.
     """
 
     reason: Literal[
-        "downtime", "cap", "quiet hours", "budget", "link", "circuit", "credential", "next tick"
+        "downtime",
+        "cap",
+        "quiet hours",
+        "budget",
+        "link",
+        "circuit",
+        "credential",
+        "paused",
+        "quiet site",
+        "next tick",
     ]
     tests: int
     since: datetime | None
@@ -59,7 +70,7 @@ class ResultsCounted(Answer):
 
 
 class Sealing(Answer):
-    """Hours and days that are over and not sealed yet, the first over since `dirty_since`."""
+    """Past hours and days that are not sealed yet; the first ended at `dirty_since`."""
 
     unsealed: int
     dirty_since: datetime | None
@@ -67,10 +78,10 @@ class Sealing(Answer):
 
 
 class OpenCircuit(Answer):
-    """An end by which so many tests in a row have failed that they are spread thin.
+    """An endpoint that is tested less often, as so many tests in a row failed because of it.
 
-    Its next scheduled test may run at `next_test_at`, if it is not null; one that succeeds closes
-    the circuit. `error` is that of the last.
+    Its next scheduled test may run at `next_test_at`, if that is not null; a success closes the
+    circuit. `error` is that of the last test.
     """
 
     endpoint: str
@@ -88,6 +99,7 @@ class SizeCoverage(Answer):
     size: str
     links: int
     measured: int
+    failing: int
     failed: int
     stale: int
     untested: int
@@ -96,7 +108,7 @@ class SizeCoverage(Answer):
 
 
 class StatusAnswer(Answer):
-    """Whether Sonar itself is well: who lives, what is under way, waits and is covered."""
+    """Whether Sonar itself is healthy: live processes, tests under way and waiting, coverage."""
 
     sonar_version: str
     data_version: str
@@ -153,7 +165,8 @@ EXAMPLE: dict[str, Any] = {
             "size": "small",
             "links": 342,
             "measured": 330,
-            "failed": 6,
+            "failing": 4,
+            "failed": 2,
             "stale": 2,
             "untested": 0,
             "down": 4,

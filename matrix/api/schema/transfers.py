@@ -26,8 +26,8 @@ Empty = Literal[""] | None
 class Result(Answer):
     """A record of a result, with its size class and rate.
 
-    `streams` were asked for, `streams_used` is null where nobody can tell; `beside_...` is how
-    many of Sonar's other tests ran at an end meanwhile, the mean over its time and the most.
+    `streams` is the number requested, `streams_used` is null if not known; `beside_...` is how
+    many other Sonar tests ran at an end at the same time: the mean, and the most at one moment.
     """
 
     id: UUID
@@ -71,7 +71,7 @@ class WholeResult(Result):
 
 
 class SentResult(Body):
-    """A record as sonar.records.record.Record reads it; null and "" are as good as left out."""
+    """A record as sonar.records.record.Record reads it; null and "" are the same as left out."""
 
     id: UUID
     source: str
@@ -91,7 +91,7 @@ class SentResult(Body):
 
 
 class Stored(Answer):
-    """How many results were new, and how many were there already."""
+    """How many results were new, and how many were already stored."""
 
     accepted: int
     duplicates: int
@@ -99,7 +99,7 @@ class Stored(Answer):
 
 ECHO: dict[str, Any] = {
     "type": "object",
-    "description": "What was asked: window as two times, state, error; filters by their names.",
+    "description": "The query: window as two times, state, error; filters by their names.",
     "properties": {
         **{name: {"type": ["string", "null"]} for name in ("size", "window", "error")},
         **{name: {"type": "string"} for name in ("start", "end")},
@@ -172,8 +172,8 @@ TRANSFERS = described(
         *WINDOW,
         *LINKS_FILTERED,
         *METHOD_FILTERED,
-        several("state", "Else done and failed.", enum=Transfer.State.values),
-        text("error", "A part of the error, in any case.", "503", maxLength=200),
+        several("state", "By default done and failed.", enum=Transfer.State.values),
+        text("error", "Part of the error text, in upper or lower case.", "503", maxLength=200),
         *paging(pagination.TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),

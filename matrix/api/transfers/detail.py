@@ -13,13 +13,13 @@ from rest_framework.request import Request
 
 from matrix.api.base import ApiView
 from matrix.api.cell_text import dumps
-from matrix.api.parameters import check_names
 from matrix.api.schema.transfers import TRANSFER
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.api.transfers.list import record
 from matrix.http.negotiation import TYPES, asked_format
 from matrix.http.permissions import sees
+from matrix.query.forms import check_names
 from matrix.store import transfers
 from sonar.models import Probe, Transfer
 

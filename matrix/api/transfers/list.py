@@ -13,11 +13,12 @@ from rest_framework.request import Request
 
 from matrix.api.cell_text import dumps
 from matrix.api.pagination import TRANSFERS, PageRequest, following
-from matrix.api.parameters import WINDOW_AND_METHOD, check_names, some_of, text, wrong
+from matrix.api.parameters import WINDOW_AND_METHOD, some_of, text, wrong
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.query.filters import LINK_FILTERS, by_parameter
+from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
 from matrix.store.transfers import Cursor, TransferSelection, rate_of
@@ -49,7 +50,7 @@ class TransfersRequest:
         size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
         error = text(params, "error")
         if len(error) > LONGEST_SEARCH or not error.isprintable():
-            sentence = f"error must be at most {LONGEST_SEARCH} printable characters of an error."
+            sentence = f"error must be at most {LONGEST_SEARCH} printable characters."
             raise wrong("error", sentence)
         selection = TransferSelection(window, size_class, query.filters, error=error)
         if states := some_of(params, "state", Transfer.State.values):

@@ -8,22 +8,29 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
-from matrix.answers.series import Cut, TimeSeries, cut_to_fill
-from matrix.plots import distribution
+from matrix.answers.series import TimeSeries, cut_for_table
+from matrix.plots import bands, distribution
+from matrix.plots.bands import TimeSpan
 from matrix.plots.direction_traces import Line
 from matrix.plots.distribution import Shape
-from matrix.plots.link import Json, Panel, TimeSpan, figure, name_of
-from matrix.query.catalogue import OF_LINK
+from matrix.plots.link import Json, UsualRange, figure, name_of
+from matrix.query.catalogue import BAND_WORDS, OF_LINK
 from matrix.statistics.arrays import Floats
+from matrix.statistics.standing import LEVELS
 from sonar.models import Annotation
 from sonar.units import MB
+
+# Levels that begin at a moment worth a line.
+SHIFTED = LEVELS[2:]
+HEIGHT, HEIGHT_OF_DISTRIBUTION = 21, 13
 
 
 @dataclass(frozen=True)
 class DirectionLine:
-    """One direction of one size class as it is drawn."""
+    """One direction of the size class that is drawn."""
 
     source: str
     destination: str
@@ -42,19 +49,25 @@ class DirectionLine:
 
 @dataclass(frozen=True)
 class Drawn:
-    """``points`` of ``results`` results are drawn singly; the rest only in medians and bands."""
+    """One size class as pictures and tables.
 
+    ``points`` of ``results`` results are drawn singly; the running median is of all.
+    """
+
+    size: str
     rates: Json | None
     distribution: Json | None
     points: int
     results: int
     buckets: list[Bucket]
     bins: list[Bin]
-    shown: list[str]
-    silent: list[str]
+    usual: UsualRange | None
     # Heights of the pictures in rem.
-    rates_height: int
-    distribution_height: int
+    rates_height: int = HEIGHT
+    distribution_height: int = HEIGHT_OF_DISTRIBUTION
+
+    # What the usual range is called, as the band of a bucket.
+    band_words: str = BAND_WORDS
 
     @property
     def columns(self) -> list[str]:
@@ -89,41 +102,38 @@ class Bin:
 
 
 def drawn(answer: LinkReport, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
-    """Draw the classes that have a result, with the reverse direction if it is asked for.
+    """Draw the size class of the query, with the reverse direction if it is asked for.
 
-    Notes, those that the reader may see, are spans of the picture as downtimes are.
+    Notes, those that the reader may see, stand in the picture as downtimes do.
     """
-    # One bucket for all that is drawn, so that most have enough for a median.
-    results = [part.results for part in answer.classes]
-    results += [part.reverse for part in answer.classes if reverse]
-    cut = cut_to_fill(answer.window, [part.started for part in results])
-    shown = {part.size: lines_of(part, answer, cut)[: 1 + reverse] for part in answer.classes}
-    measured = {
-        size: lines for size, lines in shown.items() if any(len(line.results) for line in lines)
-    }
-    every_line = [line for lines in measured.values() for line in lines]
+    part = next(part for part in answer.classes if part.size == answer.question.query.size)
+    lines = lines_of(part, answer)[: 1 + reverse]
     since = 0  # from when on (Unix ms) results are drawn as points: not too many of them
-    if sum(len(line.results) for line in every_line) > MOST_POINTS:
-        started = np.sort(np.concatenate([line.results.started for line in every_line]))
+    if sum(len(line.results) for line in lines) > MOST_POINTS:
+        started = np.sort(np.concatenate([line.results.started for line in lines]))
         since = int(started[-MOST_POINTS])
-    spans = spans_of(answer, notes)
+    newest = [
+        Line(line.name, line.results, line.results.taken(line.results.started >= since))
+        for line in lines
+    ]
+    spans = spans_of(part.there, answer, notes)
+    usual = usual_of(part.there)
+    results = sum(len(line.results) for line in lines)
     return Drawn(
-        rates=rates_of(answer, measured, since, spans) if measured else None,
-        distribution=distribution_of(measured),
-        points=sum(int((line.results.started >= since).sum()) for line in every_line),
-        results=sum(len(line.results) for line in every_line),
-        buckets=list(buckets_of(measured)),
-        bins=list(bins_of(measured)),
-        shown=list(measured),
-        silent=[size for size in shown if size not in measured],
-        rates_height=8 + 10 * len(measured),
-        distribution_height=4 + 7 * len(measured),
+        size=part.size,
+        rates=figure(newest, answer.window, spans, usual) if results else None,
+        distribution=distribution_of(lines),
+        points=sum(len(line.points) for line in newest),
+        results=results,
+        buckets=list(buckets_of(part.size, lines)),
+        bins=list(bins_of(part.size, lines)),
+        usual=usual,
     )
 
 
-def lines_of(part: ClassReport, answer: LinkReport, cut: Cut) -> list[DirectionLine]:
+def lines_of(part: ClassReport, answer: LinkReport) -> list[DirectionLine]:
     """Return the direction of the page, and then its reverse."""
-    there, back = part.buckets(cut)
+    there, back = part.buckets(cut_for_table(answer.window))
     source, destination = answer.question.source.name, answer.question.destination.name
     return [
         DirectionLine(source, destination, part.results, there),
@@ -131,71 +141,47 @@ def lines_of(part: ClassReport, answer: LinkReport, cut: Cut) -> list[DirectionL
     ]
 
 
-def rates_of(
-    answer: LinkReport, measured: dict[str, list[DirectionLine]], since: int, spans: list[TimeSpan]
-) -> Json:
-    panels = []
-    for size, lines in measured.items():
-        newest = [
-            line.results.taken(slice(int(np.searchsorted(line.results.started, since)), None))
-            for line in lines
-        ]
-        drawn_lines = zip(lines, newest, strict=True)
-        panels.append(
-            Panel(size, [Line(line.name, line.series, points) for line, points in drawn_lines])
-        )
-    return figure(panels, answer.window, spans)
+def usual_of(there: Direction) -> UsualRange | None:
+    return None if np.isnan(there.usual) else UsualRange(there.usual, there.low, there.high)
 
 
-def spans_of(answer: LinkReport, notes: Sequence[Annotation]) -> list[TimeSpan]:
-    end = answer.window.end
-    downtimes = [
-        TimeSpan(
-            "downtime",
-            downtime.starts_at,
-            downtime.ends_at,
-            f"{downtime.site or downtime.endpoint}: {downtime.reason}",
-        )
-        for downtime in answer.downtimes
-        if downtime.starts_at < end
-    ]
-    return downtimes + [
-        TimeSpan("note", note.starts_at, note.ends_at or end, note.text) for note in notes
-    ]
+def spans_of(there: Direction, answer: LinkReport, notes: Sequence[Annotation]) -> list[TimeSpan]:
+    """Return downtimes, notes, and since when the class fails or has another rate than usual."""
+    spans = bands.spans_of(answer.downtimes, notes, answer.window)
+    kind = there.state if there.state == "failing" else there.level
+    if kind in ("failing", *SHIFTED):
+        since = datetime.fromtimestamp(there.since, UTC)
+        words = f"{kind} since {since:%Y-%m-%d %H:%M}"
+        spans.append(TimeSpan(kind, since, None, words))
+    return spans
 
 
-def distribution_of(measured: dict[str, list[DirectionLine]]) -> Json | None:
-    panels = [
-        (size, [Shape(line.name, line.rates) for line in lines])
-        for size, lines in measured.items()
-        if any(line.rates.size for line in lines)
-    ]
-    return distribution.figure(panels) if panels else None
+def distribution_of(lines: Sequence[DirectionLine]) -> Json | None:
+    shapes = [Shape(line.name, line.rates) for line in lines]
+    return distribution.figure(shapes) if any(shape.rates.size for shape in shapes) else None
 
 
-def buckets_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bucket]:
-    """Yield the buckets that have a test, newest first within each class."""
-    for size, lines in measured.items():
-        for line in lines:
-            series = line.series
-            for at in np.flatnonzero(series.ok + series.failed)[::-1].tolist():
-                yield Bucket(
-                    start=datetime.fromtimestamp(series.starts[at], UTC),
-                    size=size,
-                    direction=f"{line.source} → {line.destination}",
-                    ok=int(series.ok[at]),
-                    failed=int(series.failed[at]),
-                    rates=[float(series.rates[statistic.name][at]) for statistic in OF_LINK],
-                )
+def buckets_of(size: str, lines: Sequence[DirectionLine]) -> Iterator[Bucket]:
+    """Yield the buckets that have a test, newest first within each direction."""
+    for line in lines:
+        series = line.series
+        for at in np.flatnonzero(series.ok + series.failed)[::-1].tolist():
+            yield Bucket(
+                start=datetime.fromtimestamp(series.starts[at], UTC),
+                size=size,
+                direction=f"{line.source} → {line.destination}",
+                ok=int(series.ok[at]),
+                failed=int(series.failed[at]),
+                rates=[float(series.rates[statistic.name][at]) for statistic in OF_LINK],
+            )
 
 
-def bins_of(measured: dict[str, list[DirectionLine]]) -> Iterator[Bin]:
+def bins_of(size: str, lines: Sequence[DirectionLine]) -> Iterator[Bin]:
     """Yield the bins that have a transfer, lowest rates first within each direction."""
-    for size, lines in measured.items():
-        for line in lines:
-            if line.rates.size:
-                bins = distribution.bins_of(line.rates)
-                for at in np.flatnonzero(bins.counts).tolist():
-                    low, high = bins.edges[at : at + 2].tolist()
-                    direction = f"{line.source} → {line.destination}"
-                    yield Bin(size, direction, low, high, int(bins.counts[at]))
+    for line in lines:
+        if line.rates.size:
+            bins = distribution.bins_of(line.rates)
+            for at in np.flatnonzero(bins.counts).tolist():
+                low, high = bins.edges[at : at + 2].tolist()
+                direction = f"{line.source} → {line.destination}"
+                yield Bin(size, direction, low, high, int(bins.counts[at]))

@@ -1,8 +1,8 @@
-"""Why a link has no rate in a window, and what to do about it."""
+"""What to do next where a window of a link has no test, or is over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,9 +10,11 @@ from matrix.answers.link.report import LinkReport
 from matrix.pages.progress import until_words
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import EndpointInfo, pauses_of
 from sonar import windows
 from sonar.models import Schedule
-from sonar.units import format_age, format_count
+from sonar.models.mesh import SkipReason
+from sonar.models.testing_times import end_words
 from sonar.windows import PRESET_WORDS, PRESETS, format_moment
 
 # Turns a question into the address of the same page for it.
@@ -20,38 +22,37 @@ UrlOf = Callable[[MatrixQuery], str]
 
 
 @dataclass(frozen=True)
-class LinkNotice:
-    """``actions`` are texts and addresses of what to do next."""
+class Advice:
+    """What a reader may do next: ``links`` are texts and addresses."""
 
-    title: str
-    sentence: str
-    actions: Sequence[tuple[str, str]] = ()
+    sentence: str = ""
+    links: Sequence[tuple[str, str]] = ()
 
 
-def notice_for(answer: LinkReport, url_of: UrlOf) -> LinkNotice | None:
-    """Return what the reader must know before the numbers, if no test of the link succeeded."""
-    if any(line.there.ok for line in answer.classes):
-        return None
-    failed = sum(line.there.failed for line in answer.classes)
-    if failed:
-        return all_failed(failed)
+def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
+    """Return what follows the verdict: what to do about a window without a test, or one long over.
+
+    Nothing where the page below has all there is to see.
+    """
     query, planned = answer.question.query, planned_for(answer)
+    if any(line.there.tests for line in answer.classes):
+        return now_instead(answer, url_of)
     if query.filters:
-        return LinkNotice(
-            "No result of this link passes these filters.",
-            "Results that were measured in other ways are not shown.",
-            [("Show all ways of measuring", url_of(query.replace(filters=())))],
-        )
+        everything = url_of(query.replace(filters=()))
+        return Advice(links=[("Show all ways of measuring", everything)])
     if answer.last:
         return not_in_window(answer, answer.last, planned, url_of)
     if planned:
-        coming = next_test(planned, answer.now)
-        return LinkNotice("There is no result yet.", f"{coming} Come back then.")
-    return LinkNotice(
-        "This link is not tested.",
-        "No enabled mesh has it, and it has never had a result. Add its ends to a mesh to test it.",
-        [("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))],
-    )
+        return Advice(f"{next_test(answer, planned)} Come back then.")
+    meshes = ("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))
+    return Advice("An administrator can add it to a mesh.", [meshes])
+
+
+def now_instead(answer: LinkReport, url_of: UrlOf) -> Advice:
+    if answer.now_or_end == answer.now:
+        return Advice()
+    newest = answer.question.query.replace(window=MatrixQuery.window)
+    return Advice(links=[("How it is now", url_of(newest))])
 
 
 def planned_for(answer: LinkReport) -> list[Schedule]:
@@ -65,38 +66,56 @@ def planned_for(answer: LinkReport) -> list[Schedule]:
     ]
 
 
-def all_failed(failed: int) -> LinkNotice:
-    many = f"All {format_count(failed)} tests" if failed > 1 else "The one test"
-    return LinkNotice(
-        "Nothing has come through in this window.",
-        f"{many} of this link failed: there is no rate. What went wrong stands below, by where "
-        "and why; if the reverse direction works, look at what differs between the two.",
-        [("See the failures", "#failures")],
-    )
+def paused_sites(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
+    """Say of each site that has paused its tests since when, until when, and why."""
+    return [
+        f"{site} has paused its tests since {format_moment(pause.since)}, "
+        f"{end_words(pause.until)}: {pause.reason}."
+        for site, pause in pauses_of(ends, now).items()
+    ]
 
 
-def next_test(planned: Sequence[Schedule], now: datetime) -> str:
+def why_waits(schedule: Schedule, ends: Iterable[EndpointInfo], now: datetime) -> str:
+    """Say what a test waits for, and whose it is; empty if it does not wait.
+
+    One that is not due yet waits for a pause that lasts longer.
+    """
+    reason, words = schedule.skipped_because, []
+    if reason == SkipReason.QUIET_HOURS:
+        words = [f"quiet hours of the mesh {schedule.mesh.name}, {schedule.mesh.quiet_hours} UTC"]
+    elif reason == SkipReason.QUIET_SITE:
+        words = [
+            f"quiet hours of {end.site}, {end.quiet_hours} UTC" for end in ends if end.quiet_hours
+        ]
+    elif reason in ("", SkipReason.PAUSED):
+        begins = max(now, schedule.next_due)
+        words = [f"a pause of {end.site}" for end in ends if end.is_paused(begins)]
+    # Both ends may be of one site; and what held it at the last tick may be over.
+    return " and ".join(dict.fromkeys(words)) or reason
+
+
+def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
     """Say when the next test is due and, if one had to wait, why."""
+    now = answer.now
     first = min(planned, key=lambda schedule: schedule.next_due)
-    due = (
-        f"The next test is due {until_words(first.next_due, now)} ({format_moment(first.next_due)})"
-    )
-    if not first.skipped_because or first.skipped_since is None:
+    until = until_words(first.next_due, now)
+    when = until if until.startswith("overdue") else f"due {until}"
+    due = f"The next test is {when} ({format_moment(first.next_due)})"
+    why = why_waits(first, answer.question.ends, now)
+    if not why:
         return f"{due}."
+    if first.skipped_since is None:
+        return f"{due}; it will wait because of {why}."
     since = format_moment(first.skipped_since)
-    return f"{due}; it waits since {since} because of {first.skipped_because}."
+    return f"{due}; it has been waiting since {since} because of {why}."
 
 
 def not_in_window(
     answer: LinkReport, last: datetime, planned: Sequence[Schedule], url_of: UrlOf
-) -> LinkNotice:
-    age = format_age(answer.now - last)
-    sentence = f"The last result of this link was {age}, at {format_moment(last)}."
-    coming = next_test(planned, answer.now) if planned else "No mesh tests it any more."
+) -> Advice:
+    coming = next_test(answer, planned) if planned else "No mesh tests it any more."
     words, query = window_with(answer.question.query, last, answer.now)
-    return LinkNotice(
-        "No results in this window.", f"{sentence} {coming}", [(f"Show {words}", url_of(query))]
-    )
+    return Advice(coming, [(f"Show {words}", url_of(query))])
 
 
 def window_with(query: MatrixQuery, last: datetime, now: datetime) -> tuple[str, MatrixQuery]:

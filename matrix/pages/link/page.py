@@ -7,45 +7,53 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
-from django.http import Http404, QueryDict
+from django.http import QueryDict
 
 from matrix.answers.link import report
-from matrix.answers.link.directions import Direction
+from matrix.answers.link.errors import where_at
 from matrix.answers.link.report import LinkReport, Question
+from matrix.answers.link.verdict import verdict_of
 from matrix.answers.series import MOST, is_too_long
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import Choice, bounds_of, filter_chips, window_choices
+from matrix.pages.link.endpoints import endpoints_of
 from matrix.pages.link.figures import drawn
-from matrix.pages.link.notices import notice_for, planned_for
+from matrix.pages.link.notices import advice_for, paused_sites, planned_for, why_waits
+from matrix.pages.link.numbers import QUANTILE_COLUMNS, directions_of
+from matrix.pages.link.tiles import tiles_of
 from matrix.pages.notices import with_filter
+from matrix.pages.probes.page import LinkProbesPage, probes_part
 from matrix.pages.progress import TransferLine, every_words, progress_words, until_words
 from matrix.pages.share import Share
+from matrix.pages.time_strip import of_link, strip_for
 from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE, OF_PROFILES
-from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.states import STATE_WORDS
-from matrix.store import notes, registry
+from matrix.store import notes
 from matrix.store.data_version import DataVersion
 from matrix.store.transfers import Cursor
 from sonar import roles
-from sonar.models import SizeClass, Transfer
+from sonar.models import Transfer
 from sonar.roles import Anyone
+from sonar.units import format_age
 from sonar.windows import Window
 
 OWN = ("reverse", "show", "before")
+# So many stand beside the picture; all of them are listed below.
+LAST_TESTS = 6
 
 
 @dataclass(frozen=True)
 class LinkPage(QueryPage):
-    """``reverse`` draws the other direction too, ``only`` shows the size class of the query alone.
+    """The size class of the query is drawn, the others are tiles beside it.
 
-    ``before`` is where the list of results goes on.
+    ``reverse`` draws the other direction too; ``only`` lists no other class either. ``before`` is
+    where the list of results goes on.
     """
 
     template: ClassVar[str] = "link.html"
@@ -93,12 +101,17 @@ class LinkPage(QueryPage):
             "sentence": self.sentence(),
             "simulated": self.source.simulated or self.destination.simulated,
             "controls": self.controls(answer),
-            "notice": notice_for(answer, lambda query: self.asking(query).url()),
+            "verdict": self.verdict(answer),
+            "tiles": tiles_of(
+                answer, lambda size: self.asking(self.query.replace(size=size)).url()
+            ),
+            "reverse_url": self.reverse_url(),
             "elsewhere": self.elsewhere(),
             # A dash stands for it, with its reason.
             "missing": None,
             "directions": directions_of(answer),
             "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
+            "strip": strip_for(self, answer.window, now, of_link(*names), single=True),
             "share": Share.of(self.results_url()),
             "series_urls": [
                 (line.size, self.query.replace(size=line.size).url(address("api-series"), **ends))
@@ -108,40 +121,54 @@ class LinkPage(QueryPage):
             "notes": notes_on_link,
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
             **lists(self, answer),
-        }
-
-    def sentence(self) -> str:
-        """Say the window, the size classes and the filters, with a capital letter."""
-        sizes = f"{self.query.size} files" if self.only else "all size classes"
-        filters = [words_of(group) for group in alternatives(self.query.filters)]
-        text = ", ".join([self.query.window_words(), sizes, *filters])
-        return text[0].upper() + text[1:]
-
-    def controls(self, answer: LinkReport) -> dict[str, Any]:
-        """Return what can be changed; the size classes are known from the answer or one query."""
-        other = dataclasses.replace(self, reverse=not self.reverse)
-        return {
-            "sizes": self.size_choices(),
-            "windows": window_choices(self),
-            "bounds": bounds_of(self, answer.window),
-            "chips": filter_chips(self),
-            "reverse": Choice(
-                f"draw {self.destination.name} → {self.source.name} too",
-                other.url(),
-                self.reverse,
-                "The reverse direction, in the same pictures",
+            **probes_part(
+                LinkProbesPage(self.source, self.destination), self.query.size, reader, now
             ),
         }
 
-    def size_choices(self) -> list[Choice]:
-        """Return the switch between all size classes and each alone. One SQL query."""
-        every = dataclasses.replace(self, only=False, before=None)
-        alone = dataclasses.replace(self, only=True, before=None)
-        return [Choice("all", every.url(), not self.only, "all size classes")] + [
-            Choice(size, alone.asking(self.query.replace(size=size)).url(), chosen)
-            for size in SizeClass.objects.values_list("name", flat=True)
-            for chosen in [self.only and size == self.query.size]
+    def verdict(self, answer: LinkReport) -> dict[str, Any]:
+        """Return how the link is, in words, and where to go from there."""
+        said = verdict_of(answer.link_now())
+        advice = advice_for(answer, lambda query: self.asking(query).url())
+        rest = f"{said.rest} {advice.sentence}".strip()
+        return {
+            "kind": said.kind,
+            "headline": said.headline,
+            "rest": rest,
+            "links": advice.links,
+        }
+
+    def sentence(self) -> str:
+        """Say the window and the filters, with a capital letter."""
+        filters = [words_of(group) for group in alternatives(self.query.filters)]
+        text = ", ".join([self.query.window_words(), *filters])
+        return text[0].upper() + text[1:]
+
+    def controls(self, answer: LinkReport) -> dict[str, Any]:
+        """Return what can be changed; the size class is chosen by its tile."""
+        return {
+            "windows": window_choices(self),
+            "bounds": bounds_of(self, answer.window),
+            "chips": filter_chips(self),
+            "directions": [
+                Choice(text, dataclasses.replace(self, reverse=both).url(), self.reverse == both)
+                for text, both in (("this direction", False), ("both directions", True))
+            ],
+        }
+
+    def list_choices(self) -> list[Choice]:
+        """Return the switch between lists of all size classes, and of the one that is drawn."""
+        return [
+            Choice(text, dataclasses.replace(self, only=only, before=None).url(), self.only == only)
+            for text, only in (("all size classes", False), (f"only {self.query.size} files", True))
         ]
+
+    def reverse_url(self) -> str:
+        """Return the page of the other direction, as this one is seen."""
+        turned = dataclasses.replace(
+            self, source=self.destination, destination=self.source, before=None
+        )
+        return turned.url()
 
     def elsewhere(self) -> list[tuple[str, str]]:
         """Return texts and addresses of what is shown elsewhere about these two endpoints."""
@@ -154,9 +181,9 @@ class LinkPage(QueryPage):
         both = self.query.replace(filters=(*ends, *self.query.filters))
         sites = dict.fromkeys([self.source.site, self.destination.site])
         return [
-            (f"The reverse link, from {back} to {there}", link_url(back, there, self.query)),
+            (f"Reverse direction, from {back} to {there}", link_url(back, there, self.query)),
             *((f"Site {site}", site_url(site, self.query)) for site in sites),
-            ("Both in the matrix", matrix_url(both)),
+            ("This link in the matrix", matrix_url(both)),
         ]
 
     def results_url(self) -> str:
@@ -165,20 +192,6 @@ class LinkPage(QueryPage):
         ends = {"source_endpoint": self.source.name, "destination_endpoint": self.destination.name}
         only = {"size": self.query.size} if self.only else {}
         return query.url(address("api-transfers"), **only, **ends)
-
-
-def endpoints_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointInfo]:
-    """Return two registered endpoints; raise Http404 that says which name is none."""
-    endpoints = {
-        endpoint.name: endpoint for endpoint in registry.read_places(registry.read_versions())
-    }
-    unknown = [name for name in (source, destination) if name not in endpoints]
-    if unknown:
-        names = " and ".join(f"“{name}”" for name in dict.fromkeys(unknown))
-        raise Http404(f"No endpoint is registered with the name {names}.")
-    if source == destination:
-        raise Http404(f"A link has two different ends: {source} is both of them here.")
-    return endpoints[source], endpoints[destination]
 
 
 def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
@@ -199,36 +212,6 @@ def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
     return params.get("reverse") == "1", params.get("show") == "one", before
 
 
-# Headings and the names of what stands below them: both ends of the band in one column.
-QUANTILE_COLUMNS = [
-    (BAND_WORDS, [LOW.name, HIGH.name]) if statistic == LOW else (statistic.label, [statistic.name])
-    for statistic in OF_LINK
-    if statistic.quantile is not None and statistic != HIGH
-]
-
-
-def directions_of(answer: LinkReport) -> list[list[tuple[Direction, str, str, list[list[float]]]]]:
-    """Return each class of this direction, then of the reverse.
-
-    With its state in words, its comparison, and its quantiles column by column.
-    """
-    return [
-        [
-            (
-                direction,
-                STATE_WORDS[direction.state],
-                direction.against(reverse),
-                [[direction.quantiles[name] for name in names] for _, names in QUANTILE_COLUMNS],
-            )
-            for direction, reverse in pairs
-        ]
-        for pairs in (
-            [(line.there, line.back) for line in answer.classes],
-            [(line.back, line.there) for line in answer.classes],
-        )
-    ]
-
-
 def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
     """Return the lists of results, of ways of measuring, and of tests to come."""
     sizes = {line.size for line in answer.classes}
@@ -237,7 +220,17 @@ def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
         "transfers": [TransferLine.of(transfer) for transfer in answer.listing.results],
         "further": dataclasses.replace(page, before=cursor).url() if cursor else "",
         "first": dataclasses.replace(page, before=None).url() if page.before else "",
-        "failures": [(group, TransferLine.of(group.example)) for group in answer.failures],
+        "last_tests": [
+            (TransferLine.of(transfer), format_age(answer.now - transfer.started_at))
+            for transfer in answer.listing.results[:LAST_TESTS]
+            if not page.before
+        ],
+        "overhead": answer.overhead(),
+        "list_choices": page.list_choices(),
+        "failures": [
+            (group, TransferLine.of(group.example), where_at(group.where, *answer.question.ends))
+            for group in answer.failures
+        ],
         "profiles": [
             (
                 line,
@@ -250,11 +243,13 @@ def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
         # Nobody knows the IP version of what failed: that alone mixes no rates.
         "profiles_count": len({line.profile.apart() for line in answer.summaries if line.ok}),
         "company": company_of(page, answer),
+        "paused": paused_sites(answer.question.ends, answer.now),
         "planned": [
             (
                 schedule,
                 every_words(schedule.every_seconds),
                 until_words(schedule.next_due, answer.now),
+                why_waits(schedule, answer.question.ends, answer.now),
             )
             for schedule in planned_for(answer)
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,6 +12,10 @@ from django.http import QueryDict
 from matrix.pages.base import Params, QueryPage
 from matrix.plots import display
 from matrix.plots.display import Display
+from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
+
+# Written by static/js/matrix/palette.js.
+PALETTE_COOKIE = "sonar_palette"
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,12 @@ class MatrixAddress(QueryPage):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         return cls(*display.read(params))
+
+    def remembering(self, cookies: Mapping[str, str]) -> Self:
+        palette = cookies.get(PALETTE_COOKIE, "")
+        if self.display.palette or palette not in PALETTES or palette == DEFAULT_PALETTE:
+            return self
+        return self.displaying(self.display.replace(palette=palette))
 
     def own_params(self) -> Params:
         return self.display.to_params()

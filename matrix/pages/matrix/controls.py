@@ -18,17 +18,23 @@ from matrix.pages.controls import (
     window_choices,
 )
 from matrix.pages.matrix.address import MatrixAddress
-from matrix.plots.display import BOUNDS, ORDERS, STATES_TO_SEE, Display, number_text
-from matrix.plots.palettes import PALETTE_LABELS, PALETTES
-from matrix.query.attributes import BY_NAME, GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
+from matrix.pages.matrix.filter_menus import (
+    FilterMenu,
+    any_site,
+    filter_menu,
+    known_values,
+    presets,
+)
+from matrix.pages.matrix.legend import NAMES, marked
+from matrix.plots.display import BOUNDS, ORDERS, SCALES, Display, number_text
+from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATISTICS
-from matrix.store import registry
+from matrix.statistics.states import LOOKS
 from matrix.store.profiles import ProfileChoices
-from sonar.models import Mesh
 
 STATISTIC_LABELS = {name: statistic.label for name, statistic in STATISTICS.items()}
-ORDER_LABELS = {"average": "highest mean", "-average": "lowest mean"}
-END_LABELS = {end or "either": words for end, words in PREPOSITIONS.items()}
+ORDER_LABELS = {"average": "highest mean first", "-average": "lowest mean first"}
+SCALE_LABELS = {"middle": "middle 90 %", "whole": "all values"}
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,13 @@ class StateBox:
 
 @dataclass(frozen=True)
 class Focus:
-    """The form that shows only some cells; ``clear`` is the address without it, if it is on."""
+    """The form that shows only some cells; ``clear`` is the address without it, if it is on.
+
+    ``max_age`` is how old the last success of a cell may be.
+    """
 
     states: list[StateBox]
+    max_age: str
     above: str
     below: str
     unit: str
@@ -54,8 +64,11 @@ class Focus:
 
 
 @dataclass(frozen=True)
-class Colours:
-    palette: Select
+class Drawing:
+    """The form that says in which order rows stand, and from where to where colours run."""
+
+    order: Select
+    scale: Select
     low: str
     high: str
     unit: str
@@ -63,18 +76,11 @@ class Colours:
 
 
 @dataclass(frozen=True)
-class AddFilter:
-    """The form that adds a filter; ``values`` has those in use by attribute."""
-
-    ends: Select
-    attributes: Select
-    values: list[tuple[str, list[str]]]
-    kept: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
 class Controls:
-    """``selects`` are one form, with ``kept`` as its hidden fields; ``clear`` may be empty."""
+    """``selects`` are one form, with ``kept`` as its hidden fields; ``clear`` may be empty.
+
+    ``values`` are those that can be filtered by: name, title and values in use of each attribute.
+    """
 
     sizes: list[Choice]
     windows: list[Choice]
@@ -83,8 +89,13 @@ class Controls:
     selects: list[Select]
     kept: list[tuple[str, str]]
     focus: Focus
-    colours: Colours
-    filters: AddFilter
+    drawing: Drawing
+    source: FilterMenu
+    destination: FilterMenu
+    either: FilterMenu
+    values: list[tuple[str, str, list[str]]]
+    presets: list[Choice]
+    any_site: str
     transpose: Choice
     wall: Choice
     clear: str
@@ -101,15 +112,19 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> C
         bounds=bounds_of(page, grid.window),
         chips=chips(page, grid),
         selects=[
-            select("stat", "statistic", STATISTICS, query.stat, STATISTIC_LABELS),
+            select("stat", "show", STATISTICS, query.stat, STATISTIC_LABELS),
             select("rows", "rows", GROUPINGS, query.rows),
             select("columns", "columns", GROUPINGS, query.columns),
-            select("order", "order", ORDERS, display.order, ORDER_LABELS),
         ],
-        kept=kept_with_unit(page, grid, ("stat", "rows", "columns", "order")),
+        kept=kept_with_unit(page, grid, ("stat", "rows", "columns")),
         focus=focus(page, grid),
-        colours=colours(page, grid),
-        filters=add_filter(page, grid, profiles),
+        drawing=drawing(page, grid),
+        source=filter_menu(page, "source"),
+        destination=filter_menu(page, "destination"),
+        either=filter_menu(page, "either"),
+        values=known_values(grid, profiles),
+        presets=list(presets(page)),
+        any_site=any_site(page),
         transpose=Choice("transpose", page.displaying(transposed).url(), display.transpose),
         wall=wall(page),
         clear=clear if query.filters or query.max_age or display.focuses else "",
@@ -139,35 +154,38 @@ def chips(page: MatrixAddress, grid: Grid) -> list[Choice]:
 def focus_parts(display: Display, unit: str) -> Iterable[tuple[str, Display]]:
     for state in display.only:
         others = tuple(other for other in display.only if other != state)
-        yield f"show {state}", display.replace(only=others)
+        yield f"only {NAMES.get(state, state)}", display.replace(only=others)
     if display.above is not None:
-        yield f"show ≥ {number_text(display.above)} {unit}", display.replace(above=None)
+        yield f"only ≥ {number_text(display.above)} {unit}", display.replace(above=None)
     if display.below is not None:
-        yield f"show ≤ {number_text(display.below)} {unit}", display.replace(below=None)
+        yield f"only ≤ {number_text(display.below)} {unit}", display.replace(below=None)
 
 
 def focus(page: MatrixAddress, grid: Grid) -> Focus:
-    display, counts = page.display, grid.states()
+    display, counts = page.display, grid.states() | marked(grid)
     return Focus(
         states=[
-            StateBox(state, state, state in display.only, counts[state]) for state in STATES_TO_SEE
+            StateBox(look, NAMES.get(look, look), look in display.only, counts[look])
+            for look in LOOKS
         ],
+        max_age=page.query.max_age,
         above=number_text(display.above),
         below=number_text(display.below),
         unit=grid.unit,
         clear=page.displaying(display.unfocused()).url() if display.focuses else "",
-        kept=kept_with_unit(page, grid, ("only", "above", "below")),
+        kept=kept_with_unit(page, grid, ("only", "above", "below", "max_age")),
     )
 
 
-def colours(page: MatrixAddress, grid: Grid) -> Colours:
+def drawing(page: MatrixAddress, grid: Grid) -> Drawing:
     display = page.display
-    return Colours(
-        palette=select("palette", "palette", PALETTES, display.palette, PALETTE_LABELS),
+    return Drawing(
+        order=select("order", "order", ORDERS, display.order, ORDER_LABELS),
+        scale=select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
         low=number_text(display.low),
         high=number_text(display.high),
         unit=grid.unit,
-        kept=kept_with_unit(page, grid, ("palette", "low", "high")),
+        kept=kept_with_unit(page, grid, ("order", "scale", "low", "high")),
     )
 
 
@@ -175,26 +193,3 @@ def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[
     """Return hidden fields that also say what the numbers of the display are in, if any."""
     has_bounds = any(getattr(page.display, name) is not None for name in BOUNDS)
     return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
-
-
-def add_filter(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> AddFilter:
-    labels = {name: attribute.title for name, attribute in BY_NAME.items()}
-    return AddFilter(
-        ends=select("filter_end", "end", END_LABELS, "either", END_LABELS),
-        attributes=select("filter_on", "of", labels, next(iter(labels)), labels),
-        values=known_values(grid, profiles),
-        kept=kept(page, ()),
-    )
-
-
-def known_values(grid: Grid, profiles: ProfileChoices) -> list[tuple[str, list[str]]]:
-    """Return the values in use of what can be filtered by. One SQL query."""
-    places = registry.read_places(grid.version)
-    meshes = list(Mesh.objects.values_list("name", flat=True))
-    of_endpoints = {
-        name: sorted(values - {""}, key=str.casefold)
-        for name in OF_ENDPOINTS
-        for values in [{text for place in places for text in place.texts(name)}]
-    }
-    of_profiles = {name: profiles.values(name) for name in OF_PROFILES} | {"mesh": meshes}
-    return [*of_endpoints.items(), *of_profiles.items()]

@@ -24,12 +24,16 @@ from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import pauses_of
 from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
 from sonar.models import Endpoint
-from sonar.units import format_age, format_count
+from sonar.models.testing_times import end_words
+from sonar.units import format_age, format_count, format_span
 from sonar.windows import format_moment
+
+MOST_PAUSES = 6
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ def notices_for(view: View, profiles: ProfileChoices, now: datetime) -> list[Not
         no_workers(work, now),
         no_planner(work, overdue_since(now), now),
         *about_results(view, work, now),
+        about_pauses(view.grid),
         about_focus(view),
         pooled(view.grid.query, view.asking, profiles) if view.grid.cells.ok.any() else None,
     ]
@@ -73,8 +78,9 @@ def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
     return Notice(
         "no-mesh",
         f"No mesh tests links with {grid.query.size} files.",
-        f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval for "
-        f"this size class, and nothing was recorded in this window. {last_result(grid, now)}",
+        f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
+        f"an interval for this size class, and nothing was recorded in this window. "
+        f"{last_result(grid, now)}",
         (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
     )
 
@@ -84,8 +90,33 @@ def nothing_matches(view: View) -> Notice:
     return Notice(
         "nothing-matches",
         "No link matches these filters.",
-        "No scheduled link and no result in this window passes all of them.",
+        "No scheduled link and no result in this window matches all of them.",
         (("Show the matrix without filters", without),),
+    )
+
+
+def about_pauses(grid: Grid) -> Notice | None:
+    """Name the sites in sight that have paused their tests, each with until when and why."""
+    pauses = pauses_of(registry.read_places(grid.version), grid.moment)
+    # A row of several sites has none: then all of them are in sight.
+    in_sight = {group.site for group in (*grid.sources, *grid.destinations)}
+    paused = [site for site in sorted(pauses) if in_sight & {site, None}]
+    if not paused:
+        return None
+    title = f"{len(paused)} sites have paused their tests."
+    if len(paused) == 1:
+        title = f"{paused[0]} has paused its tests."
+    return Notice(
+        "paused",
+        title,
+        "No test of these links starts meanwhile: what is shown of them grows old.",
+        tuple(
+            (
+                f"{site}, {end_words(pauses[site].until)}: {pauses[site].reason}",
+                address("site", site),
+            )
+            for site in paused[:MOST_PAUSES]
+        ),
     )
 
 
@@ -97,12 +128,12 @@ def about_focus(view: View) -> Notice | None:
     every_cell = view.address(view.grid.query, display.unfocused())
     links = (("Show all cells", every_cell),)
     if view.arrangement.rows.groups:
-        sentence = "Means are of all measured cells of a row or column."
-        return Notice("focused", "Only cells in focus are drawn.", sentence, links, quiet=True)
+        sentence = "Means still include all measured cells of a row or column."
+        return Notice("focused", "Only matching cells are shown.", sentence, links, quiet=True)
     return Notice(
         "unfocused",
-        "No cell is in focus.",
-        f"None of the {format_count(view.grid.cells.state.size)} cells is "
+        "No cell matches.",
+        f"None of the {format_count(sum(view.grid.states().values()))} cells is "
         f"{focus_words(display, view.grid.unit)}.",
         links,
     )
@@ -136,7 +167,7 @@ def no_results(view: View, work: WorkAtHand, now: datetime) -> Notice:
         f"{format_count(work.running_of_size)} tests of this size are running, "
         f"{format_count(work.queued_of_size)} queued."
         if work.running_of_size or work.queued_of_size
-        else "No test of this size is running or queued just now."
+        else "No test of this size is running or queued right now."
     )
     longer = view.grid.query.replace(window="90d")
     return Notice(
@@ -162,7 +193,7 @@ def all_failed(grid: Grid) -> Notice:
         "all-failed",
         "Every test in this window failed.",
         f"{format_count(tests)} tests ran in {format_count(links)} cells and none succeeded. "
-        "The page of a link has its errors, by where they happened.",
+        "The page of each link lists its errors by where they happened.",
         (("Show the links with most failures", most_failures),),
     )
 
@@ -178,17 +209,17 @@ def data_stopped(grid: Grid) -> Notice | None:
     last = datetime.fromtimestamp(int(newest), UTC)
     return Notice(
         "stopped",
-        f"Data stopped coming at {format_moment(last)}.",
+        f"Data stopped arriving at {format_moment(last)}.",
         f"The newest result here is {interval(age)} old, and a mesh promises one "
-        f"every {interval(grid.shortest_promise)}. What is shown was measured before.",
+        f"every {interval(grid.shortest_promise)}. Everything shown was measured before then.",
         (
             (
-                "An administrator can look at what is queued and running",
-                address("admin:sonar_probe_changelist"),
+                "See in Operations whether Sonar itself is healthy",
+                address("operations"),
             ),
         ),
     )
 
 
 def interval(seconds: float) -> str:
-    return format_age(timedelta(seconds=seconds)).removesuffix(" ago")
+    return format_span(timedelta(seconds=seconds))

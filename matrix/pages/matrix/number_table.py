@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matrix.plots.arrangement import Arrangement, Side
+from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.plots.numbers import number
+from matrix.plots.sides import Side
 from matrix.statistics.arrays import Integers
 from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
 from sonar.units import DASH
 
 # Larger tables are of no use to a reader and cost the browser seconds.
 LARGEST = 30
+CORNERS = {
+    "source": r"from \ to",
+    "destination": r"to \ from",
+    "own": "partner",
+    "partner": "partner",
+}
+# The name and the words of each state that a cell is drawn in.
+WORDS = [*((state, STATE_WORDS[state]) for state in STATES), ("left_out", LEFT_OUT_WORDS)]
 
 
 @dataclass(frozen=True)
@@ -52,20 +61,20 @@ def table_for(arrangement: Arrangement) -> Table | None:
     grid, rows, columns = arrangement.grid, arrangement.rows, arrangement.columns
     stat = grid.query.stat
     lines = zip(
-        rows.names,
+        headings(rows),
         arrangement.value.tolist(),
         arrangement.state.tolist(),
         rows.average.tolist(),
         strict=True,
     )
     return Table(
-        corner=r"from \ to" if rows.end == "source" else r"to \ from",
-        columns=columns.names,
+        corner=CORNERS[rows.end],
+        columns=headings(columns),
         rows=[
             NumberRow(
                 name=name,
                 cells=[
-                    (text(value, stat), STATES[state], STATE_WORDS[STATES[state]])
+                    (text(value, stat), *WORDS[state])
                     for value, state in zip(values, states, strict=True)
                 ],
                 average=text(average, stat),
@@ -86,13 +95,20 @@ def summary_for(arrangement: Arrangement) -> Summary | None:
 
     def lines(side: Side, counts: Integers) -> list[tuple[str, int, str]]:
         averages = [text(value, stat) for value in side.average.tolist()]
-        return list(zip(side.names, counts.tolist(), averages, strict=True))
+        return list(zip(headings(side), counts.tolist(), averages, strict=True))
 
     return Summary(
         rows=lines(arrangement.rows, measured.sum(axis=1)),
         columns=lines(arrangement.columns, measured.sum(axis=0)),
         average=text(arrangement.grid.averages.grand, stat),
     )
+
+
+def headings(side: Side) -> list[str]:
+    """Return the names of rows or columns, those of strips with their direction."""
+    if not side.directions:
+        return side.names
+    return [f"{to} {name}" for to, name in zip(side.directions, side.names, strict=True)]
 
 
 def text(value: float, stat: str) -> str:

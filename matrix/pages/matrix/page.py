@@ -7,25 +7,30 @@ from datetime import datetime
 from typing import Any
 
 from matrix.answers import grid
-from matrix.answers.grid import Grid
+from matrix.answers.headline import Headline
 from matrix.answers.highlights import Highlights
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
 from matrix.pages.matrix.controls import controls_for
+from matrix.pages.matrix.legend import counts, legend, palettes
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.number_table import summary_for, table_for
 from matrix.pages.matrix.payload import payload
 from matrix.pages.share import Share
+from matrix.pages.time_strip import strip_for
 from matrix.plots.arrangement import arrange
-from matrix.plots.display import STATES_TO_SEE, Display
+from matrix.plots.display import Display
+from matrix.plots.labels import short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATE_WORDS
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
+
+# How many of a kind stand beside the matrix, if not three.
+IN_RAIL = {"failing": 6, "slower": 5}
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,11 @@ class MatrixPage(MatrixAddress):
         arranged = arrange(answered, self.display)
         cell_links = CellLinks(answered, self.display)
         known_ways = profiles.read()
+        headline = Headline.of(answered)
+        highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
         return {
+            "headline": headline.words(),
+            "counts": list(counts(self, headline.tally)),
             "heading": self.query.describe(),
             "grid": answered,
             "query": self.query,
@@ -49,15 +58,19 @@ class MatrixPage(MatrixAddress):
             "notices": notices_for(
                 View(arranged, self.address), known_ways.among(answered.profiles), now
             ),
-            "legend": self.legend(answered),
-            "ramp": ", ".join(palette_for(self.display.palette, self.query.stat)),
+            "legend": legend(self, answered),
+            "palettes": palettes(self),
+            "ramp": ", ".join(palette_for(self.display.palette_name, self.query.stat)),
             "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
             "unit": STATISTICS[self.query.stat].unit.behind,
-            "standouts": Highlights(answered, cell_links.url, self.all_of_a_kind()).all(),
+            "short": short_names(answered),
+            "standouts": highlights,
+            "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
             "table": table_for(arranged),
             "summary": summary_for(arranged),
             "table_url": table_url(self.query),
-            "share": Share.of(self.query.url(address("api-matrix"))),
+            "strip": strip_for(self, answered.window, now),
+            "share": Share.of_matrix(self.query.url(address("api-matrix"))),
         }
 
     def address(self, query: MatrixQuery, display: Display) -> str:
@@ -67,41 +80,6 @@ class MatrixPage(MatrixAddress):
         """Return where all cells are of which the first stand out."""
         focused = {
             state: self.displaying(self.display.unfocused().replace(only=(state,))).url()
-            for state in ("failed", "stale")
+            for state in ("failing", "slower", "faster", "failed", "stale")
         }
         return focused | {"worst": ordered_table(self.query, worst_first(self.query))}
-
-    def legend(self, answered: Grid) -> list[LegendEntry]:
-        """Say what each state looks like, and where only its cells are shown."""
-        counts = answered.states()
-        return [
-            LegendEntry(
-                state=state,
-                name=state.replace("_", " "),
-                words=words,
-                count=counts[state],
-                url=self.toggling(state),
-                chosen=state in self.display.only,
-            )
-            for state, words in STATE_WORDS.items()
-        ]
-
-    def toggling(self, state: str) -> str:
-        """Return the address with the focus on a state put on, or off if it is on."""
-        if state not in STATES_TO_SEE:
-            return ""
-        chosen = {*self.display.only} ^ {state}
-        only = tuple(name for name in STATES_TO_SEE if name in chosen)
-        return self.displaying(self.display.replace(only=only)).url()
-
-
-@dataclass(frozen=True)
-class LegendEntry:
-    """A state in the legend."""
-
-    state: str
-    name: str
-    words: str
-    count: int
-    url: str
-    chosen: bool

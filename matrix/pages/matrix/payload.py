@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from matrix.pages.matrix.cell_links import CellLinks, parameters
-from matrix.plots.arrangement import Arrangement, Side
+from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
+from matrix.plots.sides import Side
 from matrix.query.addresses import address
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.statistics.arrays import Floats
@@ -29,9 +31,12 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
+        # Of two strips, how many rows (columns, if transposed) are sources; the others receive.
+        "sending": arrangement.own and arrangement.own.sending,
         "rows": side_numbers(arrangement.rows, labels.rows),
         "columns": side_numbers(arrangement.columns, labels.columns),
         "average": numbers(grid.averages.grand)[0],
+        "period": f"From {minute(grid.window.start)} to {minute(grid.window.end)} UTC",
         "stat": statistic.name,
         # What the card of a cell calls the statistic, unless it says it anyway.
         "said": None if statistic.on_card else statistic.words,
@@ -39,7 +44,7 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         "written": statistic.unit.written,
         "rate_unit": RATE.name,
         "card_extras": {STATISTICS[name].words: name for name in CARD_EXTRAS},
-        "open": opening(arrangement, cell_links),
+        "open": opening(cell_links),
         "link_url": address("link", ":source", ":destination"),
         "square": grid.query.rows == grid.query.columns,
     }
@@ -62,13 +67,19 @@ def numbers(values: Floats | float) -> list[float | None]:
     ]
 
 
-def opening(arrangement: Arrangement, cell_links: CellLinks) -> Json:
+def minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def opening(cell_links: CellLinks) -> Json:
     if cell_links.of_links:
         return {"kind": "link", "query": cell_links.query()}
-    rows, columns = arrangement.rows, arrangement.columns
+    grid = cell_links.grid
     return {
         "kind": "narrow",
         "query": cell_links.query(),
-        "rows": [cell_links.narrowing(rows.end, group) for group in rows.groups],
-        "columns": [cell_links.narrowing(columns.end, group) for group in columns.groups],
+        **{
+            end: {group.name: cell_links.narrowing(end, group) for group in groups}
+            for end, groups in (("source", grid.sources), ("destination", grid.destinations))
+        },
     }

@@ -12,21 +12,25 @@ from django.conf import settings
 from matrix.answers.probe_request import ORDER, sites_of
 from matrix.answers.status import figures
 from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
+from matrix.pages import failing_endpoints
 from matrix.pages.base import Page
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.operations.problems import problems, unsealed
+from matrix.pages.probes.form import ProbeForm
 from matrix.pages.progress import TransferLine, progress_words
+from matrix.pages.share import Share
 from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.axes import EndpointInfo, pauses_of
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import TransferSelection
 from matrix.store.waiting import NEXT_TICK
 from sonar import roles
-from sonar.models import Downtime, Endpoint, Probe, SignOfLife, SizeClass, Transfer
+from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
+from sonar.models.testing_times import end_words
 from sonar.roles import Anyone
 from sonar.windows import preset
 
@@ -34,20 +38,23 @@ MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 AHEAD = timedelta(days=7)
 TASK_WORDS = {
     PLAN: ("planner", "queues what is due"),
-    "sweep": ("sweep", "ends lost tests, sends idle ones again"),
+    "sweep": ("sweep", "ends lost tests, resends stuck ones"),
     CLEAN: ("cleaning", "deletes files left behind at endpoints"),
-    "seal": ("sealing", "makes segments of hours that are over"),
-    "keep_months": ("months", "makes partitions ahead, drops what is too old"),
+    "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
+    "keep_months": ("months", "prepares the database for months to come, drops expired results"),
 }
 REASON_WORDS = {
-    "downtime": "an end is in a declared downtime",
-    "cap": "an end, or Sonar itself, has as many tests at once as it bears",
-    "quiet hours": "their mesh does not test at this time of the day",
-    "budget": "an end has used up its test bytes of today",
-    "link": "another test of their link has not ended: a link has one at a time",
-    "circuit": "tests of an end keep failing, so that it is tested now and then only",
-    "credential": "an end lends no credential, or has one for another host: manage.py credentials",
-    NEXT_TICK: "due since the last tick of the planner",
+    "downtime": "an endpoint is in a declared downtime",
+    "cap": "an endpoint, or Sonar itself, is running as many tests as its cap allows",
+    "quiet hours": "their mesh does not test at this time of day",
+    "budget": "an endpoint has used up its test budget for today",
+    "link": "another test of the link has not finished: a link runs one at a time",
+    "circuit": "tests of an endpoint keep failing, so it is tested less often",
+    "credential": "an endpoint has no credential, or one for another host: see manage.py "
+    "credentials",
+    "paused": "the site of an endpoint has paused its tests",
+    "quiet site": "the site of an endpoint has its quiet hours at this time of day",
+    NEXT_TICK: "became due since the planner last ran",
 }
 
 
@@ -84,6 +91,7 @@ class OperationsPage(Page):
             "status": status,
             "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
             "problems": problems(status),
+            "failing_ends": failing_endpoints.notices(status.work.circuits, now),
             "lines": lines(status.life),
             "workers": [(queue, status.life.workers(queue)) for queue in QUEUES],
             "running": running(now),
@@ -95,14 +103,19 @@ class OperationsPage(Page):
             "planned": any(line.links for line in status.coverage),
             "results": results(now, endpoints),
             "downtimes": downtimes(now),
-            "probe_form": probe_form(reader),
+            "pauses": [
+                (site, pause, end_words(pause.until))
+                for site, pause in sorted(pauses_of(endpoints, now).items())
+            ],
+            "share": Share(address("api-status")),
+            **probe_form(reader),
         }
 
 
 def lines(life: Life) -> list[OperationsLine]:
     """List the beat and its tasks, with when they were last heard of."""
     beat = OperationsLine(
-        "beat", "sends the tasks below in time", life.beat, life.is_late(life.beat)
+        "beat", "sends the tasks below when they are due", life.beat, life.is_late(life.beat)
     )
     tasks = (
         OperationsLine(*TASK_WORDS[name], life.task(name), life.is_stuck(name)) for name in TASKS
@@ -181,14 +194,25 @@ def downtimes(now: datetime) -> list[tuple[Downtime, bool]]:
     return [(downtime, downtime.starts_at <= now) for downtime in rows]
 
 
-def probe_form(reader: Anyone) -> dict[str, Any] | None:
-    """Return what the form to order a test offers; nothing to who may order none."""
-    own = roles.sites_of(reader)
-    if not roles.may(reader, ORDER, own):
-        return None
-    endpoints = Endpoint.objects.filter(retired_at=None)
+def probe_form(reader: Anyone) -> dict[str, Any]:
+    """Return the form to order tests and what it suggests; nothing to who may order none."""
+    if not roles.may(reader, ORDER, roles.sites_of(reader)):
+        return {}
     return {
-        "endpoints": list(endpoints.values_list("name", flat=True)),
-        "sizes": list(SizeClass.objects.values_list("name", flat=True)),
+        "probe_form": ProbeForm(),
+        "ends": ends(),
         "everywhere": reader.has_perm(ORDER),
     }
+
+
+def ends() -> list[tuple[str, str]]:
+    """Return the names that a test may have at an end, and what each is: sites, then endpoints."""
+    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name")
+    by_site: dict[str, list[str]] = {}
+    for name, site in rows.order_by("site__name", "name"):
+        by_site.setdefault(site, []).append(name)
+    sites = [
+        (site, names[0] if len(names) == 1 else f"a site with {len(names)} endpoints")
+        for site, names in by_site.items()
+    ]
+    return sites + [(name, site) for site, names in by_site.items() for name in names]

@@ -1,4 +1,4 @@
-"""What is wrong with Sonar itself, most serious first, what to do about it; and who fails."""
+"""What is wrong with Sonar itself, most serious first, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from datetime import timedelta
 
 from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, Life, Status
 from matrix.answers.status.health import look_at_redis
-from matrix.pages import failing_endpoints
 from matrix.pages.notices import Notice, tests_are
 from sonar.models import SignOfLife
-from sonar.units import format_age, format_count
+from sonar.units import format_age, format_count, format_span
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
@@ -26,30 +25,29 @@ def problems(status: Status) -> list[Notice]:
         if not redis.ok:
             silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
     stuck = [] if silent else of_tasks(life)
-    failing = failing_endpoints.notices(status.work.circuits, status.moment)
-    return [*silent, *stuck, *of_queue(status), *of_sealing(status), *failing]
+    return [*silent, *stuck, *of_queue(status), *of_sealing(status)]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
     """Look which queues have no worker, and whether the beat lives."""
     does = {
         "transfers": "nothing is measured",
-        "control": "nothing is planned, swept or sealed",
-        "cleaning": "files that were left behind at endpoints stay there",
+        "control": "no tests are planned, and nothing is swept or sealed",
+        "cleaning": "files left behind at endpoints are not deleted",
     }
     for queue in QUEUES:
         if not life.workers(queue):
             yield Notice(
                 f"no-worker-{queue}",
                 f"No worker takes from the queue “{queue}”:",
-                f"{does[queue]}. Start one, or look at its log; if all are silent, look whether "
+                f"{does[queue]}. Start one, or check its log; if all are silent, check whether "
                 "Redis answers.",
             )
     if life.is_late(life.beat):
         yield Notice(
             "no-beat",
             "The beat sends nothing:",
-            f"{age_of(life, life.beat)}. No test is planned without it. Start it, once only.",
+            f"{age_of(life, life.beat)}. No tests are planned without it. Start it, once only.",
         )
 
 
@@ -60,8 +58,8 @@ def of_tasks(life: Life) -> Iterator[Notice]:
         if life.is_stuck(task) or (task == PLAN and sign is None):
             yield Notice(
                 f"late-{task}",
-                f"The task “{task}” does not end:",
-                f"{age_of(life, sign)}. Look at the log of the worker for the queue "
+                f"The task “{task}” does not finish:",
+                f"{age_of(life, sign)}. Check the log of the worker for the queue "
                 f"“{'cleaning' if task == CLEAN else 'control'}”.",
             )
 
@@ -72,8 +70,8 @@ def of_queue(status: Status) -> Iterator[Notice]:
         yield Notice(
             "long-queue",
             f"{tests_are(status.probes.queued)} queued,",
-            f"the oldest since {format_age(status.moment - oldest)}. There are too few workers "
-            "for “transfers”, or their threads are taken by slow tests.",
+            f"the oldest for {format_span(status.moment - oldest)}. There are too few workers "
+            "for “transfers”, or they are busy with slow tests.",
         )
 
 
@@ -82,19 +80,19 @@ def of_sealing(status: Status) -> Iterator[Notice]:
         yield Notice(
             "late-sealing",
             "Sealing is late:",
-            f"{unsealed(status.work.unsealed)}, so that pages read their results one by one and "
-            "get slower. Look whether the worker for “control” keeps up.",
+            f"{unsealed(status.work.unsealed)}, so pages read their results one by one and get "
+            "slower. Check whether the worker for “control” keeps up.",
         )
 
 
 def age_of(life: Life, sign: SignOfLife | None) -> str:
     """Say when somebody was last heard of."""
     if sign is None:
-        return "it has never been heard of"
-    return f"last heard of {format_age(life.moment - sign.seen_at)}"
+        return "it has never been seen"
+    return f"last seen {format_age(life.moment - sign.seen_at)}"
 
 
 def unsealed(count: int) -> str:
     if count == 1:
-        return "1 hour or day that is over is not sealed"
-    return f"{format_count(count)} hours and days that are over are not sealed"
+        return "1 finished hour or day is not sealed"
+    return f"{format_count(count)} finished hours and days are not sealed"

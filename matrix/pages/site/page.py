@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -18,11 +19,18 @@ from matrix.answers.site.patterns import findings
 from matrix.answers.site.question import question, registered
 from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
+from matrix.answers.site.site_now import site_now
+from matrix.answers.site.verdict import capital
 from matrix.pages import failing_endpoints
 from matrix.pages.base import QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, size_choices, window_choices
 from matrix.pages.share import Share
+from matrix.pages.site.partner_rows import strips
 from matrix.pages.site.sides import side_of
+from matrix.pages.site_work.part import site_work
+from matrix.pages.time_strip import strip_for
+from matrix.plots import bands
+from matrix.plots import site as picture
 from matrix.query.addresses import address, matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
@@ -30,11 +38,18 @@ from matrix.store import notes
 from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.circuits import open_circuits
-from sonar.models import Downtime, Endpoint, Site
+from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.roles import Anyone
+from sonar.windows import Window
 
 # Declared downtimes that begin within this time are said.
 SOON = timedelta(days=7)
+# Reasons why tests wait, where their name alone does not say whose they are.
+REASONS = {
+    "quiet hours": "quiet hours of their mesh",
+    "quiet site": "quiet hours of a site",
+    "paused": "a site has paused its tests",
+}
 
 
 @dataclass(frozen=True)
@@ -51,11 +66,20 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return address("site", self.site.name)
 
+    def links_to(self, sizes: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the beginning of a sentence on these size classes, each with its view."""
+        return [
+            (size if at else capital(size), self.asking(self.query.replace(size=size)).url())
+            for at, size in enumerate(sizes)
+        ]
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report = reports.build(self.site.name, self.query, now)
         plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
         circuits = open_circuits().filter(endpoint__site=self.site)
         endpoints = endpoint_lines(self, plan)
+        notes_on_site = notes.on_site(self.site, report.window, reader)
+        declared = downtimes(self.site, report.window, now)
         own = self.query.replace(filters=(Filter("site", self.site.name), *self.query.filters))
         return {
             "site": self.site,
@@ -68,9 +92,14 @@ class SitePage(QueryPage):
             "chips": filter_chips(self),
             "own_matrix_url": matrix_url(own),
             "own_table_url": table_url(own.replace(size=MatrixQuery.size)),
-            "notes": notes.on_site(self.site, report.window, reader),
+            "notes": notes_on_site,
             "may_note": roles.may(reader, notes.WRITE, [self.site.id]),
-            "downtimes": downtimes(self.site, now),
+            "work": site_work(self.site, reader, now),
+            "is_paused": self.site.is_paused(now),
+            "is_quiet": self.site.is_quiet(now),
+            # As who wrote a note: for who is logged in.
+            "paused_by": reader.is_authenticated and self.site.paused_by,
+            "downtimes": [downtime for downtime in declared if is_soon(downtime, now)],
             # Its ends that are tested thinly, as their tests keep failing.
             "failing": failing_endpoints.notices(
                 list(circuits.select_related("endpoint__site")), now
@@ -78,24 +107,48 @@ class SitePage(QueryPage):
             "endpoints": endpoints,
             "tagged": any(line.endpoint.tags for line in endpoints),
             "plan": plan,
+            "waiting": [(REASONS.get(reason, reason), *rest) for reason, *rest in plan.waiting()],
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
             "costs": [cost(plan, report, end, self.site.wan_gbit_s) for end in ENDS],
+            "strip": strip_for(self, report.window, now, [Filter("site", self.site.name)]),
             "share": Share.of(self.query.url(address("api-site", self.site.name))),
-            **results_of(report, self.site),
+            **results_of(self, report, notes_on_site, declared, now),
             **errors_of(report),
             "longest_url": self.asking(self.query.replace(window="90d")).url(),
         }
 
 
-def results_of(report: Report, site: Site) -> dict[str, Any]:
-    sides = [side_of(report, end, site) for end in ENDS]
+def results_of(
+    page: SitePage,
+    report: Report,
+    notes_on_site: Sequence[Annotation],
+    declared: Sequence[Downtime],
+    now: datetime,
+) -> dict[str, Any]:
+    window, site_is = report.window, site_now(report, notes_on_site, now)
+    during = [downtime for downtime in declared if downtime.ends_at > window.start]
+    spans = bands.spans_of(during, notes_on_site, window)
+    axes = picture.axes_of([history.series for history in site_is.histories.values()])
+    sides = []
+    for end in ("destination", "source"):
+        links, history = site_is.links[end], site_is.histories[end]
+        is_slower = any(link.level == "slower" for link in links)
+        figure = picture.figure(history.series, window, spans, axes, is_slower=is_slower)
+        sides.append(side_of(report, page.site, end, links=links, history=history, figure=figure))
     lines = [
         line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
     ]
     return {
         "report": report,
+        "window": window,
+        "verdict": site_is.verdict,
+        "other_classes": [
+            (classes.words, page.links_to(classes.sizes)) for classes in site_is.verdict.others
+        ],
         "sides": sides,
+        "strips": strips(*(side.rows for side in sides)),
+        "effects": site_is.effects,
         "results": bool(lines),
         "results_of_class": any(line.chosen for line in lines),
         "findings": findings(report),
@@ -103,11 +156,17 @@ def results_of(report: Report, site: Site) -> dict[str, Any]:
     }
 
 
-def downtimes(site: Site, now: datetime) -> list[Downtime]:
-    """Return the declared downtimes of the site or its endpoints, now or soon."""
+def downtimes(site: Site, window: Window, now: datetime) -> list[Downtime]:
+    """Return the declared downtimes of the site or its endpoints in the window, now or soon."""
     of_site = Q(site=site) | Q(endpoint__site=site)
-    downtimes = Downtime.objects.filter(of_site, ends_at__gt=now, starts_at__lt=now + SOON)
-    return list(downtimes.select_related("endpoint").order_by("starts_at"))
+    within = Q(starts_at__lt=window.end, ends_at__gt=window.start)
+    ahead = Q(starts_at__lt=now + SOON, ends_at__gt=now)
+    declared = Downtime.objects.filter(of_site, within | ahead)
+    return list(declared.select_related("site", "endpoint").order_by("starts_at"))
+
+
+def is_soon(downtime: Downtime, now: datetime) -> bool:
+    return now < downtime.ends_at and downtime.starts_at < now + SOON
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import django_tables2 as tables
 
 from matrix.answers.column_filters import how_of
-from matrix.pages.table.rows import LinkData, TableRow, Values
+from matrix.pages.table.rows import TableRow, Values
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
@@ -27,13 +27,14 @@ from sonar.windows import format_moment
 class Context:
     """What the cells of all rows are written with.
 
-    ``now`` is what ages are counted from; ``marks`` says whether simulated endpoints are marked
-    one by one, as where others stand beside them; ``ending`` is what all names end with, which
-    their column says once.
+    ``now`` is what ages are counted from, ``end`` the moment as of which links are; ``marks`` says
+    whether simulated endpoints are marked one by one, as where others stand beside them; ``ending``
+    is what all names end with, which their column says once.
     """
 
     query: MatrixQuery
     now: datetime
+    end: datetime
     marks: bool
     ending: str = ""
 
@@ -89,7 +90,7 @@ class Priority(LinkColumn):
     greatest_first = True
 
     def __init__(self, context: Context) -> None:
-        words = "highest priority of the meshes that test the link"
+        words = "highest priority of the meshes (test schedules) of the link: the higher goes first"
         super().__init__(context, "priority", words, "priority")
         self.filters = bounds("priority", "priority")
 
@@ -104,7 +105,7 @@ class EndColumn(LinkColumn):
         name = end if attribute == "endpoint" else f"{end}.{attribute}"
         super().__init__(context, attribute, f"{attribute} of the {end}", name)
         self.end, self.attribute = end, attribute
-        all_end = f", all {context.ending[1:]}" if context.ending else ""
+        all_end = f", all …{context.ending}" if context.ending else ""
         self.group = f"{'from' if end == 'source' else 'to'} ({end}{all_end})"
         if attribute == "endpoint":
             self.place = "frozen" if end == "source" else "opens"
@@ -181,22 +182,29 @@ class OfSize(LinkColumn):
 
 
 class RateColumn(OfSize):
-    field, title, place = "mean_mb_s", "MB/s", "opens"
+    """The mean; ``tells`` says that its state stands here, as no other column has it."""
+
+    field, title, look = "mean_mb_s", "MB/s", "number spread"
     explained = "mean rate of single transfers ± standard deviation"
 
+    def __init__(self, context: Context, size: str, *, tells: bool) -> None:
+        super().__init__(context, size)
+        self.tells = tells
+        self.place = "opens" if tells else ""
+
     def of(self, values: Values) -> TableCell:
+        state = STATES[values.state]
+        marks = (state,) if self.tells and values.state != MEASURED else ()
+        look = " ".join((self.look, *marks))
         if values.ok == 0:
-            state = STATES[values.state]
-            return TableCell(DASH, self.why_not_ok(values), f"{self.look} {state}", marks=(state,))
+            return TableCell(DASH, self.why_not_ok(values), look, marks=marks)
         mean = three_digits(values.mean_mb_s)
         spread = (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
-        if values.state == MEASURED:
-            return TableCell(mean, title, self.look, marks=spread)
-        state = STATES[values.state]
-        title += f"; {STATE_WORDS[state]}"
-        return TableCell(mean, title, f"{self.look} {state}", marks=(*spread, state))
+        if marks:
+            title += f"; {STATE_WORDS[state]}"
+        return TableCell(mean, title, look, marks=(*spread, *marks))
 
 
 class QuantileColumn(OfSize):
@@ -217,27 +225,29 @@ class QuantileColumn(OfSize):
 
 
 class Size(OfSize):
-    field, title, explained = "size_mean_bytes", "size", "mean size of the files that arrived"
+    field, title = "size_mean_bytes", "size"
+    explained = "mean size of the files that arrived ± standard deviation"
 
     def of(self, values: Values) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, "no file arrived", self.look)
-        spread = f"± {format_bytes(values.size_std_bytes)}" if values.size_std_bytes > 0 else ""
-        return TableCell(format_bytes(values.size_mean_bytes), spread, self.look)
+        has_spread = values.size_std_bytes > 0
+        spread = (f"± {format_bytes(values.size_std_bytes)}",) if has_spread else ()
+        return TableCell(format_bytes(values.size_mean_bytes), "", self.look, marks=spread)
 
 
 class Count(OfSize):
-    field, title, explained = "ok", "n", "number of results that were ok"
+    field, title, explained = "ok", "ok", "number of successful results"
 
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
         failed = f"{size}.failed"
-        self.sorts.append(Sort("(failed)", f"{size} files: number of results that failed", failed))
+        self.sorts.append(Sort("+ failed", f"{size} files: number of failed results", failed))
         ok, _ = self.filters
         self.filters = (ok, ColumnFilter(f"{failed}.min", f"{size} failed at least", "failed ≥"))
 
     def of(self, values: Values) -> TableCell:
-        failed = (f"({format_count(values.failed)} failed)",) if values.failed else ()
+        failed = (f"+ {format_count(values.failed)} failed",) if values.failed else ()
         look = f"{self.look} some" if failed else self.look
         return TableCell(format_count(values.ok), self.last(values), look, marks=failed)
 
@@ -245,49 +255,3 @@ class Count(OfSize):
 def bounds(column: str, words: str) -> tuple[ColumnFilter, ...]:
     least = ColumnFilter(f"{column}.min", f"{words} at least", "≥")
     return least, ColumnFilter(f"{column}.max", f"{words} at most", "≤")
-
-
-def columns(
-    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic]
-) -> list[tuple[str, LinkColumn]]:
-    """Return the columns, each with its name in an ordering."""
-    named_columns: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
-    for end in ("source", "destination"):
-        named_columns += [(end, EndColumn(context, end, "endpoint"))]
-        named_columns += [
-            (f"{end}.{attribute.key}", EndColumn(context, end, name))
-            for name, attribute in OF_ENDPOINTS.items()
-            if attribute.listed
-        ]
-    for size in sizes:
-        of_size: list[OfSize] = [
-            RateColumn(context, size),
-            *(QuantileColumn(context, size, quantile) for quantile in quantiles),
-            Size(context, size),
-            Count(context, size),
-        ]
-        named_columns += [(f"{size}.{column.field}", column) for column in of_size]
-    return named_columns
-
-
-class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
-    """The rows of one page, with the columns of these size classes and these quantiles."""
-
-    def __init__(
-        self,
-        data: LinkData,
-        context: Context,
-        sizes: Sequence[str],
-        quantiles: Sequence[Statistic] = (),
-    ) -> None:
-        super().__init__(data, extra_columns=columns(context, sizes, quantiles))
-
-    def groups(self) -> list[tuple[str, int]]:
-        """Return what stands above the columns, and above how many."""
-        groups: list[tuple[str, int]] = []
-        for name in (column.column.group for column in self.columns):
-            if groups and groups[-1][0] == name:
-                groups[-1] = name, groups[-1][1] + 1
-            else:
-                groups.append((name, 1))
-        return groups

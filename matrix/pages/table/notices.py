@@ -27,8 +27,8 @@ def about_empty(drop_filters: str) -> Notice:
         return Notice(
             "nothing-matches",
             "No link matches these filters.",
-            "No scheduled link and no result in this window passes all of them.",
-            (("Drop the filters", drop_filters),),
+            "No scheduled link and no result in this window matches all of them.",
+            (("Clear the filters", drop_filters),),
         )
     count = Endpoint.objects.filter(retired_at=None).count()
     return no_mesh(count) if count else no_endpoints()
@@ -67,8 +67,8 @@ def all_failed(tests: int) -> Notice:
     return Notice(
         "all-failed",
         "Every test in this window failed.",
-        f"{format_count(tests)} {noun} ran and none succeeded. The page of a link has its errors, "
-        "by where they happened.",
+        f"{format_count(tests)} {noun} ran and none succeeded. The page of each link lists its "
+        "errors by where they happened.",
     )
 
 
@@ -78,16 +78,16 @@ def no_results(sizes: list[str], now: datetime, longer: str) -> Notice:
     if lasts:
         newest = max(lasts)
         sentence = f"The last was {format_age(now - newest)}, at {format_moment(newest)}."
-    links = (("Look at the last 90 days", longer),)
+    links = (("Show the last 90 days", longer),)
     return Notice("no-results", "No results in this window.", sentence, links)
 
 
 def nothing_found(drop: str, drop_all: str) -> Notice:
     """Say that no link is left; ``drop`` and ``drop_all`` lead to where more of them are."""
-    links = (("Drop the search and the conditions on columns", drop),)
+    links = (("Clear the search and the column filters", drop),)
     return Notice(
         "nothing-found",
-        "No link matches the search and the conditions on columns.",
-        "There are links, but each fails at least one of them.",
-        (*links, ("Drop the filters, too", drop_all)) if drop_all else links,
+        "No link matches the search and the column filters.",
+        "There are links, but none matches all of them.",
+        (*links, ("Clear all filters", drop_all)) if drop_all else links,
     )

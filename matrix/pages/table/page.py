@@ -14,6 +14,7 @@ from django.core.paginator import Paginator
 from django.http import QueryDict
 
 from matrix.answers import link_table, table_query
+from matrix.answers.column_filters import Condition, of_look
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
@@ -21,7 +22,8 @@ from matrix.pages.controls import Choice, bounds_of, filter_chips, kept, window_
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
-from matrix.pages.table.columns import Context, LinkColumn, LinksTable
+from matrix.pages.table.columns import Context, LinkColumn
+from matrix.pages.table.links_table import LinksTable
 from matrix.pages.table.rows import LinkData
 from matrix.plots.labels import shared_ending
 from matrix.query.addresses import address
@@ -66,6 +68,29 @@ class ColumnHead:
 
 
 @dataclass(frozen=True)
+class LookChoice:
+    """Links that are so now: in words, how many, and where only they are shown or all again."""
+
+    look: str
+    words: str
+    count: int
+    url: str
+    chosen: bool
+
+
+# In the order of what to look at first.
+LOOK_WORDS = {
+    "failing": "failing",
+    "failed": "failed",
+    "slower": "slower than usual",
+    "faster": "faster than usual",
+    "partly": "partly failing",
+    "stale": "stale",
+    "down": "down",
+}
+
+
+@dataclass(frozen=True)
 class TablePage(QueryPage):
     template = "table.html"
     nav = route = "table"
@@ -97,13 +122,17 @@ class TablePage(QueryPage):
         data = LinkData(table, self.listing.rows(table, now))
         ends = table.ends()
         is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
-        context = Context(self.query, now, is_mixed, shared_ending(ends))
+        context = Context(
+            self.query, now, min(now, table.window.end), is_mixed, shared_ending(ends)
+        )
         shown = LinksTable(data, context, table.sizes, quantiles)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         return {
             "heading": self.heading(),
+            "sizes": list(self.sizes(table)),
             "windows": window_choices(self),
+            "looks": list(self.look_choices(table, now)),
             "bounds": bounds_of(self, table.window),
             "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
@@ -119,7 +148,7 @@ class TablePage(QueryPage):
             "previous": self.numbered(at.number - 1) if at.has_previous() else "",
             "next": self.numbered(at.number + 1) if at.has_next() else "",
             "per_page": PER_PAGE,
-            "share": Share.of(self.api_url()),
+            "share": Share.of_links(self.api_url()),
         }
 
     def heading(self) -> str:
@@ -133,6 +162,29 @@ class TablePage(QueryPage):
             yield Choice(words, self.listed(self.listing.replace(search="")), True)
         for condition in self.listing.conditions:
             yield Choice(condition.words(), self.listed(self.listing.without(condition)), True)
+
+    def sizes(self, table: LinkTable) -> Iterator[Choice]:
+        for size in table.sizes:
+            url = self.asking(self.query.replace(size=size)).url()
+            yield Choice(size, url, size == self.query.size)
+
+    def look_choices(self, table: LinkTable, now: datetime) -> Iterator[LookChoice]:
+        """Yield what shows only links that are so now, with how many of those listed are."""
+        parameter = f"{self.query.size}.state"
+        chosen = next(
+            (condition for condition in self.listing.conditions if condition.column == parameter),
+            None,
+        )
+        others = self.listing.without(chosen) if chosen else self.listing
+        listed = table.taken(others.rows(table, now))
+        for look, words in LOOK_WORDS.items():
+            count = int(of_look(listed, self.query.size, look).sum())
+            is_chosen = chosen is not None and look in chosen.text.split(",")
+            if count or is_chosen:
+                condition = Condition(parameter, "is", look)
+                changed = others.replace(conditions=(*others.conditions, condition))
+                url = self.listed(others if is_chosen else changed)
+                yield LookChoice(look, words, count, url, is_chosen)
 
     def quantile_choices(self) -> Iterator[Choice]:
         """Yield what puts a column of a quantile into the table, or takes it out again."""
@@ -217,7 +269,7 @@ def count_words(at: PageOfRows[Any], total: int) -> str:
     count = at.paginator.count
     filtered = f" (filtered from {format_count(total)})" if count != total else ""
     if not count:
-        return f"Showing no link{filtered}"
+        return f"Showing no links{filtered}"
     first, last = format_count(at.start_index()), format_count(at.end_index())
     noun = "link" if count == 1 else "links"
     return f"Showing {first} to {last} of {format_count(count)} {noun}{filtered}"

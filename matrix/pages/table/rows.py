@@ -26,6 +26,12 @@ class Values(NamedTuple):
     state: int
     last: float
     last_ok: float
+    level: int
+    usual_mb_s: float
+    now_mb_s: float
+    ratio: float
+    since: float
+    streak: int
     every: float
     quantiles: dict[str, float]
 

@@ -20,9 +20,9 @@ def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
     if numbers == [streams]:
         return str(streams)
     if numbers == [None]:
-        return f"{streams} asked for, how many were used is not known"
+        return f"{streams} requested, number used not known"
     texts = ["not known" if number is None else str(number) for number in numbers]
-    return f"{streams} asked for, {either(texts)} used"
+    return f"{streams} requested, {either(texts)} used"
 
 
 def profile_words(profile: Profile) -> str:
@@ -30,9 +30,9 @@ def profile_words(profile: Profile) -> str:
     mover = f"{profile.mover} {profile.mode}".strip()
     streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
     if profile.streams_used is None:
-        streams = f"{streams} asked for"
+        streams = f"{streams} requested"
     elif profile.streams_used != profile.streams:
-        streams = f"{streams} asked for, {profile.streams_used} used"
+        streams = f"{streams} requested, {profile.streams_used} used"
     address = f", IPv{profile.ip_version}" if profile.ip_version else ""
     return f"{mover}, {streams}{address}"
 
@@ -41,19 +41,19 @@ def beside_words(transfer: Transfer) -> str:
     """Say how many of Sonar's other tests ran at its ends meanwhile, without a full stop."""
     means = {transfer.beside_source, transfer.beside_destination}
     if means == {None}:
-        return "It was not noted what ran beside it"
+        return "Not recorded"
     if means == {0.0}:
-        return "No other test of Sonar's ran at its source or its destination meanwhile"
+        return "No other Sonar test ran at its source or its destination at the same time"
     source, destination = (
         end_words(end, getattr(transfer, f"beside_{end}"), getattr(transfer, f"beside_{end}_max"))
         for end in ("source", "destination")
     )
-    return f"Other tests of Sonar's meanwhile: {source}, {destination}"
+    return f"Other Sonar tests at the same time: {source}, {destination}"
 
 
 def end_words(end: str, mean: float | None, most: int | None) -> str:
     if mean is None:
-        return f"not noted at its {end}"
+        return f"not recorded at its {end}"
     if not mean:
         return f"none at its {end}"
     at_most = "" if most is None else f" ({most} at most)"
@@ -79,11 +79,10 @@ def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
         return reason
     if transfer.seconds < MARKER_SECONDS:
         return (
-            "It ended before the first marker of its progress: servers send one about every "
-            "5 seconds."
+            "It finished before the first progress marker: servers send one about every 5 seconds."
         )
     if parts:
-        return "Up to the last of its progress samples not a byte had moved."
+        return "Not a byte had moved by the last of its progress samples."
     return "Neither its mover nor the servers reported any progress."
 
 
@@ -98,9 +97,9 @@ def why_no_samples(transfer: Transfer) -> str:
         return "It failed before the transfer itself began."
     if transfer.profile.streams > 1:
         return (
-            "It was asked for with several streams: of those, servers report the whole size from "
-            "the beginning, which is no progress."
+            "It was requested with several streams: for those, servers report the full size from "
+            "the start, which shows no progress."
         )
     if failed and transfer.prepare_seconds is None and not transfer.samples:
-        return "Progress of failed tests was not kept then."
+        return "The progress of failed tests was not kept at that time."
     return ""

@@ -14,13 +14,13 @@ from django.http import Http404, QueryDict
 from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
 from matrix.answers.probe_request import ORDER, sites_of
-from matrix.pages.base import NO_PARAMETERS, Page
+from matrix.pages.base import Page
 from matrix.pages.progress import TransferLine, progress_words
 from matrix.pages.share import Share
 from matrix.pages.transfer.facts import beside_words, streams_words, verified_words, why_no_picture
 from matrix.plots import inside
 from matrix.query.addresses import address, link_url, site_url
-from matrix.query.forms import BadQueryError
+from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
@@ -53,8 +53,7 @@ class TransferPage(Page):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        if params:
-            raise BadQueryError(NO_PARAMETERS)
+        check_names(params)
         return cls(transfer_or_probe(UUID(str(path["id"]))))
 
     def path(self) -> str:
@@ -83,7 +82,7 @@ def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
     if subject is None:
         raise Http404(
             f"No transfer has the id {identifier}. Results are kept for {settings.SONAR_KEEP_DAYS} "
-            "days: it may have been an older one, or the address was cut off."
+            "days: it may be older than that, or the address may be cut off."
         )
     return subject
 

@@ -16,10 +16,10 @@ HEAD = ("NAME", "HOSTS", "OWN", "LENT", "FILE")
 
 class Command(BaseCommand):
     help = (
-        "List the credentials of endpoints: for which hosts each is, whose own it is, who lends "
-        "it, and whether its file in SONAR_CREDENTIALS_DIR can be read by this process. What is "
-        "in the file is never shown. Ends with 1 if something is wrong. The admin, or "
-        "`load_registry`, says which credentials there are."
+        "List the credentials of endpoints: for which hosts each one is, which endpoints have it "
+        "as their own, which lend it, and whether this process can read its file in "
+        "SONAR_CREDENTIALS_DIR. The contents are never shown. Exit code 0 if all is well, 1 if "
+        "something is wrong. Credentials are registered in the admin or by `load_registry`."
     )
 
     def handle(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -33,10 +33,10 @@ class Command(BaseCommand):
         lines = (row_of(credential, ends, files[credential]) for credential in credential_rows)
         self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(credentials.refuses_to_lend, ends):
-            self.stdout.write(f"{end.name} lends no credential: tests in which it is passive wait.")
+            self.stdout.write(f"{end.name} lends no credential: tests that would need one wait.")
         if wrong := [*unreadable(files), *filter(None, map(credentials.problem, ends))]:
             raise CommandError(
-                "\n".join(["Not as it has to be:", *(f"  {sentence}" for sentence in wrong)])
+                "\n".join(["Problems with credentials:", *(f"  {sentence}" for sentence in wrong)])
             )
 
 

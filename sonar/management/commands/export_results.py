@@ -25,9 +25,9 @@ from sonar.windows import parse_time
 
 class Command(BaseCommand):
     help = (
-        "Write results as CSV, oldest first, in the form that import_results reads. Filters may "
-        "be repeated. Results of state lost are left out: their worker died, so they say nothing "
-        "about a link. docs/results.md describes the columns."
+        "Write results as CSV, oldest first, in the format that import_results reads. Filters can "
+        "be repeated. Lost results are left out: their worker died, so they say nothing about a "
+        "link. docs/results.md describes the columns."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -36,25 +36,37 @@ class Command(BaseCommand):
             metavar="FILE",
             nargs="?",
             type=Path,
-            help="where to write, gzip if it ends in .gz; without it, standard output",
+            help="file to write, as gzip if it ends in .gz; standard output if omitted",
         )
         for name, dest, meaning in (
-            ("--from", "start", "the first moment"),
-            ("--to", "end", "the moment after the last"),
+            ("--from", "start", "only results from this time on"),
+            ("--to", "end", "only results before this time"),
         ):
             parser.add_argument(
                 name, dest=dest, metavar="TIME", type=moment, help=f"{meaning}, ISO 8601 in UTC"
             )
         for name, meaning in (
-            ("size", "of a size class, like large"),
+            ("size", "of a size class, such as large"),
             ("source", "of an endpoint"),
             ("destination", "of an endpoint"),
         ):
             parser.add_argument(
                 f"--{name}", action="append", default=[], metavar="NAME", help=f"name {meaning}"
             )
-        parser.add_argument("--state", action="append", choices=["done", "failed"], default=[])
-        parser.add_argument("--origin", action="append", choices=Profile.Origin.values, default=[])
+        parser.add_argument(
+            "--state",
+            action="append",
+            choices=["done", "failed"],
+            default=[],
+            help="only results with this state",
+        )
+        parser.add_argument(
+            "--origin",
+            action="append",
+            choices=Profile.Origin.values,
+            default=[],
+            help="only results of this origin",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         choice = chosen(options)

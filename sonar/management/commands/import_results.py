@@ -25,15 +25,19 @@ from sonar.records.importing import FaultyFileError
 
 class Command(BaseCommand):
     help = (
-        "Import results of transfers from CSV files, plain or gzip. Each file is stored whole or, "
-        "with every mistake named by its line, not at all; a result whose id is stored already "
-        "counts as a duplicate. Exit code 0 if every file was imported, 1 if one was not. "
+        "Import results of transfers from CSV files, plain or gzip. Each file is stored as a "
+        "whole or not at all, with every mistake listed by its line. A result whose id is already "
+        "stored counts as a duplicate. Exit code 0 if every file was imported, otherwise 1. "
         "docs/results.md describes the columns."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
-        parser.add_argument("--check", action="store_true", help="only check, store nothing")
+        parser.add_argument(
+            "files", metavar="FILE", nargs="+", type=Path, help="CSV file to import, plain or gzip"
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="only check the files, store nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         files: list[Path] = options["files"]
@@ -48,9 +52,9 @@ class Command(BaseCommand):
             with Bar(path) as progress:
                 said = check(path, progress) if only_check else store(path, progress)
         except KeyboardInterrupt:
-            raise CommandError(f"Stopped; nothing of {path} is stored.", returncode=130) from None
+            raise CommandError(f"Stopped; nothing of {path} was stored.", returncode=130) from None
         except FaultyFileError as error:
-            self.stderr.write(f"{path}: nothing of it is stored.")
+            self.stderr.write(f"{path}: nothing was stored.")
             for sentence in error.sentences:
                 self.stderr.write(f"  {sentence}")
             if error.more:
@@ -63,7 +67,7 @@ class Command(BaseCommand):
 def check(path: Path, progress: Bar) -> str:
     progress.over("checking")
     count = importing.check(path, timezone.now(), progress.at)
-    return f"{count:,} results are sound; nothing was stored."
+    return f"{count:,} results are valid; nothing was stored."
 
 
 def store(path: Path, progress: Bar) -> str:

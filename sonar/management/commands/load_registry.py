@@ -13,14 +13,15 @@ from sonar import reclassing, registry_file
 
 class Command(BaseCommand):
     help = (
-        "Make the registry (size classes, sites, credentials, endpoints, meshes) say what a YAML "
-        "file says. All of the file is loaded or nothing; what stands only in the database is left "
-        "alone. "
-        "docs/registry.md describes the file."
+        "Bring the registry (size classes, sites, credentials, endpoints, meshes) in line with a "
+        "YAML file. The whole file is loaded or nothing; what is only in the database is left "
+        "alone. docs/registry.md describes the file."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="the YAML file to load; - reads stdin")
+        parser.add_argument(
+            "file", metavar="FILE", help="the YAML file to load; - for standard input"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         name: str = options["file"]
@@ -32,7 +33,9 @@ class Command(BaseCommand):
             changes = registry_file.load(text)
         except registry_file.RegistryError as error:
             problems = "\n".join(f"  {problem}" for problem in error.problems)
-            raise CommandError(f"{name} was not loaded, nothing changed:\n{problems}") from error
+            raise CommandError(
+                f"{name} was not loaded; nothing was changed:\n{problems}"
+            ) from error
         self.stdout.write(registry_file.describe(changes))
         if changes.bounds_moved and (notice := reclassing.notice(reclassing.outside())):
             self.stdout.write(notice)

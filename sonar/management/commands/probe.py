@@ -28,9 +28,9 @@ LOOK_AGAIN_SECONDS = 0.5
 class Command(BaseCommand):
     help = (
         "Send one test file from SOURCE to DESTINATION now, show its progress and record the "
-        "result. The budgets and downtimes of both endpoints hold; where another test of the link "
-        "runs, or an endpoint has as many at once as its cap, it waits and says so. Exit code 0 "
-        "if it was measured, 1 if it failed or may not run now, 130 if you stopped it."
+        "result. The budgets and downtimes of both endpoints apply. While another test of the link "
+        "is running, or an endpoint is at its cap, the command says so and waits. Exit code 0 if "
+        "the rate was measured, 1 if the test failed or was refused, 130 if you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,14 +38,22 @@ class Command(BaseCommand):
         parser.add_argument(
             "destination", metavar="DESTINATION", help="name of the endpoint to send to"
         )
-        parser.add_argument("size", metavar="SIZE", help="name of a size class, like small")
+        parser.add_argument("size", metavar="SIZE", help="name of a size class, such as small")
         parser.add_argument(
-            "--mover", choices=mover_catalogue.names(), default=mover_catalogue.DEFAULT
+            "--mover",
+            choices=mover_catalogue.names(),
+            default=mover_catalogue.DEFAULT,
+            help="how the file is copied (default: %(default)s)",
         )
         parser.add_argument(
-            "--mode", choices=Mode.values, default=Mode.PULL.value, help="who does the work"
+            "--mode",
+            choices=Mode.values,
+            default=Mode.PULL.value,
+            help="pull (the default): the destination fetches; push: the source sends",
         )
-        parser.add_argument("--streams", type=int, default=1, metavar="N")
+        parser.add_argument(
+            "--streams", type=int, default=1, metavar="N", help="number of streams (default: 1)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         if options["streams"] < 1:
@@ -63,7 +71,9 @@ class Command(BaseCommand):
         wait(probe, console)
         claimed = probes.claim(probe.id, timezone.now())
         if claimed is None:
-            raise CommandError(f"A worker has taken the probe {probe.id}: see its result there.")
+            raise CommandError(
+                f"A worker has already taken this test: see the result of transfer {probe.id}."
+            )
         outcome = show(claimed, console)
         record(claimed, outcome, console)
 
@@ -75,7 +85,7 @@ def ordered(probe_request: scheduler.ProbeRequest) -> Probe:
             [probe_request], timezone.now(), socket.gethostname()
         )
     except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
-        raise CommandError(f"Not now: {error}") from error
+        raise CommandError(f"Not started: {error}") from error
     request_probes.send(started)
     return probe
 
@@ -98,16 +108,16 @@ def wait(probe: Probe, console: Console) -> None:
 
 
 def waits(probe: Probe) -> str:
-    """Say why a test waits, and its place: `Waits (2 before it): ...`."""
+    """Say why a test waits, and its place: `Waiting (2 tests before it): ...`."""
     place = queueing.places().get(probe.id, 1)
-    turn = "it is next" if place == 1 else f"{place - 1} before it"
-    return f"Waits ({turn}): {probe.waits_because}"
+    turn = ("next", "1 test before it")[place - 1] if place <= 2 else f"{place - 1} tests before it"
+    return f"Waiting ({turn}): {probe.waits_because}"
 
 
 def gone(probe: Probe) -> NoReturn:
     """Say what became of a test that has been waiting and is not there any more."""
     ended = Transfer.objects.filter(id=probe.id).first()
-    raise CommandError(f"Failed: {ended.error}." if ended else "Somebody has cancelled it.")
+    raise CommandError(f"Failed: {ended.error}." if ended else "Somebody cancelled the test.")
 
 
 def drop(probe: Probe) -> NoReturn:
@@ -147,7 +157,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     if isinstance(outcome.error, Stopped):
         probes.finish(probe, outcome)
         probes.drop(probe)
-        left = f" Left behind for cleaning: {outcome.leftover}." if outcome.leftover else ""
+        left = f" Left to be cleaned up: {outcome.leftover}." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
     probes.finish(probe, outcome)
     if outcome.receipt is None:
@@ -176,5 +186,5 @@ def failure(error: MoverError | None) -> str:
     """Say where and why it failed, and whether trying again could help."""
     if error is None:
         return "Failed."
-    again = "will fail again until that is mended" if error.permanent else "may pass"
+    again = "will fail again until this is fixed" if error.permanent else "may be temporary"
     return f"Failed at the {error.where}: {error} ({again})."

@@ -20,14 +20,16 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 class Command(BaseCommand):
     help = (
-        "Build the hour and day segments anew from the raw results, day by day, newest first. "
-        "Pages and API go on meanwhile. Each day is replaced as a whole: stopping or killing it "
-        "and running it twice do no harm. Sonar seals by itself; this is for a database that "
+        "Rebuild the hour and day segments from the raw results, day by day, newest first. Pages "
+        "and API keep working meanwhile. Each day is replaced as a whole, so it is safe to stop or "
+        "kill the command and to run it again. Sonar seals by itself; this is for a database that "
         "was restored or changed by hand."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--from", dest="start", metavar="TIME", help="first day (ISO 8601)")
+        parser.add_argument(
+            "--from", dest="start", metavar="TIME", help="first day to rebuild (ISO 8601)"
+        )
         parser.add_argument("--to", dest="end", metavar="TIME", help="day after the last one")
         parser.add_argument("--size", metavar="NAME", help="only this size class")
 

@@ -19,14 +19,14 @@ from sonar.units import format_count, three_digits
 
 class Command(BaseCommand):
     help = (
-        "Move results to the size class that their bytes belong to, newest first: for when bounds "
-        "of size classes were changed. Pages and API go on meanwhile and are exact; the hours are "
-        "sealed again by themselves. Each hour is a transaction of its own: stopping or killing "
-        "it and running it again do no harm."
+        "Move results to the size class that matches their size, newest first, after the bounds "
+        "of size classes have changed. Pages and API keep working and stay exact; the affected "
+        "hours are sealed again by themselves. Each hour is a transaction of its own, so it is "
+        "safe to stop or kill the command and to run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="count and change nothing")
+        parser.add_argument("--dry-run", action="store_true", help="only count, change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         reclass(Console(highlight=False, soft_wrap=True), only_count=options["dry_run"])
@@ -38,7 +38,7 @@ def reclass(console: Console, *, only_count: bool) -> None:
     days = reclassing.days()
     try:
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("looking at days", total=len(days))
+            task = bar.add_task("checking days", total=len(days))
             for day in days:
                 bar.update(task, description=f"{day:%Y-%m-%d}")
                 for moves in counted(day) if only_count else reclassing.move_day(day):
@@ -54,7 +54,7 @@ def reclass(console: Console, *, only_count: bool) -> None:
         ) from error
     tell(console, total, only_count)
     console.print(
-        f"{format_count(len(days))} {'day' if len(days) == 1 else 'days'} looked at in "
+        f"{format_count(len(days))} {'day' if len(days) == 1 else 'days'} checked in "
         f"{three_digits(time.monotonic() - began)} s."
     )
     tell_of_probes(console)
@@ -72,7 +72,7 @@ def tell(console: Console, total: Moves, only_count: bool) -> None:
         results = "1 result" if count == 1 else f"{format_count(count)} results"
         console.print(f"{results} {verb} from {names[old]} to {names[new]}.")
     if not total:
-        console.print("All results are in the class of their bytes.")
+        console.print("All results are in the right size class.")
 
 
 def tell_of_probes(console: Console) -> None:
@@ -80,6 +80,6 @@ def tell_of_probes(console: Console) -> None:
     if count := reclassing.probes_outside():
         tests = "1 test" if count == 1 else f"{format_count(count)} tests"
         console.print(
-            f"{tests} under way will come in under a class that is not that of their bytes: run "
-            "this again when they have ended."
+            f"{tests} under way will be stored in a size class that does not match their size: "
+            "run this again when they have ended."
         )

@@ -18,18 +18,20 @@ LIST = "list"
 
 class Command(BaseCommand):
     help = (
-        "Give an account a role, and no other: `role USER ROLE`, for a site admin with the sites. "
-        "`role list` shows all accounts. Accounts are made in the admin."
+        "Give an account a role in place of its old one: `role USER ROLE`, for a site admin "
+        "followed by the sites. `role list` shows all accounts. Accounts are created in the admin."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", metavar="USER", help=f"whose role; {LIST} alone shows all")
+        parser.add_argument(
+            "user", metavar="USER", help=f"name of the account; '{LIST}' alone shows all accounts"
+        )
         parser.add_argument(
             "role", metavar="ROLE", nargs="?", choices=list(Role), help=", ".join(Role)
         )
-        parser.add_argument("sites", metavar="SITE", nargs="*", help="what a site admin is for")
+        parser.add_argument("sites", metavar="SITE", nargs="*", help="the sites of a site admin")
         parser.add_argument(
-            "--ingest", action="store_true", help="may store results besides (POST transfers/)"
+            "--ingest", action="store_true", help="also allow storing results (POST transfers/)"
         )
 
     def handle(
@@ -46,9 +48,9 @@ class Command(BaseCommand):
             return
         account = User.objects.filter(username=user).first()
         if account is None:
-            raise CommandError(f"There is no user {user!r}: see the admin, or createsuperuser.")
+            raise CommandError(f"There is no user {user!r}: create accounts in the admin.")
         if role is None:
-            raise CommandError(f"Say which role {user} gets: {', '.join(Role)}.")
+            raise CommandError(f"Name the role for {user}: {', '.join(Role)}.")
         try:
             roles.give(account, Role(role), named(sites))
         except roles.RoleError as error:
@@ -63,7 +65,7 @@ def named(names: list[str]) -> list[Site]:
     """Return the sites with these names; raise CommandError that says which are none."""
     sites = {site.name: site for site in Site.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in sites]:
-        raise CommandError(f"No site is registered with the name {' or '.join(unknown)}.")
+        raise CommandError(f"No site is named {' or '.join(unknown)}: nothing was changed.")
     return list(sites.values())
 
 

@@ -15,25 +15,27 @@ from sonar.windows import format_time
 
 class Command(BaseCommand):
     help = (
-        "Make, list and revoke the tokens that scripts send to the API as "
+        "Create, list and revoke the tokens that scripts send to the API as "
         "'Authorization: Token ...'. A token is printed once, alone on standard output; "
         "only its hash is kept."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", metavar="create|list|revoke", required=True)
-        create = verbs.add_parser("create", help="make a token and print it")
-        create.add_argument("user", metavar="USER", help="who answers for what it does")
+        create = verbs.add_parser("create", help="create a token and print it")
+        create.add_argument("user", metavar="USER", help="the account that it acts for")
         create.add_argument(
             "--scopes",
             required=True,
-            help="what it may do, with commas: " + ", ".join(Token.Scope.values),
+            help="what it may do, separated by commas: " + ", ".join(Token.Scope.values),
         )
-        create.add_argument("--name", required=True, help="what uses it, like cron-at-ral")
-        create.add_argument("--days", type=int, default=90, help="how long it lasts (90)")
-        verbs.add_parser("list", help="show whose tokens there are; expired ones too")
-        revoke = verbs.add_parser("revoke", help="make a token useless at once")
-        revoke.add_argument("key", metavar="KEY", help="as `token list` shows it")
+        create.add_argument("--name", required=True, help="what uses it, such as cron-at-ral")
+        create.add_argument(
+            "--days", type=int, default=90, help="for how many days it is valid (90)"
+        )
+        verbs.add_parser("list", help="list all tokens, including expired ones")
+        revoke = verbs.add_parser("revoke", help="revoke a token, at once")
+        revoke.add_argument("key", metavar="KEY", help="as shown by `token list`")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         try:
@@ -44,7 +46,7 @@ class Command(BaseCommand):
     def create(self, user: str, name: str, scopes: str, days: int, **_: object) -> None:
         owner = User.objects.filter(username=user).first()
         if owner is None:
-            raise CommandError(f"There is no user {user!r}: see the admin, or createsuperuser.")
+            raise CommandError(f"There is no user {user!r}: create accounts in the admin.")
         names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
         token, text = tokens.create(owner, name, names, days)
         self.stdout.write(text)

@@ -1,82 +1,160 @@
-// The card beside a cell: both directions, side by side.
+// The card beside a cell: both directions of its link side by side, and what is fetched for it.
 
 import { utc } from "../time.js";
-import { ends, reverseOf, urlOf } from "./links.js";
-import { DASH, ageOf, cellOf, counted, inUnit, rate } from "./numbers.js";
+import { factsAt, stopAsking } from "./facts.js";
+import { ends, isStrips, ownAt, ownSends, reverseOf, urlOf } from "./links.js";
+import { DASH, age, ageOf, cellOf, counted, inUnit, rate } from "./numbers.js";
 import { markHot, pixelsOf } from "./places.js";
 import { isNarrow, view } from "./view.js";
+
+const GAP = 14;
+// What the card says now: it is written anew only where that changes, not with every move.
+let said = null;
 
 export function showCard(place, point) {
   view.hovered = { place, point };
   const card = document.getElementById("card");
-  card.replaceChildren(...contents(place));
+  const key = JSON.stringify([place, view.payload.version, view.cells?.version, view.trouble, view.pinned !== null]);
+  if (card.hidden || said !== key) card.replaceChildren(...contents(place));
+  said = key;
   card.classList.toggle("pinned", view.pinned !== null);
   card.hidden = false;
-  const cell = place.row === undefined || place.column === undefined ? null : pixelsOf(place);
+  const cell = isCell(place) ? pixelsOf(place) : null;
   putBeside(card, cell, point ?? { x: cell.left + cell.width, y: cell.top + cell.height });
 }
 
+function isCell({ row, column }) {
+  return row !== undefined && column !== undefined;
+}
+
 function contents(place) {
-  if (place.row === undefined || place.column === undefined) return aboutAverage(place);
+  if (!isCell(place)) {
+    stopAsking();
+    return aboutAverage(place);
+  }
   const { from, to } = ends(place);
-  const lines = [made("p", "from ", made("b", from)), made("p", "to ", made("b", to))];
-  if (!view.cells) return [...lines, made("p", view.trouble ?? "loading the numbers …")];
-  const cell = cellOf(place);
-  const words = view.cells.states[cell.state];
-  lines.push(...(words.includes(":") ? [made("p", words)] : []), bothWays(place, cell));
-  if (view.pinned) lines.push(...links(place));
-  return lines;
+  const head = made("p", "from ", made("b", from), " to ", made("b", to));
+  if (!view.cells) return [head, made("p", view.trouble ?? "Loading the numbers …")];
+  const words = view.cells.states[cellOf(place).state];
+  // What is failing now says so with more, below.
+  const why = words.includes(":") && !words.startsWith("failing") ? [made("p", words)] : [];
+  return [head, ...why, bothWays(place), ...facts(place), ...(view.pinned ? [...links(place), closing()] : [])];
+}
+
+// Of a link that is tested there is more than the matrix has.
+function facts(place) {
+  const address = view.payload.open.kind === "link" ? urlOf(place) : null;
+  if (!address) {
+    stopAsking();
+    return [];
+  }
+  const { pathname, search } = new URL(address, location.href);
+  return [factsAt(`${pathname}card/${search}`, putAgain)];
 }
 
 function aboutAverage({ row, column }) {
   const side = row === undefined ? view.columns : view.rows;
   const at = row ?? column;
-  const isSource = (row === undefined) === view.payload.transposed;
-  const head = at === undefined ? ["all cells"] : [isSource ? "from " : "to ", made("b", side.names[at])];
+  const head = at === undefined ? ["all cells"] : [`${directionOf({ row, column })} `, made("b", side.names[at])];
   const average = at === undefined ? view.payload.average : side.average[at];
-  const mean = average === null ? "none is measured" : inUnit(average);
+  const mean = average === null ? "none measured" : inUnit(average);
   return [made("p", ...head), made("p", `mean of measured cells: ${mean}`)];
 }
 
-function bothWays(place, cell) {
+// Of a row or column as a whole; partners are at both ends.
+function directionOf({ row, column }) {
+  const { transposed } = view.payload;
+  if (!isStrips()) return (row === undefined) === transposed ? "from" : "to";
+  const at = ownAt({ row, column });
+  return at === undefined ? "from and to" : ownSends(at) ? "from" : "to";
+}
+
+function bothWays(place) {
   const back = reverseOf(place);
-  const { from, to } = ends(place);
-  const there = figures(cell);
+  const there = figures(cellOf(place));
   const other = back && figures(cellOf(back));
-  const head = made("thead", made("tr", made("td"), th("col", arrow(from, to)), th("col", arrow(to, from))));
-  const rows = Object.keys(there).map((name) => [name, there[name], other ? (other[name] ?? DASH) : DASH]);
+  const head = made("thead", made("tr", made("td"), th("col", "this direction"), th("col", "reverse direction")));
+  const rows = Object.keys(there).map((name) => [name, there[name], other ? other[name] : DASH]);
   if (!other) rows[0][2] = "not in this view";
   const lines = rows.map(([name, one, two]) => made("tr", th("row", name), made("td", one), made("td", two)));
   return made("table", head, made("tbody", ...lines));
 }
 
-// Both names stand above: where they are long, an arrow to one of them says enough.
-function arrow(from, to) {
-  return from.length + to.length > 36 || isNarrow.matches ? `→ ${to}` : `${from} → ${to}`;
-}
-
 function figures(cell) {
   const hasResult = !Number.isNaN(cell.last);
-  const { said, card_extras: extras } = view.payload;
+  const { said: asked, card_extras: extras } = view.payload;
   return {
-    state: view.cells.states[cell.state].split(":")[0],
-    "mean ± std": rate(cell.mean, cell.std),
+    state: standing(cell),
+    "vs usual": againstUsual(cell),
+    "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
     ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
-    ...(said ? { [said]: inUnit(cell.value) } : {}),
-    tests: `${counted(cell.ok)} ok, ${counted(cell.failed)} failed`,
-    last: hasResult ? ageOf(cell.last) : DASH,
-    "": hasResult ? utc(new Date(1000 * cell.last)) : "",
+    ...(asked ? { [asked]: inUnit(cell.value) } : {}),
+    failed: hasResult ? `${counted(cell.failed)} of ${counted(cell.ok + cell.failed)} tests` : DASH,
+    "last result": hasResult ? ageOf(cell.last) : DASH,
+    at: hasResult ? utc(new Date(1000 * cell.last)) : DASH,
   };
 }
 
+// The state, or what is said on top of it, and since when.
+export function standing(cell) {
+  if (view.payload.open.kind !== "link") return countsOf(cell);
+  const level = view.cells.levels[cell.level];
+  const state = asUsual(view.cells.states[cell.state].split(":")[0], level);
+  const isShifted = state === "measured" && (level === "slower" || level === "faster");
+  if (state !== "failing" && !isShifted) return cell.partly ? `${state}, partly failing` : state;
+  const words = isShifted ? `${level} than usual` : state;
+  const [since, tests] = [utc(new Date(1000 * cell.since)).slice(0, 16), counted(cell.streak)];
+  const lasting = age(view.cells.moment - cell.since);
+  return `${words} since ${since} UTC (${lasting}), ${isShifted ? tests : `${tests} of ${tests}`} tests`;
+}
+
+function asUsual(state, level) {
+  return state === "measured" && level === "usual" ? "as usual" : state;
+}
+
+// Of a cell that pools several: how many of its links are how.
+function countsOf(cell) {
+  const counts = { failing: cell.failing_links, slower: cell.slower_links, faster: cell.faster_links };
+  const parts = Object.entries(counts).filter(([, count]) => count);
+  const state = view.cells.states[cell.state].split(":")[0];
+  if (!parts.length) return state;
+  const [[first, number], ...others] = parts;
+  const links = `${counted(number)} of ${counted(cell.tested_links)} links ${first}`;
+  return [links, ...others.map(([words, count]) => `${counted(count)} ${words}`)].join(", ");
+}
+
+// What came through before all failed is no rate of now.
+function againstUsual({ now, usual, state }) {
+  const isFailed = view.cells.states[state].startsWith("failed");
+  if (isFailed || Number.isNaN(now) || Number.isNaN(usual)) return DASH;
+  return `${times(now / usual)} the usual ${rate(usual, NaN)}`;
+}
+
+// A factor with two digits, as everywhere.
+function times(ratio) {
+  return `${ratio < 100 ? ratio.toPrecision(2) : Math.round(ratio)}×`;
+}
+
 function links(place) {
-  const back = reverseOf(place);
-  return [place, back].filter(Boolean).flatMap((one) => {
-    const url = urlOf(one);
-    const { from, to } = ends(one);
-    const what = view.payload.open.kind === "link" ? "Open the link" : "Look into";
-    return url ? [made("p", Object.assign(made("a", `${what} ${from} → ${to}`), { href: url }))] : [];
+  const isLink = view.payload.open.kind === "link";
+  const verb = isLink ? "Open" : "Show the links of";
+  const ways = [[place, isLink ? "this link" : "this cell"], [reverseOf(place), "the reverse direction"]];
+  return ways.flatMap(([each, words]) => {
+    const url = each && urlOf(each);
+    return url ? [made("p", Object.assign(made("a", `${verb} ${words}`), { href: url }))] : [];
   });
+}
+
+// A finger has no Escape, and the card may be all around what it could tap.
+function closing() {
+  const looks = { type: "button", className: "btn btn-sm btn-outline-secondary" };
+  const button = Object.assign(made("button", "Close"), looks);
+  button.addEventListener("click", () => {
+    view.pinned = null;
+    if (view.cursor) view.box.focus();
+    hideCard();
+  });
+  return button;
 }
 
 function made(tag, ...children) {
@@ -89,33 +167,45 @@ function th(scope, text) {
   return Object.assign(made("th", text), { scope });
 }
 
+// What has come may need other room.
+function putAgain() {
+  if (view.hovered) showCard(view.hovered.place, view.hovered.point);
+}
+
 // Beside the cell, on the side where there is room; never off the screen.
 function putBeside(card, cell, point) {
-  const { offsetWidth: wide, offsetHeight: high } = card;
   const [screenWide, screenHigh] = [document.documentElement.clientWidth, innerHeight];
-  if (isNarrow.matches) {
-    card.style.transform = `translate(0, ${point.y > screenHigh / 2 ? 0 : screenHigh - high}px)`;
-    return;
-  }
+  if (isNarrow.matches) return putAcross(card, cell ?? { top: point.y, height: 0 }, screenHigh);
+  card.style.maxHeight = "";
+  const { offsetWidth: wide, offsetHeight: high } = card;
   const isThin = cell && cell.width < screenWide / 3;
   const [left, right] = isThin ? [cell.left, cell.left + cell.width] : [point.x, point.x];
   const isLow = cell && cell.height < screenHigh / 3;
   const [top, bottom] = isLow ? [cell.top, cell.top + cell.height] : [point.y, point.y];
-  const isBesideFree = right + 14 + wide <= screenWide || left - 14 - wide >= 0;
-  let x = right + 14 + wide <= screenWide ? right + 14 : left - 14 - wide;
-  let y = point.y + 14;
+  const isBesideFree = right + GAP + wide <= screenWide || left - GAP - wide >= 0;
+  let x = right + GAP + wide <= screenWide ? right + GAP : left - GAP - wide;
+  let y = point.y + GAP;
   if (!isBesideFree) {
     x = point.x - wide / 2;
-    y = bottom + 14 + high <= screenHigh ? bottom + 14 : top - 14 - high;
+    y = bottom + GAP + high <= screenHigh ? bottom + GAP : top - GAP - high;
   }
   x = Math.max(4, Math.min(x, screenWide - wide - 4));
   y = Math.max(4, Math.min(y, screenHigh - high - 4));
   card.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
 }
 
+// On a telephone across the screen, above or below the cell, and no higher than the room there.
+function putAcross(card, { top, height }, screenHigh) {
+  const isAbove = top > screenHigh - top - height;
+  const room = isAbove ? top : screenHigh - top - height;
+  card.style.maxHeight = `${Math.floor(room - 4)}px`;
+  card.style.transform = `translate(0, ${isAbove ? 0 : screenHigh - card.offsetHeight}px)`;
+}
+
 export function hideCard() {
   if (view.pinned || !view.plot) return;
   view.hovered = null;
+  stopAsking();
   const card = document.getElementById("card");
   if (card) card.hidden = true;
   if (card && !view.cursor) markHot(null);

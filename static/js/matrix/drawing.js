@@ -4,11 +4,13 @@
 import { extend, redrawPictures, relayout } from "../picture.js";
 import { hideCard } from "./card.js";
 import { listenToKeys } from "./keys.js";
-import { makeNarrow, startNarrow, thinBefore, thinLabels, titleWord } from "./labels.js";
+import { thinLabels } from "./labels.js";
+import { fit, spanOf } from "./layout.js";
 import { loadCells } from "./loading.js";
+import { outline } from "./outlines.js";
 import { markCursor, markHot, span } from "./places.js";
 import { listenToPointer } from "./pointer.js";
-import { isNarrow, isTouched, view } from "./view.js";
+import { isNarrow, isTouched, isWall, view } from "./view.js";
 
 extend("picture", { prepare, after, config: { displayModeBar: false, doubleClick: false } });
 isNarrow.addEventListener("change", async () => {
@@ -19,16 +21,13 @@ isNarrow.addEventListener("change", async () => {
 });
 
 function prepare(figure, plot, payload) {
-  const layout = figure.layout;
+  const { layout } = figure;
   layout.meta = layout.uirevision = payload.arrangement;
   layout.hovermode = false;
   layout.dragmode = isNarrow.matches || isTouched.matches ? "pan" : "zoom";
-  for (const [name, { labels }] of [["xaxis", payload.columns], ["yaxis", payload.rows]]) {
-    Object.assign(layout[name], { minallowed: -0.5, maxallowed: labels.length - 0.5 });
-  }
-  thinBefore(layout, plot, payload);
-  fitText(figure, plot, payload);
-  if (isNarrow.matches) makeNarrow(figure);
+  const room = { width: plot.clientWidth, height: plot.clientHeight };
+  fit(layout, payload, room);
+  fitText(figure, room);
   keepPlace(layout, plot);
 }
 
@@ -41,20 +40,20 @@ function keepPlace(layout, plot) {
   }
 }
 
-// Numbers grow with their cells: five digits fit. Rows too low for any are left without.
-function fitText(figure, plot, payload) {
-  const factor = figure.layout.font.size / 12;
-  const across = (plot.clientWidth - 300 * factor) / (payload.columns.labels.length + 1);
-  const down = (plot.clientHeight - 170 * factor) / (payload.rows.labels.length + 1);
-  const size = Math.min(15 * factor, Math.max(10 * factor, across / 4.3), 0.8 * down);
-  for (const trace of figure.data) {
+// Numbers grow with their cells: five digits fit. Rows too low for any are left without; on a wall
+// are all that would be smaller than the labels.
+function fitText({ data, layout }, room) {
+  const factor = layout.font.size / 12;
+  const [across, down] = ["xaxis", "yaxis"].map((name) => spanOf(layout, name, room).length / span(layout[name]));
+  const [floor, least] = isWall() ? [0, layout.font.size] : [10 * factor, LEAST_TEXT];
+  const free = Math.min(15 * factor, Math.max(floor, across / 4.3), 0.8 * down);
+  const size = isNarrow.matches ? 10 : free;
+  for (const trace of data) {
     if (trace.textfont) trace.textfont.size = size;
-    if (trace.textfont && size < LEAST_TEXT) delete trace.texttemplate;
+    if (trace.textfont && size < least) delete trace.texttemplate;
     if (trace.marker) trace.marker.size *= factor;
+    if (trace.meta?.outline) outline(trace, across, down, factor);
   }
-  const { xaxis, yaxis } = figure.layout;
-  for (const { title } of [xaxis, yaxis]) title.standoff = 8 * factor + (factor > 1 ? 6 : 0);
-  if (plot.clientHeight < 480 * factor) yaxis.title.text = titleWord(yaxis);
 }
 
 const LEAST_TEXT = 8;
@@ -67,8 +66,8 @@ function after(plot, payload) {
   if (!box.querySelector("#card")) furnish(box);
   const isOther = before.box !== box || before.payload.arrangement !== payload.arrangement;
   if (isOther) leaveAll();
-  if (isOther && isNarrow.matches) startNarrow(plot);
   placed();
+  box.querySelector(".first-look")?.remove();
   performance.mark("picture-drawn");
   const { version, cells_url } = before.payload ?? {};
   if (!view.cells || version !== payload.version || cells_url !== payload.cells_url) loadCells(payload);

@@ -1,7 +1,7 @@
 // The keyboard: a cursor that walks over the cells and brings them into view.
 
 import { relayout } from "../picture.js";
-import { hideCard, showCard } from "./card.js";
+import { hideCard, showCard, standing } from "./card.js";
 import { ends, follow, reverseOf } from "./links.js";
 import { DASH, cellOf, counted, inUnit } from "./numbers.js";
 import { markCursor } from "./places.js";
@@ -104,9 +104,8 @@ export function tell(place) {
   }
   const cell = cellOf(place);
   const value = inUnit(cell.value);
-  const state = view.cells.states[cell.state].split(":")[0];
   const tests = `${counted(cell.ok)} ok, ${counted(cell.failed)} failed`;
-  said.textContent = `from ${from} to ${to}: ${value === DASH ? "no value" : value}, ${tests}, ${state}`;
+  said.textContent = `from ${from} to ${to}: ${value === DASH ? "no value" : value}, ${tests}, ${standing(cell)}`;
 }
 
 function bringIntoView(place) {

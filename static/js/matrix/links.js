@@ -1,24 +1,55 @@
 // Which link a cell is, which is its reverse, and where it leads.
 
 import { cellOf } from "./numbers.js";
-import { view } from "./view.js";
+import { isWall, view } from "./view.js";
 
-export function ends({ row, column }) {
-  const [one, other] = [view.rows.names[row], view.columns.names[column]];
-  return view.payload.transposed ? { from: other, to: one } : { from: one, to: other };
+export function ends(place) {
+  const [one, other] = [view.rows.names[place.row], view.columns.names[place.column]];
+  return rowSends(place) ? { from: one, to: other } : { from: other, to: one };
 }
 
-export function reverseOf({ row, column }) {
+// In strips the own side says who sends: the first of its lines do.
+function rowSends(place) {
+  const { transposed } = view.payload;
+  return isStrips() ? ownSends(ownAt(place)) !== transposed : !transposed;
+}
+
+export function isStrips() {
+  return view.payload.sending !== null;
+}
+
+export function ownSends(at) {
+  return at < view.payload.sending;
+}
+
+// The place of a cell, row or column on the own side of strips; undefined for a partner's.
+export function ownAt({ row, column }) {
+  return view.payload.transposed ? column : row;
+}
+
+export function reverseOf(place) {
+  const { row, column } = place;
+  if (isStrips()) return acrossFrom(place);
   if (!view.payload.square) return null;
   const back = view.rows.byName.get(view.columns.names[column]);
   const there = view.columns.byName.get(view.rows.names[row]);
   return back === undefined || there === undefined ? null : { row: back, column: there };
 }
 
+// The reverse direction stands in the other strip, at the same partner.
+function acrossFrom(place) {
+  const { transposed } = view.payload;
+  const [name, { names }] = [transposed ? "column" : "row", transposed ? view.columns : view.rows];
+  const at = place[name];
+  const back = names.findIndex((other, index) => other === names[at] && ownSends(index) !== ownSends(at));
+  return back < 0 ? null : { ...place, [name]: back };
+}
+
 export function urlOf(place) {
-  const { kind, query, rows, columns } = view.payload.open;
-  if (kind === "link") return leadsNowhere(place) ? null : linkUrl(ends(place)) + query;
-  return sameView(query, rows[place.row], columns[place.column]);
+  const { kind, query, source, destination } = view.payload.open;
+  const { from, to } = ends(place);
+  if (kind === "link") return leadsNowhere(place) ? null : linkUrl({ from, to }) + query;
+  return sameView(query, source[from], destination[to]);
 }
 
 function leadsNowhere(place) {
@@ -38,11 +69,13 @@ function sameView(query, ...filters) {
 
 // The same view of one row and one column: this name at either end.
 function urlOfLabel({ row, column }) {
-  const { kind, rows, columns } = view.payload.open;
+  const { kind, source, destination } = view.payload.open;
+  // A wall has the parameters of several views.
+  if (isWall()) return null;
   const name = row === undefined ? view.columns.names[column] : view.rows.names[row];
   if (kind === "link") return sameView(location.search, `endpoint=${encodeURIComponent(name)}`);
-  const ofEnd = row === undefined ? columns[column] : rows[row];
-  return ofEnd ? sameView(location.search, ofEnd.replace(/^(source|destination)_/, "")) : null;
+  const ofEnd = source[name] ?? destination[name];
+  return ofEnd ? sameView(location.search, ofEnd.replaceAll(/(^|&)(source|destination)_/g, "$1")) : null;
 }
 
 export function follow(place, inNewTab) {

@@ -45,10 +45,10 @@ export function counted(value) {
 
 function grouped(value, decimals) {
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-  return value.toLocaleString("en", digits).replaceAll(",", "\u2009");
+  return value.toLocaleString("en", digits).replaceAll(",", "\u202f");
 }
 
-function age(seconds) {
+export function age(seconds) {
   for (const [unit, factor, least] of [["d", 86400, 2], ["h", 3600, 1], ["min", 60, 1]]) {
     if (seconds >= factor * least) return `${Math.floor(seconds / factor)} ${unit}`;
   }

@@ -16,5 +16,6 @@ export const view = {
   pinned: null,
   hovered: null,
 };
+export const isWall = () => document.body.classList.contains("wall");
 export const isNarrow = matchMedia("(max-width: 600px)");
 export const isTouched = matchMedia("(pointer: coarse)");

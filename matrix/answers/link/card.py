@@ -1,0 +1,90 @@
+"""What the card of a cell says of its link beyond the matrix: its week, size classes and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from matrix.answers import series
+from matrix.answers.link import report, scheduled
+from matrix.answers.link.directions import Direction, StateInputs
+from matrix.answers.link.report import ClassReport, Question
+from matrix.answers.series import TimeSeries
+from matrix.store.snapshot import snapshot
+from matrix.store.transfers import CommonError
+from sonar.models import SizeClass, Transfer
+from sonar.windows import Window
+
+WEEK = timedelta(days=7)
+BUCKET = "1h"
+
+
+@dataclass(frozen=True)
+class LinkCard:
+    """One direction. ``classes`` begin with the smallest; ``week`` is that of the size asked for.
+
+    ``error`` is the most common one since that size fails; where it does not, ``failure`` is its
+    newest failed test in the window.
+    """
+
+    question: Question
+    moment: datetime
+    classes: list[Direction]
+    week: TimeSeries
+    week_window: Window
+    error: CommonError | None
+    failure: Transfer | None
+
+    @property
+    def chosen(self) -> Direction:
+        """Return the class of the size that was asked for."""
+        size = self.question.query.size
+        return next(direction for direction in self.classes if direction.size == size)
+
+
+def answer(question: Question, now: datetime) -> LinkCard:
+    """Answer with a number of SQL queries that does not depend on the data."""
+    window = question.query.window_at(now)
+    moment = min(now, window.end)
+    link = question.source.id, question.destination.id
+    with snapshot():
+        sizes = dict(SizeClass.objects.values_list("id", "name"))
+        downtimes = report.read_downtimes(question.ends, window)
+        planned = scheduled.schedules(question.ends)
+        inputs = StateInputs.at(moment, downtimes, question.ends)
+        classes, _ = report.read_classes(question, window, sizes, planned, inputs)
+        error = read_error(question, window, classes, sizes)
+        week = Window(window.end - WEEK, window.end)
+        return LinkCard(
+            question,
+            moment,
+            [of_class.there for of_class in classes],
+            series.build(
+                link,
+                question.query.size,
+                week,
+                BUCKET,
+                question.query.filters,
+            ),
+            week,
+            error,
+            None if error else read_failure(question, window, sizes),
+        )
+
+
+def read_error(
+    question: Question, window: Window, classes: Iterable[ClassReport], sizes: dict[int, str]
+) -> CommonError | None:
+    """Return the most common error of the class that was asked for, since it fails."""
+    size = question.query.size
+    failing = [part for part in classes if (part.size, part.there.state) == (size, "failing")]
+    return report.read_errors(question, window, failing, sizes).get(size)
+
+
+def read_failure(question: Question, window: Window, sizes: dict[int, str]) -> Transfer | None:
+    """Return the newest failed test of the class that was asked for."""
+    size_class = next(key for key, name in sizes.items() if name == question.query.size)
+    rows = question.of_lists(window, size_class).rows(question.ends)
+    failures = rows.filter(state=Transfer.State.FAILED)
+    return failures.order_by("-started_at", "-id").first()

@@ -1,0 +1,92 @@
+"""Words for the size classes of a link, as parts of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from math import isnan
+
+from matrix.answers.highlights import minute, times
+from matrix.answers.link.directions import Direction
+from sonar.units import format_span, three_digits
+
+LONGEST_ERROR = 90
+# How newest tests compare with usual is said of a class in these states, of the others what failed.
+COMPARED = ("measured", "stale", "untested")
+
+
+# What a class is called whose newest tests are compared with usual.
+LEVELS_SAID = {
+    "usual": "as usual",
+    "slower": "slower than usual",
+    "faster": "faster than usual",
+}
+
+
+def standing_words(direction: Direction) -> str:
+    """Say how a class is: its state, or where that is measured, how it compares with usual."""
+    if direction.state != "measured":
+        return direction.state.replace("_", " ")
+    return LEVELS_SAID.get(direction.level, direction.state)
+
+
+def of_state(classes: Iterable[Direction], state: str) -> list[Direction]:
+    return [each for each in classes if each.state == state]
+
+
+def of_level(classes: Iterable[Direction], level: str) -> list[Direction]:
+    """Return the classes of a level: as usual only where fresh tests of the window say so."""
+    states = COMPARED if level in ("slower", "faster") else ("measured",)
+    return [each for each in classes if each.level == level and each.state in states]
+
+
+def shortened(error: str) -> str:
+    """Return an error as part of a sentence: one line, not too long, without a full stop."""
+    line = " ".join(error.split())
+    return line.rstrip(".") if len(line) <= LONGEST_ERROR else f"{line[: LONGEST_ERROR - 1]}…"
+
+
+def since_words(classes: Sequence[Direction]) -> str:
+    """Return the earliest moment since which one of these is as it is."""
+    return minute(min(each.since for each in classes))
+
+
+def moment_words(moment: datetime) -> str:
+    return minute(moment.timestamp())
+
+
+def age(at: datetime, moment: datetime) -> str:
+    return format_span(at - moment)
+
+
+def factor(direction: Direction) -> str:
+    return times(direction.ratio)
+
+
+def has_rate(direction: Direction) -> bool:
+    return not isnan(direction.now)
+
+
+def rate_words(direction: Direction) -> str:
+    return f"{three_digits(direction.now)} MB/s"
+
+
+def files(classes: Sequence[Direction]) -> str:
+    """Begin a sentence with the files of these classes: `Small and medium files`."""
+    text = f"{sizes(classes)} files"
+    return text[0].upper() + text[1:]
+
+
+def sizes(classes: Sequence[Direction]) -> str:
+    return join(each.size for each in classes)
+
+
+def join(parts: Iterable[str]) -> str:
+    """Join parts as a sentence does: `a`, `a and b`, `a, b and c`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def sentences(*parts: str | Sequence[str]) -> str:
+    flat = [part for each in parts for part in ([each] if isinstance(each, str) else each)]
+    return " ".join(part for part in flat if part)

@@ -1,0 +1,198 @@
+"""The links of a site at one end as they stand now, and the figures of all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+
+from matrix.answers.site.reports import Report, at_end
+from matrix.answers.site.verdict import EndFacts, FailingLink, Shift, SiteAnswer, Speaker, earliest
+from matrix.statistics.standing import FACTOR, LEVELS
+from matrix.statistics.states import NOT_APPLICABLE, STATES
+from sonar.units import MB
+
+# Which states are the worst, and then which levels: what fails comes first in lists.
+STATE_RANKS = {"failing": 0, "failed": 1}
+LAST_STATES = ("untested", "down")
+NUMBERS = ("since", "streak", "mean", "std", "ok", "failed", "last")
+
+
+@dataclass(frozen=True)
+class SiteLink:
+    """A link as it stands: rates in MB/s, ``since`` and ``last`` in Unix s; NaN for none.
+
+    ``partner`` is the site at its other end. ``now`` is the median of its newest three successful
+    tests, ``usual`` that of the 28 days before the window; ``since`` is when it began to fail, or
+    to be slower or faster, ``streak`` how many tests ago. The rest is of the window.
+    """
+
+    source: str
+    destination: str
+    partner: str
+    state: str
+    level: str
+    partly: bool
+    now: float
+    usual: float
+    since: float
+    streak: int
+    mean: float
+    std: float
+    ok: int
+    failed: int
+    last: float
+
+    @property
+    def ratio(self) -> float:
+        return self.now / self.usual if self.usual else math.nan
+
+    @property
+    def tests(self) -> int:
+        return self.ok + self.failed
+
+    @property
+    def is_failing(self) -> bool:
+        return self.state == "failing"
+
+    @property
+    def rank(self) -> tuple[int, bool, float]:
+        """Return what puts the worst first: failing, then the slowest against its usual."""
+        rank = STATE_RANKS.get(self.state, 3 if self.state in LAST_STATES else 2)
+        ratio = self.ratio
+        return rank, math.isnan(ratio), -self.failed if math.isnan(ratio) else ratio
+
+
+def links_of(report: Report, end: str) -> list[SiteLink]:
+    """Return the links of the site at this end that a mesh tests or that have results."""
+    grid, cells = report.links, report.links.cells
+    where = at_end(grid, end, report.name) & (cells.state != NOT_APPLICABLE)
+    rows, columns = np.nonzero(where)
+    sources = [grid.sources[row] for row in rows.tolist()]
+    destinations = [grid.destinations[column] for column in columns.tolist()]
+    partners = destinations if end == "source" else sources
+    place = {endpoint.name: at for at, endpoint in enumerate(report.all_endpoints)}
+    # Of the links themselves: a cell that fails or is down is not judged, and has neither.
+    ends = [place[group.name] for group in sources], [place[group.name] for group in destinations]
+    standings = report.standings_of_links
+    links = zip(
+        [group.name for group in sources],
+        [group.name for group in destinations],
+        [group.site or "" for group in partners],
+        [STATES[state] for state in cells.state[where].tolist()],
+        [LEVELS[level] for level in cells.level[where].tolist()],
+        cells.partly[where].tolist(),
+        (standings.now[ends] / MB).tolist(),
+        (standings.usual[ends] / MB).tolist(),
+        *(getattr(cells, name)[where].tolist() for name in NUMBERS),
+        strict=True,
+    )
+    return sorted((SiteLink(*link) for link in links), key=lambda link: link.rank)
+
+
+@dataclass(frozen=True)
+class EndFigures:
+    """The five figures of one end, of which rates are medians of its links, in MB/s."""
+
+    links: int
+    sites: int
+    now: float
+    usual: float
+    ratio: float
+    failing: int
+    slower: int
+    faster: int
+    tested: int
+    ok: int
+    failed: int
+
+    @property
+    def level(self) -> str:
+        """Return what the ratio says of all links together, by the FACTOR of one link."""
+        if self.ratio * FACTOR <= 1:
+            return "slower"
+        return "faster" if self.ratio >= FACTOR else "usual"
+
+    @property
+    def tests(self) -> int:
+        return self.ok + self.failed
+
+    @property
+    def success(self) -> float:
+        return self.ok / self.tests if self.tests else math.nan
+
+
+def figures_of(links: Sequence[SiteLink]) -> EndFigures:
+    judged = [link for link in links if not math.isnan(link.ratio)]
+    return EndFigures(
+        links=len(links),
+        sites=len({link.partner for link in links}),
+        now=median([link.now for link in links]),
+        usual=median([link.usual for link in links]),
+        ratio=median([link.ratio for link in judged]),
+        failing=sum(link.is_failing for link in links),
+        slower=sum(link.level == "slower" for link in links),
+        faster=sum(link.level == "faster" for link in links),
+        tested=sum(link.tests > 0 for link in links),
+        ok=sum(link.ok for link in links),
+        failed=sum(link.failed for link in links),
+    )
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median of the values that are numbers, NaN for none."""
+    numbers = [value for value in values if not math.isnan(value)]
+    return float(np.median(numbers)) if numbers else math.nan
+
+
+def facts_of(end: str, links: Sequence[SiteLink]) -> EndFacts:
+    failing = [link for link in links if link.is_failing]
+    return EndFacts(
+        end,
+        links=len(links),
+        sites=len({link.partner for link in links}),
+        tested=sum(link.tests > 0 and link.state != "down" for link in links),
+        down=sum(link.state == "down" for link in links),
+        failing=len(failing),
+        failing_since=earliest(link.since for link in failing),
+        usual=sum(link.level == "usual" for link in links),
+        slower=shift_of(links, "slower"),
+        faster=shift_of(links, "faster"),
+    )
+
+
+def shift_of(links: Sequence[SiteLink], level: str) -> Shift | None:
+    """Put together the links that shifted and still work: those that fail are counted apart."""
+    shifted = [
+        link for link in links if link.level == level and link.state not in ("failing", "down")
+    ]
+    if not shifted:
+        return None
+    return Shift(
+        len(shifted),
+        median([link.ratio for link in shifted]),
+        len({link.partner for link in shifted}),
+        earliest(link.since for link in shifted),
+        max((link.since for link in shifted if not math.isnan(link.since)), default=math.nan),
+    )
+
+
+def verdict_of(report: Report, ends: dict[str, list[SiteLink]], *, is_past: bool) -> SiteAnswer:
+    """Say how the site does; a link within the site, which is in both lists, fails once."""
+    facts = [facts_of(end, ends[end]) for end in ("destination", "source")]
+    speaker = Speaker(report.name, report.query.size, report.moment, is_past)
+    return speaker.verdict(facts, failing_of(ends))
+
+
+def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:
+    """Return the links that fail, each once; first the one that has failed for longest."""
+    failing: dict[tuple[str, str], FailingLink] = {}
+    for end, links in ends.items():
+        for link in filter(attrgetter("is_failing"), links):
+            other = failing.get((link.source, link.destination))
+            at = (*other.ends, end) if other else (end,)
+            failing[link.source, link.destination] = FailingLink(at, link.partner, link.since)
+    return sorted(failing.values(), key=attrgetter("since"))

@@ -1,0 +1,91 @@
+"""How links stand at the end of a window: read, judged, and kept for as long as it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from matrix.query.filters import PROFILE_FILTERS, Filter
+from matrix.statistics import standing
+from matrix.statistics.axes import LinkIndex
+from matrix.statistics.newest import NewestTests
+from matrix.statistics.pooling import Numbering
+from matrix.statistics.run import Run
+from matrix.statistics.standing import Standings, UsualRates
+from matrix.store import data_version, runs
+from matrix.store.cache import STANDINGS
+from matrix.store.data_version import DataVersion
+from sonar.windows import Window
+
+
+def reach(window: Window) -> Window:
+    """Return the window of all results that an answer with standings depends on."""
+    return Window(standing.usual_window(window).start, window.end)
+
+
+class ResultsOfLinks(NamedTuple):
+    """Of which results: those of a size class that pass the filters on profiles, by place."""
+
+    size: str
+    filters: tuple[Filter, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, size: str, filters: Iterable[Filter], links: LinkIndex) -> ResultsOfLinks:
+        """Leave out the filters on links: what is made of all of them serves every choice."""
+        of_profiles = [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
+        return cls(size, tuple(of_profiles), tuple(place.id for place in links.places))
+
+    def runs(self, window: Window, *, offsets: bool = False) -> tuple[Run, ...]:
+        return runs.read(self.size, window, self.filters, offsets=offsets)
+
+    def usual(self, days: Window, version: str, numbering: Numbering) -> UsualRates:
+        """Return what is usual after these days; kept as long as their version holds."""
+        rates: UsualRates = STANDINGS.get(
+            ("usual", self, days, version), lambda: UsualRates.of(self.runs(days), numbering)
+        )
+        return rates
+
+
+def read(
+    size: str,
+    filters: Iterable[Filter],
+    window: Window,
+    now: datetime,
+    links: LinkIndex,
+    *,
+    version: DataVersion | None = None,
+) -> Standings:
+    """Judge all links of a size class at the end of a window.
+
+    ``version`` is that of the results in reach(), where the caller has it: what is kept for it
+    takes no SQL. One statement says else whether it holds. What is usual, and the newest tests up
+    to the last midnight, are made once a day, unless late results come.
+    """
+    judged_results = ResultsOfLinks.of(size, filters, links)
+    usual_days = standing.usual_window(window)
+    recent_days, rest = standing.recent_windows(window, now)
+    days = usual_days, recent_days, rest
+    results = version.results if version else ()
+    parts = () if results else tuple(data_version.read_results(size, days))
+    numbering = links.numbering
+
+    def standings() -> Standings:
+        of_usual, of_recent, _ = parts or data_version.read_results(size, days)
+
+        def recent() -> NewestTests:
+            return NewestTests.of(judged_results.runs(recent_days, offsets=True), numbering)
+
+        before = STANDINGS.get(("recent", judged_results, recent_days, of_recent), recent)
+        newest = NewestTests.of(judged_results.runs(rest, offsets=True), numbering, before)
+        rates = judged_results.usual(usual_days, of_usual, numbering)
+        reach = Window(recent_days.start, rest.end)
+        return Standings.of(
+            newest, rates, numbering, partial(judged_results.runs, reach, offsets=True)
+        )
+
+    key = ("standings", judged_results, usual_days, rest, results or parts)
+    judged: Standings = STANDINGS.get(key, standings)
+    return judged.not_failing(links.paused(min(now, window.end)))

@@ -1,0 +1,72 @@
+"""A Grid as a table of sources by destinations with its averages: CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from matrix.answers.grid import Grid
+from matrix.api.documents import DOCUMENTS
+from matrix.api.matrix_formats import names
+from matrix.plots.numbers import number
+from matrix.query.catalogue import STATISTICS
+from matrix.statistics.arrays import Floats
+from matrix.statistics.rounding import rounded
+from matrix.statistics.states import MEASURED, NOT_APPLICABLE, STATES
+from sonar.units import DASH
+
+CORNER = r"from \ to"
+MEAN = "mean"
+
+
+def as_csv(grid: Grid) -> bytes:
+    """Write a row for each source; the last row and column have means of measured cells."""
+    frame = pd.DataFrame(
+        rounded(with_averages(grid)),
+        index=[*names(grid.sources), MEAN],
+        columns=[*names(grid.destinations), MEAN],
+    )
+    corner = f"{CORNER} ({grid.query.stat}, {grid.unit})"
+    return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
+
+
+def with_averages(grid: Grid) -> Floats:
+    averages = grid.averages
+    rows = np.column_stack([grid.cells.value, averages.row])
+    return np.vstack([rows, np.append(averages.column, averages.grand)])
+
+
+def as_document(grid: Grid, form: str) -> bytes:
+    """Write the numbers as the page shows them, in a form, `markdown` or `latex`."""
+    stat = grid.query.stat
+    last_column = grid.averages.row.tolist()
+    cells = zip(grid.cells.value.tolist(), grid.cells.state.tolist(), strict=True)
+    rows = [
+        [group.name, *map(cell_text, values, states, [stat] * len(values)), text(mean, stat)]
+        for group, (values, states), mean in zip(grid.sources, cells, last_column, strict=True)
+    ]
+    means = [*grid.averages.column.tolist(), grid.averages.grand]
+    heads = [CORNER, *(group.name for group in grid.destinations), MEAN]
+    last = [MEAN, *(text(value, stat) for value in means)]
+    return DOCUMENTS[form].whole(caption(grid), heads, rows, last).encode()
+
+
+def caption(grid: Grid) -> str:
+    """Say what the numbers are, of when, and in which unit."""
+    unit = STATISTICS[grid.query.stat].unit.behind
+    bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
+    subject = f"{grid.query.describe()}, in {unit}" if unit else grid.query.describe()
+    sentences = [subject, f"Window: {bounds.window_words()}"]
+    simulated = ["Simulated endpoints"] if grid.simulated else []
+    return ". ".join([*sentences, "Means are of measured cells", *simulated]) + "."
+
+
+def cell_text(value: float, state: int, stat: str) -> str:
+    """Write a cell; what is not simply measured says so in a word."""
+    if state == NOT_APPLICABLE:
+        return ""
+    return text(value, stat) if state == MEASURED else f"{text(value, stat)} {STATES[state]}"
+
+
+def text(value: float, stat: str) -> str:
+    return number(value, stat) or DASH

@@ -1,0 +1,123 @@
+"""The part of a cell's card that is fetched for the link under the pointer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_safe
+
+from matrix.answers.highlights import times
+from matrix.answers.link import card
+from matrix.answers.link.card import WEEK, LinkCard
+from matrix.answers.link.class_words import standing_words
+from matrix.answers.link.directions import Direction
+from matrix.answers.link.errors import common_words
+from matrix.answers.link.rate_now import why_no_rate
+from matrix.answers.link.report import Question
+from matrix.answers.probe_request import ORDER
+from matrix.pages.base import QueryPage
+from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.views import showing
+from matrix.plots.sparkline import Sparkline, sparkline
+from matrix.query.addresses import about_link, address, link_path
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.running import running_median
+from matrix.store import data_version, notes
+from matrix.store.data_version import DataVersion
+from sonar import roles
+from sonar.roles import Anyone
+from sonar.units import format_span
+from sonar.windows import Window
+
+# For so long a browser shows it again without asking.
+SECONDS_FRESH = 60
+
+
+@dataclass(frozen=True)
+class CardPage(QueryPage):
+    """A fragment of HTML, for static/js/matrix/facts.js."""
+
+    template: ClassVar[str] = "card.html"
+
+    source: EndpointInfo
+    destination: EndpointInfo
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        ends = endpoints_of(path["source"], path["destination"])
+        return cls(about_link(MatrixQuery.from_params(params)), *ends)
+
+    def path(self) -> str:
+        return address("link-card", self.source.name, self.destination.name)
+
+    def version(self, now: datetime) -> DataVersion:
+        window = self.query.window_at(now)
+        shown = Window(min(window.start, window.end - WEEK), window.end)
+        minute = now.replace(second=0, microsecond=0)
+        question = self.query, self.source.id, self.destination.id, minute
+        return data_version.read(None, shown).of_question(question)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        answered = card.answer(Question(self.source, self.destination, self.query), now)
+        names = self.source.name, self.destination.name
+        return {
+            "query": self.query,
+            "line": week_of(answered),
+            "classes": [
+                (
+                    direction,
+                    why_no_rate(direction.state, direction.since, answered.moment),
+                    ratio_of(direction),
+                    *words_of(direction, answered.moment),
+                )
+                for direction in answered.classes
+            ],
+            "error": error_of(answered),
+            "failure": answered.failure,
+            "test_now": f"{link_path(*names)}#test-now"
+            if roles.may(reader, ORDER, notes.sites_of(*names))
+            else "",
+        }
+
+
+def week_of(answered: LinkCard) -> Sparkline:
+    """Draw the week before the end of the window."""
+    points = answered.week.points
+    started = (1000 * points.started).astype(np.int64)
+    median = running_median(started[points.ok], points.rate[points.ok])
+    return sparkline(median, started[~points.ok], answered.chosen.usual, answered.week_window)
+
+
+def ratio_of(direction: Direction) -> str:
+    ratio = direction.now / direction.usual
+    return "" if np.isnan(ratio) else times(ratio)
+
+
+def words_of(direction: Direction, moment: datetime) -> tuple[str, str]:
+    """Say how a class is: a word for its colour, and `failing for 30 h` or `as usual`."""
+    words = standing_words(direction)
+    is_shifted = direction.state == "measured" and direction.level in ("slower", "faster")
+    if direction.state != "failing" and not is_shifted:
+        return "", "not tested" if direction.state == "not_applicable" else words
+    kind = direction.level if is_shifted else direction.state
+    lasting = moment - datetime.fromtimestamp(direction.since, UTC)
+    return kind, f"{words} for {format_span(lasting)}"
+
+
+def error_of(answered: LinkCard) -> str:
+    return common_words(answered.error, answered.chosen.streak) if answered.error else ""
+
+
+@require_safe
+def link_card(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
+    """Answer with the fragment, which its reader's browser keeps for a minute."""
+    response = showing(CardPage)(request, source=source, destination=destination)
+    if response.status_code in (200, 304):
+        response["Cache-Control"] = f"private, max-age={SECONDS_FRESH}"
+    return response

@@ -1,0 +1,112 @@
+"""What the cells of a matrix look like, how many look so, and where only those are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from matrix.answers.grid import Grid
+from matrix.answers.headline import Tally
+from matrix.pages.matrix.address import MatrixAddress
+from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
+from matrix.statistics.standing import LEVEL_WORDS
+from matrix.statistics.states import LOOKS, PARTLY_WORDS, STATE_WORDS
+
+# What is marked on a cell beside its state.
+MARK_WORDS = LEVEL_WORDS | {"partly": PARTLY_WORDS}
+LEGEND_WORDS = (
+    STATE_WORDS | MARK_WORDS | {"failing": f"{STATE_WORDS['failing']}; its cell says for how long"}
+)
+NAMES = {"partly": "partly failing"}
+COUNTED = {
+    "usual": "as usual",
+    "faster": "faster",
+    "partly": "partly failing",
+    "stale": "stale",
+    "untested": "untested",
+    "down": "in downtime",
+    "unknown": "with no usual rate yet",
+}
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A state, or a mark on cells, in the legend; ``url`` is empty where nothing can be shown."""
+
+    state: str
+    name: str
+    words: str
+    count: int
+    url: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class PaletteChoice:
+    name: str
+    label: str
+    ramp: str
+    url: str
+    chosen: bool
+
+
+def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
+    """Say what each state and mark looks like, and where only its cells are shown."""
+    counts = grid.states() | marked(grid)
+    return [
+        LegendEntry(
+            state=name,
+            name=NAMES.get(name, name.replace("_", " ")),
+            words=words,
+            count=counts[name],
+            url=toggling(page, name),
+            chosen=name in page.display.only,
+        )
+        for name, words in LEGEND_WORDS.items()
+    ]
+
+
+def marked(grid: Grid) -> dict[str, int]:
+    """Count the cells that have a mark beside their state, or that fail by some of their links."""
+    return {name: int(grid.cells.of_look(name).sum()) for name in ("failing", *MARK_WORDS)}
+
+
+def toggling(page: MatrixAddress, name: str) -> str:
+    """Return the address with the focus on a state put on, or off if it is on."""
+    if name not in LOOKS:
+        return ""
+    chosen = {*page.display.only} ^ {name}
+    only = tuple(other for other in LOOKS if other in chosen)
+    return page.displaying(page.display.replace(only=only)).url()
+
+
+def counts(page: MatrixAddress, tally: Tally) -> Iterator[LegendEntry]:
+    """Yield what stands quietly beside the answer: how many cells are otherwise, if any."""
+    for name, words in COUNTED.items():
+        if (number := getattr(tally, name)) and not (tally.pooled and name == "unknown"):
+            of_cells = tally.pooled and name not in ("usual", "faster")
+            noun = ("cell " if number == 1 else "cells ") if of_cells else ""
+            chosen = page.display.only == (name,)
+            yield LegendEntry(name, f"{noun}{words}", "", number, focusing(page, name), chosen)
+
+
+def focusing(page: MatrixAddress, name: str) -> str:
+    """Return the address of only the cells of a state, or of all if it shows only these."""
+    if name not in LOOKS:
+        return ""
+    display = page.display.unfocused()
+    only = () if page.display.only == (name,) else (name,)
+    return page.displaying(display.replace(only=only)).url()
+
+
+def palettes(page: MatrixAddress) -> list[PaletteChoice]:
+    return [
+        PaletteChoice(
+            name=name,
+            label=PALETTE_LABELS.get(name, name),
+            ramp=", ".join(palette_for(name, page.query.stat)),
+            url=page.displaying(page.display.replace(palette=name)).url(),
+            chosen=name == page.display.palette_name,
+        )
+        for name in PALETTES
+    ]

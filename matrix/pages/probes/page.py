@@ -1,0 +1,129 @@
+"""The tests that people ordered on a link: the form, how far they are, what they gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from django.http import QueryDict
+
+from matrix.answers import on_demand
+from matrix.answers.probe_request import ORDER
+from matrix.pages.base import Page
+from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.probes.form import ProbeForm
+from matrix.query.addresses import address, link_path
+from matrix.query.forms import DEFAULT_SIZE
+from matrix.statistics.axes import EndpointInfo
+from matrix.store import notes
+from matrix.store.data_version import DataVersion
+from matrix.store.probes import ProbeProgress
+from matrix.store.transfers import rate_of
+from sonar import roles
+from sonar.models import Endpoint, Probe, Transfer
+from sonar.roles import Anyone
+from sonar.units import three_digits
+
+# Of one size class they tell a chance from a change.
+USUAL_COUNT = 3
+
+
+@dataclass(frozen=True)
+class LinkProbesPage(Page):
+    template: ClassVar[str] = "link_probes.html"
+    route: ClassVar[str] = "link-probes"
+
+    source: EndpointInfo
+    destination: EndpointInfo
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        Page.read(params)
+        return cls.of(path["source"], path["destination"])
+
+    @classmethod
+    def of(cls, source: str, destination: str) -> Self:
+        return cls(*endpoints_of(source, destination))
+
+    def path(self) -> str:
+        return address(self.route, self.source.name, self.destination.name)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        ends = self.source, self.destination
+        return {
+            "heading": f"Ordered tests from {self.source.name} to {self.destination.name}",
+            "simulated": self.source.simulated or self.destination.simulated,
+            "link_url": link_path(self.source.name, self.destination.name),
+            "test_now": {
+                "url": self.path(),
+                "may_order": may_order(*ends, reader),
+                **progress(*ends, now),
+            },
+            "probe_form": probe_form(*ends, DEFAULT_SIZE, reader),
+        }
+
+
+def probes_part(page: LinkProbesPage, size: str, reader: Anyone, now: datetime) -> dict[str, Any]:
+    """Return what the page of a link has for who may order its tests; nothing for others."""
+    form = probe_form(page.source, page.destination, size, reader)
+    if form is None:
+        return {}
+    live = {"url": page.path(), "may_order": True, **progress(page.source, page.destination, now)}
+    return {"test_now": live, "probe_form": form}
+
+
+def may_order(source: EndpointInfo, destination: EndpointInfo, reader: Anyone) -> bool:
+    return roles.may(reader, ORDER, notes.sites_of(source.name, destination.name))
+
+
+def probe_form(
+    source: EndpointInfo, destination: EndpointInfo, size: str, reader: Anyone
+) -> ProbeForm | None:
+    if not reader.is_authenticated or not may_order(source, destination, reader):
+        return None
+    initial = {"size": size, "count": USUAL_COUNT}
+    return ProbeForm(link=ends_of(source, destination), initial=initial)
+
+
+def ends_of(source: EndpointInfo, destination: EndpointInfo) -> tuple[Endpoint, Endpoint]:
+    rows = Endpoint.objects.select_related("site").in_bulk([source.id, destination.id])
+    return rows[source.id], rows[destination.id]
+
+
+@dataclass(frozen=True)
+class ProgressLine:
+    """A test that has not ended as the page shows it; ``percent`` of its bytes."""
+
+    snapshot: ProbeProgress
+    percent: int
+    is_running: bool
+
+
+def progress(source: EndpointInfo, destination: EndpointInfo, now: datetime) -> dict[str, Any]:
+    """Return the tests that have not ended, and those of the last day beside earlier ones."""
+    groups = on_demand.groups((source, destination), now)
+    snapshots = sorted(
+        (snapshot for group in groups for snapshot in group.open),
+        key=lambda snapshot: (snapshot.probe.requested_at, snapshot.probe.id),
+    )
+    return {
+        "open": [progress_line(snapshot) for snapshot in snapshots],
+        "groups": [
+            (group, [(transfer, words_of(transfer)) for transfer in group.results])
+            for group in groups
+            if group.results
+        ],
+        "streams": list(on_demand.compared_streams(groups)),
+    }
+
+
+def progress_line(snapshot: ProbeProgress) -> ProgressLine:
+    is_running = snapshot.probe.state == Probe.State.RUNNING
+    return ProgressLine(snapshot, round(100 * snapshot.share), is_running)
+
+
+def words_of(transfer: Transfer) -> str:
+    """Write its rate in MB/s; where there is none, what became of it."""
+    done = transfer.state == Transfer.State.DONE
+    return three_digits(rate_of(transfer)) if done else transfer.state

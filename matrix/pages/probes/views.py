@@ -1,0 +1,108 @@
+"""What people do with tests on pages: order some, of any link or of one, and cancel one."""
+
+from __future__ import annotations
+
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from matrix.answers import probe_request
+from matrix.pages.note_forms import back
+from matrix.pages.operations.page import OperationsPage
+from matrix.pages.probes.form import ProbeForm
+from matrix.pages.probes.page import LinkProbesPage, ends_of
+from matrix.pages.views import rendered, showing
+from matrix.query.addresses import address
+from sonar import request_probes, roles
+
+show_link_probes = showing(LinkProbesPage)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
+    """Show the tests that were ordered on a link, or order some."""
+    if request.method == "POST":
+        return order_on_link(request, source, destination)
+    return show_link_probes(request, source=source, destination=destination)
+
+
+@login_required
+def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpResponse:
+    user = orderer(request)
+    page = LinkProbesPage.of(source, destination)
+    form = ProbeForm(request.POST, ends_of(page.source, page.destination))
+    if status := refused(request, form, user):
+        return rendered(request, page, timezone.now(), None, status=status, probe_form=form)
+    return HttpResponseRedirect(page.path())
+
+
+@require_POST
+@login_required
+def order_probes(request: HttpRequest) -> HttpResponse:
+    """Order tests of any link, and lead to the page that follows them."""
+    user = orderer(request)
+    form = ProbeForm(request.POST)
+    if status := refused(request, form, user):
+        page = OperationsPage()
+        return rendered(request, page, timezone.now(), None, status=status, probe_form=form)
+    first = form.probe_requests[0]
+    return HttpResponseRedirect(address("link-probes", first.source.name, first.destination.name))
+
+
+def orderer(request: HttpRequest) -> User:
+    """Return who orders; who may not anywhere is told so before the form is looked at."""
+    user = cast(User, request.user)
+    if not roles.may(user, probe_request.ORDER, roles.sites_of(user)):
+        raise PermissionDenied
+    return user
+
+
+def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
+    """Order what a form asks for and return 0, or the status with which it was refused and why."""
+    if not form.is_valid():
+        return 400
+    if sentence := probe_request.refusal_for(user, form.probe_requests):
+        form.refuse({"source": [sentence]})
+        return 403
+    try:
+        ordered = request_probes.order(form.probe_requests, timezone.now())
+    except request_probes.RefusedError as error:
+        form.refuse(error.errors)
+        return 409
+    except request_probes.PlannerBusyError as error:
+        form.refuse({"": [str(error)]})
+        return 503
+    tests = "1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."
+    messages.success(request, " ".join([tests, *form.stands_for()]))
+    return 0
+
+
+@require_POST
+@login_required
+def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+    """Cancel a test and lead back; one that has begun is not cancelled any more."""
+    test = probe_request.ordered_test(id)
+    sites = probe_request.sites_of([test] if test else [])
+    if not roles.may(cast(User, request.user), probe_request.ORDER, sites):
+        raise PermissionDenied
+    if test is None:
+        raise Http404(f"No test has the id {id}.")
+    try:
+        request_probes.cancel(id, timezone.now())
+    except request_probes.NotCancelledError as error:
+        context = {"errors": {"": [str(error)]}, "heading": "The test was not cancelled"}
+        return render(request, "not_ordered.html", context, status=409)
+    messages.success(
+        request,
+        f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
+        "cancelled: nothing was measured.",
+    )
+    return back(request, address("operations"))

@@ -1,0 +1,1 @@
+"""What people who look after a site do on its page: downtimes, caps and budgets, notes."""

@@ -1,0 +1,231 @@
+"""Forms of a site's page. What may be is said by the models, as in the admin and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Model
+from django.http import QueryDict
+
+from matrix.store.notes import IN_RANGE, NO_TIME, NoteForm
+from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
+from sonar.roles import ENDPOINT_COLUMNS
+from sonar.units import format_bytes
+
+FORMAT = "%Y-%m-%d %H:%M"
+USUAL_LENGTH = timedelta(hours=4)
+GB = 10**9
+SMALL = "form-control form-control-sm"
+
+
+class UtcField(forms.DateTimeField):
+    """A time as text, in UTC and 24 hours whatever the language of the browser is."""
+
+    def __init__(self, label: str, *, required: bool = True) -> None:
+        attrs = {"class": SMALL, "size": 17, "placeholder": "2026-11-20 04:00"}
+        super().__init__(
+            label=label,
+            required=required,
+            # ISO 8601 is read before any of these.
+            input_formats=[],
+            validators=IN_RANGE,
+            error_messages={"invalid": NO_TIME, "required": NO_TIME},
+            widget=forms.DateTimeInput(attrs, FORMAT),
+        )
+
+
+def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharField:
+    attrs = {"class": SMALL, "size": size}
+    return forms.CharField(
+        label=label,
+        max_length=most,
+        required=bool(sentence),
+        error_messages={"required": sentence},
+        widget=forms.TextInput(attrs),
+    )
+
+
+def check(form: forms.BaseForm, row: Model, otherwise: str) -> None:
+    """Say what the model has against a row, by the field or by the one that rules of several get.
+
+    The database's own rules are among them.
+    """
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        for name, faults in error.error_dict.items():
+            shown = name if name in form.fields else otherwise
+            if not form.has_error(shown):
+                form.add_error(shown, faults)
+
+
+class DowntimeForm(forms.Form):
+    """A downtime to declare, of a whole site or of some of its endpoints; ``rows`` once valid."""
+
+    starts_at = UtcField("from (UTC)")
+    ends_at = UtcField("to (UTC)")
+    reason = line("reason, shown to everyone", 200, 40, "Say why, like “new switch”.")
+    endpoints = forms.ModelMultipleChoiceField(
+        Endpoint.objects.none(),
+        label="only these endpoints (none: the whole site)",
+        required=False,
+        widget=forms.CheckboxSelectMultiple({"class": "form-check-input"}),
+        error_messages={
+            "invalid_choice": "This is not an endpoint of the site.",
+            "invalid_pk_value": "This is not an endpoint of the site.",
+        },
+    )
+
+    def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
+        begin = now.replace(second=0, microsecond=0)
+        initial = {"starts_at": begin, "ends_at": begin + USUAL_LENGTH}
+        super().__init__(data, auto_id="downtime-%s", initial=initial)
+        self.site = site
+        self.rows: Sequence[Downtime] = ()
+        in_use = Endpoint.objects.filter(site=site, retired_at=None)
+        choice = self.fields["endpoints"]
+        choice.queryset = in_use  # type: ignore[attr-defined]
+        if not self.is_bound and in_use.count() < 2:
+            del self.fields["endpoints"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if self.errors:
+            return cleaned
+        times = {name: cleaned[name] for name in ("starts_at", "ends_at", "reason")}
+        chosen = cleaned["endpoints"]
+        subjects = [{"endpoint": endpoint} for endpoint in chosen] or [{"site": self.site}]
+        self.rows = [Downtime(**subject, **times) for subject in subjects]
+        check(self, self.rows[0], "ends_at")
+        return cleaned
+
+
+class DowntimeEndForm(forms.Form):
+    """When a downtime that was declared ends."""
+
+    ends_at = UtcField("ends (UTC)")
+
+    def __init__(self, downtime: Downtime, data: QueryDict | None = None) -> None:
+        initial = {"ends_at": downtime.ends_at}
+        super().__init__(data, auto_id=f"downtime-{downtime.id}-%s", initial=initial)
+        self.downtime = downtime
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors:
+            self.downtime.ends_at = cleaned["ends_at"]
+            check(self, self.downtime, "ends_at")
+        return cleaned
+
+
+def cap_field(label: str) -> forms.IntegerField:
+    allowed = f"A cap is a whole number of tests, from 1 to {MOST_CAP}."
+    return forms.IntegerField(
+        label=label,
+        validators=[MinValueValidator(1, allowed), MaxValueValidator(MOST_CAP, allowed)],
+        error_messages={"invalid": allowed, "required": allowed},
+        widget=forms.NumberInput({"class": SMALL, "min": 1, "max": MOST_CAP, "title": allowed}),
+    )
+
+
+LEAST_GB, MOST_GB = Decimal(1) / GB, Decimal(MOST_DAILY_BYTES) / GB
+NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it empty for no limit."
+
+
+class EndpointLimitsForm(forms.Form):
+    """Caps and budget of an endpoint, and what it is called."""
+
+    inbound_cap = cap_field("tests to it at once")
+    outbound_cap = cap_field("tests from it at once")
+    budget = forms.DecimalField(
+        label="budget: GB of test files a day, in and out (empty: no limit)",
+        required=False,
+        decimal_places=9,
+        validators=[MinValueValidator(LEAST_GB, NO_BUDGET), MaxValueValidator(MOST_GB, NO_BUDGET)],
+        error_messages={"invalid": NO_BUDGET, "max_decimal_places": NO_BUDGET},
+        widget=forms.TextInput({"class": SMALL, "size": 10, "inputmode": "decimal"}),
+    )
+    label = line("label (what it is for, like DATADISK)", 40, 14)
+    software = line("software (like dCache 9.2)", 80, 20)
+
+    def __init__(self, endpoint: Endpoint, data: QueryDict | None = None) -> None:
+        initial = {
+            name: getattr(endpoint, name) for name in ENDPOINT_COLUMNS if name in self.base_fields
+        }
+        if endpoint.budget_bytes_per_day:
+            initial["budget"] = f"{Decimal(endpoint.budget_bytes_per_day) / GB:f}"
+        super().__init__(data, auto_id=f"endpoint-{endpoint.id}-%s", initial=initial)
+        self.endpoint = endpoint
+        self.changes: Mapping[str, tuple[object, object]] = {}
+
+    def clean(self) -> dict[str, Any]:
+        """Set the columns of the endpoint; ``changes`` are old and new values by column."""
+        cleaned = super().clean() or {}
+        if self.errors:
+            return cleaned
+        budget = cleaned["budget"]
+        values = cleaned | {"budget_bytes_per_day": None if budget is None else int(budget * GB)}
+        columns = {name: values[name] for name in ENDPOINT_COLUMNS}
+        self.changes = {
+            name: (getattr(self.endpoint, name), value)
+            for name, value in columns.items()
+            if getattr(self.endpoint, name) != value
+        }
+        for name, value in columns.items():
+            setattr(self.endpoint, name, value)
+        check(self, self.endpoint, "budget")
+        return cleaned
+
+    def words(self) -> list[str]:
+        """Say what changes: `tests to it at once from 2 to 4`."""
+        return [
+            f"{WORDS[name]} from {shown(name, old)} to {shown(name, new)}"
+            for name, (old, new) in self.changes.items()
+        ]
+
+
+WORDS = {
+    "inbound_cap": "tests to it at once",
+    "outbound_cap": "tests from it at once",
+    "budget_bytes_per_day": "budget a day",
+    "label": "label",
+    "software": "software",
+}
+
+
+def shown(column: str, value: object) -> str:
+    if column == "budget_bytes_per_day":
+        return "no limit" if value is None else format_bytes(float(str(value)))
+    return str(value) or "nothing"
+
+
+class SiteNoteForm(NoteForm):
+    """A note on a site; its subject is the page."""
+
+    text = line("note", 500, 60, "Write the text of the note.")
+    starts_at = UtcField("from (UTC, empty: now)", required=False)
+    ends_at = UtcField("to (UTC, empty: until it is removed)", required=False)
+
+    def __init__(self, site: Site, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="note-%s", instance=Annotation(site=site))
+        for name in ("site", "source", "destination"):
+            del self.fields[name]
+        public = self.fields["public"]
+        public.label, public.help_text = "show it to all readers", ""
+        public.widget.attrs["class"] = "form-check-input"
+
+    def _post_clean(self) -> None:
+        """Say what rules about several fields are broken by where it is mended."""
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if texts := self.errors.pop(NON_FIELD_ERRORS, None):
+            self.add_error("ends_at", list(texts))
+
+    def sites(self) -> list[int]:
+        return [self.instance.site_id]

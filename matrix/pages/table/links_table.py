@@ -1,0 +1,76 @@
+"""Which columns the table page has, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import django_tables2 as tables
+
+from matrix.pages.table.columns import (
+    Context,
+    Count,
+    EndColumn,
+    LinkColumn,
+    OfSize,
+    Priority,
+    QuantileColumn,
+    RateColumn,
+    Size,
+)
+from matrix.pages.table.rows import LinkData
+from matrix.pages.table.standing_columns import NowColumn, RatioColumn, StateColumn, UsualColumn
+from matrix.query.attributes import OF_ENDPOINTS
+from matrix.query.catalogue import Statistic
+
+
+def columns(
+    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic]
+) -> list[tuple[str, LinkColumn]]:
+    """Return the columns, each with its name in an ordering.
+
+    The size class that is asked for comes first, and with how its links are now.
+    """
+    named_columns: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
+    for end in ("source", "destination"):
+        named_columns += [(end, EndColumn(context, end, "endpoint"))]
+        named_columns += [
+            (f"{end}.{attribute.key}", EndColumn(context, end, name))
+            for name, attribute in OF_ENDPOINTS.items()
+            if attribute.listed
+        ]
+    for size in sorted(sizes, key=lambda size: size != context.query.size):
+        is_chosen = size == context.query.size
+        standing = [NowColumn, UsualColumn, RatioColumn] if is_chosen else []
+        of_size: list[OfSize] = [
+            *([StateColumn(context, size)] if is_chosen else []),
+            RateColumn(context, size, tells=not is_chosen),
+            *(column(context, size) for column in standing),
+            *(QuantileColumn(context, size, quantile) for quantile in quantiles),
+            Size(context, size),
+            Count(context, size),
+        ]
+        named_columns += [(f"{size}.{column.field}", column) for column in of_size]
+    return named_columns
+
+
+class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
+    """The rows of one page, with the columns of these size classes and these quantiles."""
+
+    def __init__(
+        self,
+        data: LinkData,
+        context: Context,
+        sizes: Sequence[str],
+        quantiles: Sequence[Statistic] = (),
+    ) -> None:
+        super().__init__(data, extra_columns=columns(context, sizes, quantiles))
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Return what stands above the columns, and above how many."""
+        groups: list[tuple[str, int]] = []
+        for name in (column.column.group for column in self.columns):
+            if groups and groups[-1][0] == name:
+                groups[-1] = name, groups[-1][1] + 1
+            else:
+                groups.append((name, 1))
+        return groups

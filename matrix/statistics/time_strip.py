@@ -1,0 +1,126 @@
+"""How many links failed or were slow in each hour or day of a window. Pure numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.pooling import Numbering
+from matrix.statistics.quantiles import of_sorted
+from matrix.statistics.run import FAILED_BIT, Run
+from matrix.statistics.standing import FACTOR, UsualRates
+from matrix.statistics.threads import each
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True)
+class TimeBuckets:
+    """``count`` buckets of ``width`` ms, the first of which begins at ``first`` (Unix ms).
+
+    They divide a UTC day and begin with it, or are whole UTC days; there are less than 2^16.
+    """
+
+    first: int
+    width: int
+    count: int
+
+
+@dataclass(frozen=True)
+class StripCounts:
+    """Counts by bucket: arrays of shape (buckets).
+
+    ``links`` were tested, ``failed_links`` have a failed test and ``all_failed_links`` no other;
+    of ``slower_links`` the median is below the usual range, and at most the usual rate over
+    FACTOR. ``ok`` and ``failed`` count tests.
+    """
+
+    links: Integers
+    failed_links: Integers
+    all_failed_links: Integers
+    slower_links: Integers
+    ok: Integers
+    failed: Integers
+
+    @property
+    def nbytes(self) -> int:
+        return sum(values.nbytes for values in vars(self).values())
+
+
+def limits(usual: UsualRates) -> Floats:
+    """Return the rate up to which each link counts as slower than usual, by its number.
+
+    In bytes/s; NaN, which no rate is below, where the usual rate is not known.
+    """
+    highest = np.minimum(usual.median / FACTOR, np.nextafter(usual.low, -np.inf))
+    return np.pad(highest, (0, 1), constant_values=np.nan).ravel()
+
+
+def count(
+    runs: Sequence[Run], numbering: Numbering, shown: Flags, highest: Floats, buckets: TimeBuckets
+) -> StripCounts:
+    """Count by bucket the links that are ``shown``, of shape (ids, ids), and their tests.
+
+    ``runs`` have offsets and are in the order of time; ``highest`` is what limits() returns, in
+    the unit of the runs (bytes/s).
+    """
+    is_shown = np.pad(shown, (0, 1)).ravel()
+
+    def of_day(day: list[Run]) -> Integers:
+        keys, bucket = _samples(day, numbering, is_shown, buckets)
+        return _counts(keys, bucket, numbering, highest, buckets.count)
+
+    days = [list(day) for _, day in groupby(runs, lambda run: run.start // DAY_MS)]
+    parts = each(of_day, days)
+    blank = np.zeros((len(StripCounts.__dataclass_fields__), buckets.count), dtype=np.int64)
+    return StripCounts(*sum(parts, blank))
+
+
+def _samples(
+    runs: Sequence[Run], numbering: Numbering, is_shown: Flags, buckets: TimeBuckets
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """Return the keys of shown links and the bucket of each, by bucket, link and rate."""
+    keys = np.concatenate([run.keys for run in runs])
+    bucket = np.concatenate([_bucket(run, buckets) for run in runs])
+    rows = np.flatnonzero(is_shown.take(numbering.numbers(keys)))
+    keys, bucket = keys.take(rows), bucket.take(rows)
+    # Runs are sorted by key, which a merge makes use of; numbers of 16 bits get a radix sort.
+    order = np.lexsort((keys, bucket))
+    return keys.take(order), bucket.take(order)
+
+
+def _bucket(run: Run, buckets: TimeBuckets) -> NDArray[np.uint16]:
+    started = run.started(np.arange(len(run.keys)))
+    return ((started - buckets.first) // buckets.width).astype(np.uint16)
+
+
+def _counts(
+    keys: NDArray[np.uint64],
+    bucket: NDArray[np.uint16],
+    numbering: Numbering,
+    highest: Floats,
+    count: int,
+) -> Integers:
+    """Return the fields of StripCounts as rows; a group is what a link has in a bucket."""
+    links = (keys >> np.uint64(32)).astype(np.uint32)
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = (links[1:] != links[:-1]) | (bucket[1:] != bucket[:-1])
+    starts = np.flatnonzero(is_first)
+    if not starts.size:
+        return np.zeros((len(StripCounts.__dataclass_fields__), count), dtype=np.int64)
+    of_group, links = bucket[starts], links[starts]
+    failed = np.add.reduceat((keys & FAILED_BIT) > 0, starts, dtype=np.int64)
+    ok = np.diff(starts, append=len(keys)) - failed
+    median = np.full(len(starts), np.nan)
+    # The ok results of a group come first in it, in the order of their rates.
+    has = ok > 0
+    median[has] = of_sorted(keys.astype(np.uint32), starts[has], ok[has], [0.5])[0]
+    slower = median <= highest.take(numbering.numbers(links))
+    flags = [np.ones(len(starts)), failed > 0, ok == 0, slower, ok, failed]
+    rows = [np.bincount(of_group, weights, minlength=count) for weights in flags]
+    return np.stack(rows).astype(np.int64)

@@ -1,0 +1,86 @@
+"""The door for saved views: names and addresses are checked here, each account has its own."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.urls import Resolver404, get_script_prefix, resolve
+
+from sonar.models import SavedView
+from sonar.models.saved_view import LONGEST_ADDRESS, LONGEST_NAME
+
+MOST = 100
+
+
+class SavedViewError(ValueError):
+    """A view that cannot be kept so: ``parameter`` is what is wrong, the sentence says why."""
+
+    def __init__(self, parameter: str, sentence: str) -> None:
+        self.parameter = parameter
+        super().__init__(sentence)
+
+
+def of(user: User) -> QuerySet[SavedView]:
+    return SavedView.objects.filter(user=user)
+
+
+def save(user: User, name: str, address: str) -> SavedView:
+    """Keep a view; raises SavedViewError. Two SQL queries."""
+    view = SavedView(user=user, name=checked_name(name), address=checked_address(address))
+    if of(user).count() >= MOST:
+        raise SavedViewError(
+            "name", f"You already have {MOST} views, the most allowed: delete one."
+        )
+    store(view)
+    return view
+
+
+def rename(view: SavedView, name: str) -> None:
+    """Give a view another name; raises SavedViewError."""
+    view.name = checked_name(name)
+    store(view)
+
+
+def store(view: SavedView) -> None:
+    try:
+        with transaction.atomic():
+            view.save()
+    except IntegrityError:
+        sentence = f"You already have a view “{view.name}”: choose another name."
+        raise SavedViewError("name", sentence) from None
+
+
+def checked_name(text: str) -> str:
+    name = text.strip()
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        sentence = f"A name has 1 to {LONGEST_NAME} printable characters."
+        raise SavedViewError("name", sentence)
+    return name
+
+
+def checked_address(text: str) -> str:
+    """Return path and query of a page of this Sonar: never another host, nothing that is none."""
+    address = text.strip()
+    if len(address) > LONGEST_ADDRESS:
+        sentence = f"An address has at most {LONGEST_ADDRESS} characters, not {len(address)}."
+        raise SavedViewError("address", sentence)
+    own = address.startswith(get_script_prefix()) and not address.startswith("//")
+    if not (own and address.isprintable() and "\\" not in address and is_page(address)):
+        raise SavedViewError(
+            "address",
+            f"address “{address}” is not a page of this Sonar: give its path and what follows "
+            f"the question mark, like {get_script_prefix()}table/?size=small, without a host.",
+        )
+    return address.partition("#")[0]
+
+
+def is_page(address: str) -> bool:
+    """Say whether a path below the root leads to anything that people open."""
+    path = unquote(urlsplit(address).path).removeprefix(get_script_prefix().rstrip("/"))
+    try:
+        return resolve(path).namespace != "admin" and not path.startswith("/api/")
+    except Resolver404:
+        return False

@@ -1,0 +1,93 @@
+// The picture of the strip: bars by the hour or day, ticks by the day, and the chosen window.
+
+import { dayName } from "./time.js";
+
+const NAMES = "http://www.w3.org/2000/svg";
+const DAY = 86400e3;
+const BARS = 42; // px, above the line of ticks
+const TICKS = 16;
+const FOOT = 4;
+const LEAST_BAR = 2;
+const LEAST_MARK = 8;
+// A bar of so many of the links that were tested fills the height, so that few failures stay small.
+const LEAST_SHARE = 0.05;
+const TICK_WIDTH = 52;
+
+// `counts` are those of the API, with `first` and `width` in ms; `chosen` is the window, from and to.
+export function picture(counts, chosen, width) {
+  const step = width / counts.links.length;
+  const svg = element("svg", { width, height: BARS + TICKS, "aria-hidden": "true" });
+  svg.append(hatch(), ...ticks(counts, step, width), ...bars(counts, step), ...mark(counts, chosen, step));
+  return svg;
+}
+
+function element(name, attributes) {
+  const made = document.createElementNS(NAMES, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+// Slower is told from failed without colour, too.
+function hatch() {
+  const pattern = element("pattern", { id: "hatch", width: 4, height: 4, patternUnits: "userSpaceOnUse" });
+  pattern.append(element("rect", { width: 4, height: 4 }), element("path", { d: "M-1 1 1-1M0 4 4 0M3 5 5 3" }));
+  return pattern;
+}
+
+// A window that holds all of the strip needs no mark.
+function mark({ first, width, links }, [from, to], step) {
+  const [low, high] = [from, to].map((time) => between((time - first) / width, 0, links.length) * step);
+  if (high <= low || high - low > (links.length - 1) * step) return [];
+  const middle = (low + high) / 2;
+  const wide = Math.max(high - low, LEAST_MARK);
+  const foot = element("rect", { class: "foot", x: middle - wide / 2, y: BARS, width: wide, height: FOOT });
+  return [element("rect", { class: "chosen", x: low, y: 0, width: high - low, height: BARS }), foot];
+}
+
+export function between(value, least, most) {
+  return Math.max(least, Math.min(value, most));
+}
+
+// From below: links that failed altogether, those that failed in part, those that were slower.
+function bars({ links, failed_links: failed, all_failed_links: all, slower_links: slower }, step) {
+  const full = Math.max(1, LEAST_SHARE * Math.max(...links), ...failed.map((number, at) => number + slower[at]));
+  const partly = failed.map((number, at) => number - all[at]);
+  const zeros = links.map(() => 0);
+  const tested = links.map((number, at) => (number ? `M${at * step} ${BARS + 0.5}h${step}` : ""));
+  return [
+    element("path", { class: "tested", d: tested.join("") }),
+    element("path", { class: "failing", d: stack(zeros, all, BARS / full, step) }),
+    element("path", { class: "partly", d: stack(all, partly, BARS / full, step) }),
+    element("path", { class: "slower", d: stack(failed, slower, BARS / full, step) }),
+  ];
+}
+
+// `numbers` stand on what is `below`, each `scale` px high.
+function stack(below, numbers, scale, step) {
+  const wide = Math.max(step - (step > 4 ? 1 : 0), 1).toFixed(2);
+  return numbers
+    .map((number, at) => {
+      if (!number) return "";
+      const height = Math.max(number * scale, LEAST_BAR);
+      const top = BARS - below[at] * scale - height;
+      return `M${(at * step).toFixed(2)} ${top.toFixed(2)}h${wide}v${height.toFixed(2)}h-${wide}z`;
+    })
+    .join("");
+}
+
+// As many days are named as there is room for.
+function ticks({ first, width, links }, step, room) {
+  const midnight = Math.ceil(first / DAY) * DAY;
+  const wide = (DAY / width) * step;
+  const every = Math.ceil(TICK_WIDTH / wide);
+  const names = [];
+  for (let day = 0; midnight + day * DAY < first + width * links.length; day += every) {
+    const x = ((midnight - first) / width) * step + day * wide;
+    names.push(element("path", { class: "tick", d: `M${x} 0V${BARS + TICKS}` }));
+    if (x + TICK_WIDTH > room) break;
+    const text = element("text", { x: x + 3, y: BARS + TICKS - 3 });
+    text.textContent = dayName(midnight + day * DAY, wide * every > 1.5 * TICK_WIDTH);
+    names.push(text);
+  }
+  return names;
+}

@@ -1,0 +1,284 @@
+// The strip of time: how many links failed or were slower than usual in each hour or day, and the
+// window of the page, which is chosen on it. Times are Unix ms.
+
+import { show } from "./page.js";
+import { between, picture } from "./strip-picture.js";
+import { bucketName, windowName } from "./time.js";
+
+const strip = {
+  // The element of this page, and which of its two lengths is shown.
+  part: null,
+  span: "",
+  // What was fetched from where, or why it did not come.
+  url: "",
+  counts: null,
+  trouble: "",
+  // The buckets that the reader is choosing, the first and one past the last, and how it began.
+  pending: null,
+  drag: null,
+  // The page before a window was chosen: its address, and its window in words.
+  before: null,
+};
+
+const observer = new ResizeObserver(draw);
+update();
+document.addEventListener("htmx:after:swap", update);
+
+function update() {
+  const part = document.getElementById("strip");
+  if (part && part !== strip.part) furnish(part);
+  if (!part) return;
+  const { preset, words, size } = part.dataset;
+  part.querySelector(".size").textContent = `${size} files`;
+  if (!preset) strip.before = { url: location.href, words };
+  load();
+  draw();
+}
+
+function furnish(part) {
+  Object.assign(strip, { part, span: part.dataset.span, url: "", counts: null, pending: null, before: null });
+  const hours = hoursOf(part);
+  observer.observe(hours);
+  hours.addEventListener("keydown", keyed);
+  hours.addEventListener("blur", () => choose(null));
+  hours.addEventListener("pointerdown", pressed);
+  hours.addEventListener("pointermove", pointed);
+  hours.addEventListener("pointerup", released);
+  hours.addEventListener("pointercancel", () => strip.drag && giveUp());
+  hours.addEventListener("pointerleave", () => strip.drag || tell(null));
+  part.addEventListener("click", clicked);
+}
+
+function hoursOf(part = strip.part) {
+  return part.querySelector(".hours");
+}
+
+// Counts come behind the page, which does not wait for them; whoever has them gets a 304.
+async function load() {
+  const { week, month } = strip.part.dataset;
+  const url = strip.span === "7d" ? week : month;
+  if (strip.drag && url === strip.url) return;
+  strip.url = url;
+  try {
+    const response = await fetch(url, { cache: "no-cache" });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    const { buckets, bucket_seconds: seconds } = await response.json();
+    if (url !== strip.url) return;
+    strip.counts = { ...buckets, first: Date.parse(buckets.start[0]), width: seconds * 1000 };
+    strip.trouble = buckets.links.some(Boolean) ? "" : "No tests in this period.";
+    performance.mark("strip-loaded");
+  } catch (error) {
+    if (url === strip.url) strip.trouble = `The failures over time did not load: ${error.message}.`;
+  }
+  draw();
+}
+
+// What is drawn and said.
+
+function draw() {
+  const { part, counts, trouble, span } = strip;
+  const hours = hoursOf();
+  const isReady = counts && !trouble;
+  hours.replaceChildren(isReady ? picture(counts, chosen(), hours.clientWidth) : trouble);
+  hours.setAttribute("aria-disabled", String(!isReady));
+  for (const button of part.querySelectorAll("[data-strip]"))
+    button.setAttribute("aria-pressed", String(button.dataset.strip === span));
+  const back = part.querySelector(".aside a");
+  back.hidden = !part.dataset.preset;
+  back.href = strip.before?.url ?? part.dataset.preset;
+  if (strip.before) back.textContent = `back to ${strip.before.words}`;
+  if (isReady) say(hours);
+}
+
+function say(hours) {
+  const [low, high] = strip.pending ?? bucketsOf(chosen());
+  hours.setAttribute("aria-valuemax", String(last()));
+  hours.setAttribute("aria-valuenow", String(between(low, 0, last())));
+  hours.setAttribute("aria-valuetext", high - low === 1 ? words(low) : windowName(...chosen()));
+}
+
+// The window of the page, or the one that is being chosen.
+function chosen() {
+  const { start, end } = strip.part.dataset;
+  return strip.pending ? strip.pending.map(timeOf) : [Date.parse(start), Date.parse(end)];
+}
+
+function timeOf(at) {
+  return strip.counts.first + at * strip.counts.width;
+}
+
+function bucketsOf([from, to]) {
+  const { first, width } = strip.counts;
+  return [Math.floor((from - first) / width), Math.ceil((to - first) / width)];
+}
+
+function last() {
+  return strip.counts.links.length - 1;
+}
+
+// A strip of one link speaks of its tests, all others of links.
+function words(at) {
+  const { counts, part } = strip;
+  const name = bucketName(timeOf(at), counts.width);
+  const [links, slower, ok, failed] = ["links", "slower_links", "ok", "failed"].map((key) => counts[key][at]);
+  if (!links) return `${name}: no test`;
+  if (part.dataset.single) {
+    const tests = `${ok + failed} ${ok + failed === 1 ? "test" : "tests"}, ${failed} failed`;
+    return `${name}: ${tests}${slower ? ", slower than usual" : ""}`;
+  }
+  const all = counts.all_failed_links[at];
+  const partly = counts.failed_links[at] - all;
+  const some = partly ? `, ${partly} more failed in part` : "";
+  return `${name}: ${all} of ${links} ${links === 1 ? "link" : "links"} failed${some}, ${slower} slower than usual`;
+}
+
+function tell(at, x = 0) {
+  const tip = strip.part.querySelector(".tip");
+  tip.hidden = at === null;
+  if (tip.hidden) return;
+  const { pending } = strip;
+  tip.textContent = pending && pending[1] - pending[0] > 1 ? windowName(...chosen()) : words(pending?.[0] ?? at);
+  tip.style.left = `${between(x - tip.offsetWidth / 2, 0, Math.max(strip.part.clientWidth - tip.offsetWidth, 0))}px`;
+}
+
+// What is chosen. The picture of the page follows while it is being dragged, one step at a time.
+
+function choose(pending) {
+  strip.pending = pending;
+  if (strip.counts) draw();
+}
+
+const follow = { url: "", isLast: false, busy: false };
+
+function go(isLast) {
+  const { windowUrl, fromText, toText } = strip.part.dataset;
+  const [from, to] = chosen().map((time) => `${new Date(time).toISOString().slice(0, 19)}Z`);
+  visit(windowUrl.replace(fromText, from).replace(toText, to), isLast);
+}
+
+async function visit(url, isLast) {
+  Object.assign(follow, { url, isLast });
+  if (follow.busy) return;
+  follow.busy = true;
+  try {
+    while (follow.url) {
+      const next = { ...follow };
+      follow.url = "";
+      await show(next.url, strip.part, next.isLast);
+      performance.mark("strip-followed");
+    }
+  } finally {
+    follow.busy = false;
+    if (!strip.drag) choose(null);
+  }
+}
+
+function clicked(event) {
+  const button = event.target.closest("[data-strip]");
+  if (button) {
+    strip.span = button.dataset.strip;
+    load();
+  }
+  if (!event.target.closest(".aside a") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  goBack();
+}
+
+function goBack() {
+  const { preset } = strip.part.dataset;
+  if (preset) visit(strip.before?.url ?? preset, true);
+}
+
+// The pointer: a click is an hour, a drag all that it passes; a window that was chosen is moved.
+
+function pressed(event) {
+  if (event.button || !strip.counts || strip.trouble) return;
+  const at = bucketAt(event);
+  const own = bucketsOf(chosen());
+  const isInside = strip.part.dataset.preset && at >= own[0] && at < own[1];
+  strip.drag = { at, own: isInside ? own : null, hasMoved: false };
+  hoursOf().setPointerCapture(event.pointerId);
+  if (!isInside) choose([at, at + 1]);
+  tell(at, xOf(event));
+}
+
+function pointed(event) {
+  if (!strip.counts || strip.trouble) return;
+  const at = bucketAt(event);
+  const { drag } = strip;
+  if (drag && (drag.hasMoved || at !== drag.at)) {
+    drag.hasMoved = true;
+    const pending = drag.own ? shifted(drag.own, at - drag.at) : [Math.min(at, drag.at), Math.max(at, drag.at) + 1];
+    if (String(pending) !== String(strip.pending)) {
+      choose(pending);
+      go(false);
+    }
+  }
+  tell(at, xOf(event));
+}
+
+function released(event) {
+  if (!strip.drag) return;
+  const { at, hasMoved } = strip.drag;
+  strip.drag = null;
+  if (!hasMoved) choose([at, at + 1]);
+  go(true);
+  if (event.pointerType !== "mouse") tell(null);
+}
+
+// The page may have followed already.
+function giveUp() {
+  const { hasMoved } = strip.drag;
+  strip.drag = null;
+  choose(null);
+  tell(null);
+  if (hasMoved) visit(location.href, false);
+}
+
+function xOf(event) {
+  return event.clientX - hoursOf().getBoundingClientRect().left;
+}
+
+function bucketAt(event) {
+  return between(Math.floor((xOf(event) / hoursOf().clientWidth) * (last() + 1)), 0, last());
+}
+
+// A window keeps its length at either end.
+function shifted([low, high], by) {
+  const start = between(low + by, 0, Math.max(last() + 1 - (high - low), 0));
+  return [start, start + high - low];
+}
+
+// The keys choose, too; the first one begins with the window of the page, or the last hour.
+
+const MOVES = {
+  ArrowLeft: ([low, high], isShift) => (isShift ? [low, Math.max(high - 1, low + 1)] : shifted([low, high], -1)),
+  ArrowRight: ([low, high], isShift) => (isShift ? [low, Math.min(high + 1, last() + 1)] : shifted([low, high], 1)),
+  PageUp: ([low, high]) => shifted([low, high], high - low),
+  PageDown: ([low, high]) => shifted([low, high], low - high),
+  Home: ([low, high]) => shifted([low, high], -Infinity),
+  End: ([low, high]) => shifted([low, high], Infinity),
+};
+
+function keyed(event) {
+  if (!strip.counts || strip.trouble || event.altKey || event.ctrlKey || event.metaKey) return;
+  const { key } = event;
+  if (key in MOVES) choose(strip.pending || !isAll() ? MOVES[key](current(), event.shiftKey) : [last(), last() + 1]);
+  else if (key === "Enter" && strip.pending) go(true);
+  else if (key === "Escape" && strip.pending) choose(null);
+  else if (key === "Escape") goBack();
+  else return;
+  event.preventDefault();
+  if (strip.pending) tell(strip.pending[0], ((strip.pending[0] + 0.5) / (last() + 1)) * hoursOf().clientWidth);
+  else tell(null);
+}
+
+function isAll() {
+  const [low, high] = bucketsOf(chosen());
+  return (low <= 0 && high > last()) || high <= 0 || low > last();
+}
+
+function current() {
+  const [low, high] = bucketsOf(chosen());
+  return [between(low, 0, last()), between(high, 1, last() + 1)];
+}

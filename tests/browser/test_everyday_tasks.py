@@ -1,0 +1,178 @@
+"""Eleven everyday tasks, each from the front page in so many clicks at most, or so many keys."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from sonar.models import Downtime, Probe
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.cells import wait_until_drawn
+from tests.browser.conftest import Visit
+from tests.browser.pages import log_in
+from tests.browser.readers import COPYING, Reader
+from tests.matrix import changed_site
+from tests.matrix.changed_site import ChangedSite
+
+GLASGOW = "UKI-SCOTGRID-GLASGOW"
+FAILING = "/links/UKI-SCOTGRID-GLASGOW_DATADISK/DESY-HH_DATADISK/"
+SLOW = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
+
+
+@pytest.fixture
+def changed(real_commits: None, at_noon: None) -> ChangedSite:
+    return changed_site.make()
+
+
+@dataclass
+class Hand:
+    """Clicks, and no more often than it may."""
+
+    page: Page
+    clicks: int
+
+    def click(self, what: Locator) -> None:
+        self.clicks -= 1
+        assert self.clicks >= 0, "one click too many"
+        what.click()
+
+    def highlight(self, path: str) -> None:
+        """Click one of the links in the rail."""
+        self.click(self.page.locator(f"#rail a[href^='{path}']").first)
+
+    def link(self, name: str) -> None:
+        self.click(self.page.get_by_role("link", name=name, exact=True).first)
+
+
+def hand(visit: Visit, clicks: int, path: str = "/") -> Hand:
+    return Hand(wait_until_drawn(visit.go(path)), clicks)
+
+
+def test_what_got_slow_compared_with_before(visit: Visit, changed: ChangedSite) -> None:
+    on = hand(visit, 2)
+    expect(on.page.get_by_role("heading", level=1)).to_have_text(
+        "1 link failing with large files, 4 slower than usual"
+    )
+    on.highlight(SLOW)
+    verdict = on.page.locator("#now")
+    expect(verdict).to_contain_text(re.compile(r"Slower than usual: .* MB/s now with large files"))
+    expect(verdict).to_contain_text("since 2026-11-19 2")
+
+
+def test_why_a_link_fails_and_since_when(visit: Visit, changed: ChangedSite) -> None:
+    on = hand(visit, 2)
+    on.highlight(FAILING)
+    expect(on.page.locator("#now")).to_contain_text("Failing since 2026-11-19 ")
+    where = re.compile(r"at the destination, DESY-HH\S*: 503 Service Unavailable")
+    expect(on.page.locator("#now")).to_contain_text(where)
+
+
+def test_is_a_site_slow_as_source_or_as_destination(visit: Visit, changed: ChangedSite) -> None:
+    on = hand(visit, 2)
+    on.link("Sites")
+    on.click(on.page.locator("table.sites").get_by_role("link", name=GLASGOW))
+    expect(on.page.locator("#answer")).to_contain_text(
+        f"{GLASGOW} has received from 4 of 10 sites at 0.30× the usual rate"
+    )
+    expect(on.page.locator("#answer")).to_contain_text("at 2.0× the usual rate")
+
+
+def test_my_rows_the_worst_first_as_a_file(visit: Visit, changed: ChangedSite) -> None:
+    log_in(visit.open("/login/"), account(Role.SITE_ADMIN, changed.glasgow.site))
+    on = hand(visit, 2)
+    on.link("My site")
+    first = on.page.locator("section[aria-labelledby=as-destination] tbody tr").first
+    expect(first).to_contain_text("slower since")
+    with on.page.expect_download() as download:
+        on.link("CSV")
+    assert "UKI-SCOTGRID-GLASGOW" in download.value.path().read_text()
+
+
+def test_did_the_change_help_this_site(visit: Visit, changed: ChangedSite) -> None:
+    on = hand(visit, 3)
+    on.link("Sites")
+    on.click(on.page.locator("table.sites").get_by_role("link", name=GLASGOW))
+    effects = on.page.get_by_role("region", name="Before and after each note", exact=True)
+    expect(effects).to_contain_text("new firmware of the switch")
+    expect(effects).to_contain_text("0.99×")
+
+
+def test_three_large_files_with_four_streams_against_one(
+    visit: Visit, changed: ChangedSite
+) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    on = hand(visit, 5)
+    on.highlight(SLOW)
+    form = on.page.locator("#test-now form").first
+    on.click(form.locator("[name=streams]"))
+    on.page.keyboard.press("Control+a")
+    on.page.keyboard.type("4")
+    on.click(form.locator("[name=compare]"))
+    on.click(form.locator("button"))
+    expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were ordered.")
+    orders = Probe.objects.values_list("size_class__name", "streams")
+    assert sorted(orders) == [("large", 1)] * 3 + [("large", 4)] * 3
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(
+    visit: Visit, changed: ChangedSite, reader: Reader
+) -> None:
+    on = hand(visit, 4)
+    on.click(on.page.locator("summary", has_text="views"))
+    on.link("T1 to T2")
+    on.page.wait_for_url("**source_tier=1**")
+    on.link("30d")
+    on.page.wait_for_url("**window=30d**")
+    on.click(on.page.get_by_role("button", name="Copy table"))
+    expect(on.page.get_by_role("button", name="Copied")).to_be_visible()
+    table = on.page.evaluate("navigator.clipboard.readText()")
+    assert "the last 30 days" in table.splitlines()[0]
+    assert "RAL-LCG2_DATADISK" in table
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_the_exact_link_and_the_picture(visit: Visit, changed: ChangedSite, reader: Reader) -> None:
+    on = hand(visit, 2)
+    on.link("link to exactly these numbers")
+    expect(on.page.get_by_role("link", name="Copied")).to_be_visible()
+    link = on.page.evaluate("navigator.clipboard.readText()")
+    assert re.search(r"from=2026-11-13T12:01:00Z&to=2026-11-20T12:01:00Z", link)
+    with on.page.expect_download() as download:
+        on.click(on.page.get_by_role("button", name="PNG"))
+    assert download.value.suggested_filename.endswith(".png")
+
+
+def test_a_downtime_is_declared_by_the_admin_of_a_site(visit: Visit, changed: ChangedSite) -> None:
+    log_in(visit.open("/login/"), account(Role.SITE_ADMIN, changed.glasgow.site))
+    on = hand(visit, 4)
+    on.link("My site")
+    on.click(on.page.locator("summary", has_text="Declare a downtime"))
+    on.click(on.page.locator("#downtime-reason"))
+    on.page.keyboard.type("new switch")
+    on.click(on.page.get_by_role("button", name="Declare"))
+    expect(on.page.locator("#site-work [role=status]")).to_contain_text("Declared a downtime")
+    assert Downtime.objects.filter(reason="new switch").count() == 1
+
+
+def test_any_link_is_opened_by_six_keys(visit: Visit, changed: ChangedSite) -> None:
+    page = wait_until_drawn(visit.go("/"))
+    for key in ("/", "p", " ", "u", "ArrowDown", "Enter"):
+        if key == "ArrowDown":  # what is found for the first letter alone may stand there yet
+            first = page.locator("#found [role=option]").first
+            expect(first).to_contain_text("PIC_DATADISK → UKI-")
+        page.keyboard.press(key)
+    page.wait_for_url("**/links/PIC_DATADISK/UKI-*/")
+
+
+def test_it_is_watched_on_the_wall(visit: Visit, changed: ChangedSite) -> None:
+    on = hand(visit, 1)
+    on.link("wall")
+    on.page.wait_for_url("**wall=1**")
+    expect(on.page.get_by_role("heading", level=1)).to_have_text(
+        "1 link failing with large files, 4 slower than usual"
+    )

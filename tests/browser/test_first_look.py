@@ -1,0 +1,122 @@
+"""What is seen first: the cells before Plotly has come, in the place where they stay, and no page
+that moves under the reader's eyes."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.cells import place, wait_until_drawn
+from tests.browser.conftest import NOT_LOADED, Visit
+from tests.browser.pages import holding
+from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
+from tests.browser.scene import Scene
+from tests.browser.test_accessibility import PAGES
+from tests.browser.waiting import until, until_settled, until_so
+
+PAINTED = "performance.getEntriesByName('cells-painted').length > 0"
+# Core Web Vitals call 0.1 good.
+MOST_SHIFT = 0.05
+# What has moved since the page began: the browser keeps that for who asks later.
+SHIFTS = """() => new Promise((done) => {
+    const shifts = [];
+    new PerformanceObserver((list) => {
+        for (const { value, hadRecentInput, sources } of list.getEntries()) {
+            if (hadRecentInput) continue;
+            const named = ({ node }) => node && `${node.nodeName} ${node.id} ${node.className}`;
+            shifts.push([value, sources.map(named)]);
+        }
+    }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(shifts), 100);
+})"""
+KEEP_FIRST_LOOK = """() => {
+    const canvas = document.querySelector(".first-look");
+    const { width, height } = canvas;
+    window.firstLook = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const box = canvas.getBoundingClientRect();
+    window.firstBox = { left: box.left, top: box.top, factor: width / box.width };
+}"""
+# The colour of the first look at a point of the screen.
+COLOUR_AT = """([x, y]) => {
+    const { left, top, factor } = firstBox;
+    const [column, row] = [(x - left) * factor, (y - top) * factor].map(Math.floor);
+    const at = 4 * (row * firstLook.width + column);
+    const channels = [...firstLook.data.slice(at, at + 3)];
+    return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+}"""
+CELL_SIZE = """() => {
+    const { xaxis, yaxis } = document.querySelector("#picture .plot")._fullLayout;
+    return [Math.abs(xaxis.l2p(1) - xaxis.l2p(0)), Math.abs(yaxis.l2p(1) - yaxis.l2p(0))];
+}"""
+VARIABLE = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
+
+
+@pytest.fixture
+def first_look(visit: Visit, scene: Scene) -> Page:
+    """Look at the matrix while Plotly is on its way, and then once it has come."""
+    page, held = visit.page, list[Route]()
+    page.route("**/plotly*", holding(held))
+    page.goto(visit.base, wait_until="commit")
+    until(page, PAINTED)
+    assert page.locator(".first-look").is_visible()
+    assert page.locator("#picture .main-svg").count() == 0
+    until_so(page, lambda: bool(held), "Plotly is asked for")
+    page.wait_for_timeout(200)  # other scripts may change the size of the picture
+    page.evaluate(KEEP_FIRST_LOOK)
+    for route in held:
+        route.continue_()
+    return wait_until_drawn(page)
+
+
+@seen_by(LAPTOP, DARK, NARROW, WALL)
+def test_the_cells_are_there_before_plotly_and_where_it_draws_them(first_look: Page) -> None:
+    colours = {
+        ("RAL_DATADISK", "RAL_DATADISK"): "--not-applicable",
+        ("DESY_SCRATCHDISK", "RAL_DATADISK"): "--down",
+        ("RAL_DATADISK", "DESY_SCRATCHDISK"): "--down",
+        ("Glasgow_DATADISK", "DESY_DATADISK"): "--untested",
+    }
+    wide, high = first_look.evaluate(CELL_SIZE)
+    for (source, destination), variable in colours.items():
+        x, y = place(first_look, source, destination)
+        corners = [
+            (x + a * (wide / 2 - 3), y + b * (high / 2 - 3)) for a in (-1, 1) for b in (-1, 1)
+        ]
+        seen = {first_look.evaluate(COLOUR_AT, list(corner)) for corner in corners}
+        assert seen == {first_look.evaluate(VARIABLE, variable)}, (source, destination)
+
+
+@seen_by(LAPTOP, DARK, NARROW, WALL)
+def test_what_fails_is_framed_before_plotly_comes(first_look: Page) -> None:
+    _, high = first_look.evaluate(CELL_SIZE)
+    x, y = place(first_look, "RAL_DATADISK", "DESY_DATADISK")
+    edge = {first_look.evaluate(COLOUR_AT, [x, y - high / 2 + pixels]) for pixels in range(4)}
+    assert first_look.evaluate(VARIABLE, "--failing") in edge
+
+
+def test_the_first_look_goes_when_plotly_has_drawn(first_look: Page) -> None:
+    expect(first_look.locator(".first-look")).to_have_count(0)
+
+
+def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.page
+    page.route("**/plotly*", lambda route: route.abort())
+    page.goto(visit.base)
+    page.get_by_text("The picture could not be drawn").wait_for()
+    assert page.locator(".first-look").is_visible()
+    page.unroute_all()
+    visit.expect_error(NOT_LOADED)
+    visit.expect_error("the library that draws it did not load")
+
+
+@seen_by(LAPTOP, NARROW)
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene, name: str) -> None:
+    ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
+    for time in ("cold", "warm"):
+        page = visit.open(PAGES[name].format(**ids))
+        until_settled(page)
+        shifts = page.evaluate(SHIFTS)
+        assert sum(value for value, _ in shifts) < MOST_SHIFT, (time, shifts)

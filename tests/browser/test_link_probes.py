@@ -1,0 +1,145 @@
+"""Ordered tests in a real browser: ordered on the page of a link, followed there, compared."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sonar import request_probes
+from sonar.models import Probe
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.pages import fits, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.scene import Scene
+from tests.matrix import world
+
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+REFRESH_MS = 2000
+everybody = seen_by(LAPTOP, DARK, NARROW, NARROW_DARK)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+
+
+@pytest.fixture
+def link(visit: Visit, scene: Scene) -> Page:
+    """The page of a link, open for an operator."""
+    visit.set_clock()
+    visit.log_in(account(Role.OPERATOR))
+    return visit.open(LINK)
+
+
+def end(probe: Probe, rate: float) -> None:
+    """Let a test end with this rate in MB/s, as a worker would."""
+    profile = world.profile(mode=probe.mode, streams=probe.streams, mesh=None)
+    ends = probe.source, probe.destination
+    world.transfer(*ends, rate, ago=timedelta(minutes=1), made=profile, size=probe.size_class.name)
+    probe.delete()
+
+
+def test_progress_and_results_come_by_themselves(link: Page, scene: Scene) -> None:
+    form = link.locator("#test-now form").first
+    form.locator("[name=streams]").fill("4")
+    form.locator("[name=compare]").check()
+    form.locator("[name=count]").fill("1")
+    form.locator("button").click()
+    expect(link.locator("#test-now-live li")).to_have_count(2)
+    first, second = Probe.objects.order_by("id")
+    Probe.objects.filter(id=first.id).update(
+        state="running",
+        started_at=world.NOW,
+        deadline=world.NOW + timedelta(hours=1),
+        progress_bytes=first.bytes // 2,
+    )
+    form.locator("[name=count]").fill("7")
+    link.clock.run_for(REFRESH_MS)
+    expect(link.locator("#test-now progress")).to_have_attribute("value", "50", timeout=15_000)
+    expect(form.locator("[name=count]")).to_have_value("7")
+    end(first, 200.0)
+    end(second, 100.0)
+    link.clock.run_for(REFRESH_MS)
+    rows = link.locator("#test-now tbody tr", has_text="pull")
+    expect(rows).to_have_count(2, timeout=15_000)
+    expect(link.locator("#test-now")).to_contain_text("4 streams: 2.00× the rate of 1 stream")
+    expect(link.locator("#test-now-live li")).to_have_count(0)
+
+
+def test_a_refusal_stands_in_place_and_keeps_what_was_typed(
+    visit: Visit, link: Page, scene: Scene
+) -> None:
+    form = link.locator("#test-now form").first
+    form.locator("[name=count]").fill("99")
+    form.locator("[name=both]").check()
+    form.locator("button").click()
+    expect(link.locator("#test-count_error")).to_have_text(
+        "Number of tests must be a whole number from 1 to 10."
+    )
+    visit.expect_refusal(400)
+    expect(form.locator("[name=count]")).to_have_value("99")
+    expect(form.locator("[name=both]")).to_be_checked()
+    assert link.url == visit.base + LINK
+    assert not Probe.objects.exists()
+
+
+def test_one_is_cancelled_in_place(link: Page, scene: Scene) -> None:
+    link.locator("#test-now form button").first.click()
+    waiting = link.locator("#test-now-live li")
+    expect(waiting).to_have_count(3)
+    waiting.nth(2).locator("button").click()
+    expect(waiting).to_have_count(2)
+    expect(link.locator("#test-now [role=status]")).to_contain_text("was cancelled")
+
+
+def test_who_was_logged_out_meanwhile_is_told_so(visit: Visit, link: Page, scene: Scene) -> None:
+    visit.page.context.clear_cookies()
+    link.locator("#test-now form button").first.click()
+    expect(link.locator("#trouble")).to_be_visible()
+    visit.expect_refusal(403)
+    expect(link.locator("#test-now form").first).to_be_visible()
+
+
+@everybody
+def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Reader) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    made = scene.world
+    for streams, rate in ((1, 110.0), (4, 205.0), (1, 121.0), (4, 190.0)):
+        profile = world.profile(mode="pull", streams=streams, mesh=None)
+        ago = timedelta(minutes=10 - streams)
+        world.transfer(made.ral, made.glasgow, rate, ago=ago, made=profile)
+    page = visit.open(LINK)
+    page.locator("#test-now form button").first.click()
+    expect(page.locator("#test-now-live li")).to_have_count(3)
+    assert violations(page) == []
+    assert fits(page)
+    look(page, f"test-now-{reader}")
+    page = visit.open(f"{LINK}tests/")
+    assert violations(page) == []
+    assert fits(page)
+    look(page, f"link-probes-{reader}")
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_it_works_without_javascript(visit: Visit, scene: Scene, reader: Reader) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    page = visit.open(LINK)
+    page.locator("#test-now form button").first.click()
+    expect(page.locator("h1")).to_contain_text("Ordered tests from RAL_DATADISK")
+    expect(page.locator("#test-now [role=status]")).to_have_text("3 tests were ordered.")
+    waiting = page.locator("#test-now-live li")
+    expect(waiting).to_have_count(3)
+    page.click("text=Check their progress again")
+    waiting.nth(2).locator("button").click()
+    expect(waiting).to_have_count(2)
+    page.fill("[name=count]", "11")
+    page.locator("#test-now form button").first.click()
+    visit.expect_refusal(400)
+    expect(page.locator("#test-count_error")).to_contain_text("from 1 to 10")
+    expect(page.locator("[name=count]")).to_have_value("11")
+    look(page, "test-now-refused")

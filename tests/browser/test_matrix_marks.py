@@ -1,0 +1,96 @@
+"""How links are now, on the cells of the matrix: frames and corners, beside the numbers."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import FloatRect
+
+from tests.browser.cells import place, wait_until_drawn
+from tests.browser.conftest import Visit
+from tests.browser.pages import look
+from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
+from tests.matrix import world
+from tests.matrix.world import HOUR
+
+CELL_SIZE = """() => {
+    const { xaxis, yaxis } = document.querySelector("#picture .plot")._fullLayout;
+    return [Math.abs(xaxis.l2p(1) - xaxis.l2p(0)), Math.abs(yaxis.l2p(1) - yaxis.l2p(0))];
+}"""
+# The bounds of the outline of a trace; each of the test's has one cell.
+OUTLINE = """name => {
+    const plot = document.querySelector("#picture .plot");
+    const at = plot._fullData.findIndex((trace) => trace.name === name);
+    const path = plot.querySelector(`.trace${plot._fullData[at].uid} :is(.js-line, .js-fill)`);
+    const { x, y, width, height } = path.getBoundingClientRect();
+    return { x, y, width, height };
+}"""
+TEXTS = """[...document.querySelectorAll("#picture .heatmap-label, #picture .heatmaplayer text")]
+    .filter((text) => text.textContent.trim())
+    .map((text) => text.getBoundingClientRect())
+    .map(({ x, y, width, height }) => ({ x, y, width, height }))"""
+LINKS = {
+    "failing": ("RAL_DATADISK", "Glasgow_DATADISK"),
+    "slower": ("RAL_DATADISK", "DESY_DATADISK"),
+    "faster": ("Glasgow_DATADISK", "RAL_DATADISK"),
+    "partly": ("DESY_DATADISK", "RAL_DATADISK"),
+}
+
+
+@pytest.fixture
+def links(real_commits: None, at_noon: None) -> world.World:
+    """Make one link of each: usual for 12 days, and otherwise in its newest tests."""
+    made = world.make()
+    ends = {one.name: one for one in made.endpoints}
+    newest = {
+        "failing": [None] * 3,
+        "slower": [20.0] * 3,
+        "faster": [500.0] * 3,
+        "partly": [100.0, None, 100.0],
+    }
+    with world.transfers() as some:
+        for name, (source, destination) in LINKS.items():
+            for day in range(9, 21):
+                some.add(ends[source], ends[destination], 95.0 + day % 5, ago=24 * day * HOUR)
+            for hour, rate in enumerate(newest[name], start=1):
+                some.add(ends[source], ends[destination], rate, ago=hour * HOUR)
+    return made
+
+
+def overlap(one: FloatRect, other: FloatRect) -> bool:
+    return (
+        one["x"] < other["x"] + other["width"]
+        and other["x"] < one["x"] + one["width"]
+        and one["y"] < other["y"] + other["height"]
+        and other["y"] < one["y"] + one["height"]
+    )
+
+
+@seen_by(LAPTOP, DARK, NARROW, WALL)
+def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(
+    visit: Visit, links: world.World
+) -> None:
+    page = wait_until_drawn(visit.go())
+    look(page, f"marks, {visit.reader}")
+    wide, high = page.evaluate(CELL_SIZE)
+    boxes = {name: page.evaluate(OUTLINE, name) for name in LINKS}
+    gaps = {}
+    for name, (source, destination) in LINKS.items():
+        x, y = place(page, source, destination)
+        box = boxes[name]
+        left, top = box["x"] - (x - wide / 2), box["y"] - (y - high / 2)
+        gaps[name] = (left, top, wide - left - box["width"], high - top - box["height"])
+    # From the left, the top, the right and the bottom of the cell.
+    assert gaps["failing"] == pytest.approx((1, 1, 1, 1), abs=1.5)
+    assert gaps["slower"][1:3] == pytest.approx((0, 0), abs=1.5)
+    assert gaps["faster"][1:3] == pytest.approx((1, 1), abs=1.5)
+    assert (gaps["partly"][0], gaps["partly"][3]) == pytest.approx((0, 0), abs=1.5)
+    texts = page.evaluate(TEXTS)
+    assert len(texts) > len(LINKS)
+    for name in ("slower", "faster", "partly"):
+        assert 4 < boxes[name]["width"] < 0.3 * wide
+        assert not [text for text in texts if overlap(boxes[name], text)], name
+
+
+def test_a_failing_cell_says_for_how_long(visit: Visit, links: world.World) -> None:
+    page = wait_until_drawn(visit.go())
+    assert page.locator("#picture .heatmaplayer text", has_text="3 h").count() == 1

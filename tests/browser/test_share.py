@@ -1,0 +1,302 @@
+"""Links and tables are copied: with a mouse, by keys, by touch, without permission or script."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sonar.models import Probe, SizeClass
+from tests.browser.conftest import Visit
+from tests.browser.modules import refresh
+from tests.browser.pages import fits, look
+from tests.browser.readers import COPYING, LAPTOP, SCRIPTLESS, Reader
+from tests.browser.scene import Scene
+from tests.matrix import world
+
+TOUCHING = Reader("touches and may use the clipboard", 390, 844, touch=True, clipboard=True)
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+SITE = "/sites/RAL/"
+# What a document takes from the clipboard.
+READ_HTML = """async () => {
+  const [item] = await navigator.clipboard.read();
+  return (await item.getType("text/html")).text();
+}"""
+MINUTE = timedelta(minutes=1)
+WINDOW = r"Window: \d{4}-\d\d-\d\d \d\d:\d\d to \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+copying = pytest.mark.parametrize("reader", [COPYING], ids=str)
+
+
+def text_of(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def lines_of(page: Page) -> list[list[str]]:
+    return [line.split("\t") for line in text_of(page).splitlines()]
+
+
+@copying
+@pytest.mark.parametrize("path", ["/?window=24h", "/table/?window=24h", SITE, LINK])
+def test_exactly_these_numbers_is_a_link_with_both_bounds(
+    path: str, visit: Visit, scene: Scene
+) -> None:
+    page = visit.open(path)
+    exact = page.get_by_role("link", name="exactly these numbers")
+    exact.click()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
+    parts = urlsplit(text_of(page))
+    assert {"from", "to"} <= parse_qs(parts.query).keys()
+    # It is said for two seconds: time enough to go there, too, which it must not.
+    expect(exact).to_be_visible()
+    assert page.url == visit.base + path
+    visit.open(f"{parts.path}?{parts.query}")
+    expect(page.get_by_role("link", name="exactly these numbers")).to_have_count(0)
+    expect(page.get_by_role("link", name="Copy link")).to_be_visible()
+
+
+@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
+@pytest.mark.parametrize("path", ["/?window=24h", "/table/", "/sites/", SITE, LINK])
+def test_exactly_these_numbers_are_those_of_the_last_refresh(
+    path: str, visit: Visit, at_noon: None, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = visit.open(path)
+    exact = page.get_by_role("link", name="exactly these numbers")
+    expect(exact).to_have_attribute("href", re.compile(f"to={world.NOW + MINUTE:%Y-%m-%dT%H:%M}"))
+    later = world.NOW + 10 * MINUTE
+    monkeypatch.setattr(world, "NOW", later)
+    refresh(page)
+    end = re.compile(f"to={later + MINUTE:%Y-%m-%dT%H:%M}")
+    expect(exact).to_have_attribute("href", end)
+    expect(exact).to_have_attribute("data-copy", end)
+
+
+@copying
+def test_links_are_copied_by_keys_and_the_focus_stays(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/table/?window=24h")
+    link = page.get_by_role("link", name="always the newest")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Copied")).to_be_focused()
+    assert text_of(page) == visit.base + "/table/?window=24h"
+    expect(link).to_be_focused()
+
+
+@pytest.mark.parametrize("reader", [TOUCHING], ids=str)
+def test_links_and_tables_are_copied_by_touch(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/")
+    page.get_by_role("link", name="always the newest").tap()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
+    assert text_of(page) == visit.base + "/"
+    page.get_by_role("button", name="Copy table").tap()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert lines_of(page)[1][0] == r"from \ to"
+    page.locator("#export summary").tap()
+    expect(page.get_by_role("link", name="LaTeX")).to_be_visible()
+    assert fits(page)
+    look(page, "share-narrow")
+
+
+@copying
+def test_the_matrix_is_copied_with_its_means_unit_and_window(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/")
+    page.get_by_role("button", name="Copy table").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    (caption,), head, *rows = lines_of(page)
+    assert "Mean rate of large-file transfers" in caption
+    assert "MB/s" in caption
+    assert re.search(WINDOW, caption)
+    shown = page.evaluate(
+        """[...document.querySelectorAll("#table tr")].map((row) =>
+            [...row.cells].map((cell) => cell.textContent.replace(/\\s+/g, " ").trim()))"""
+    )
+    assert [head, *rows] == shown
+    assert (head[-1], rows[-1][0]) == ("mean", "mean")
+    html = page.evaluate(READ_HTML)
+    assert "<p>Mean rate of large-file transfers" in html
+    assert html.count("<tr>") == len(shown)
+    assert "<th>RAL_DATADISK</th>" in html
+
+
+@copying
+@pytest.mark.parametrize("path", ["/table/", "/sites/", SITE, LINK])
+def test_every_page_with_data_copies_its_main_table(path: str, visit: Visit, scene: Scene) -> None:
+    page = visit.open(path)
+    page.get_by_role("button", name="Copy table").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    (caption,), *rows = lines_of(page)
+    assert re.search(WINDOW, caption)
+    assert len(rows) > 1
+    assert not any("sort by" in cell or "▲" in cell for row in rows for cell in row)
+
+
+@copying
+def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) -> None:
+    page = visit.open(LINK)
+    page.locator("#export summary").click()
+    tables = page.locator("main table").count()
+    offers = page.get_by_role("button", name="Copy table:")
+    assert tables > 2
+    expect(offers).to_have_count(tables)
+    offers.nth(1).click()
+    caption = page.locator("main table caption").nth(1).inner_text()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert text_of(page).startswith(caption[:20])
+
+
+@copying
+def test_each_table_of_operations_is_offered_by_the_heading_that_it_stands_under(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.open("/operations/")
+    page.locator("#export summary").click()
+    offers = page.get_by_role("button", name="Copy table:")
+    expect(offers).to_have_count(page.locator("main table").count())
+    page.get_by_role("button", name="Copy table: Latest results").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    (caption,), head, *rows = lines_of(page)
+    assert re.fullmatch(r"Operations.* – Latest results\. As of \d{4}-\d\d-\d\d .* UTC", caption)
+    assert head[:2] == ["link", "size class"]
+    assert (
+        len(rows) == page.get_by_role("region", name="Latest results").locator("tbody tr").count()
+    )
+
+
+@copying
+def test_what_is_offered_follows_the_tables_that_a_refresh_brings(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.open("/operations/")
+    page.locator("#export summary").click()
+    running = page.get_by_role("button", name="Copy table: Running tests")
+    results = page.get_by_role("button", name="Copy table: Latest results")
+    expect(results).to_be_visible()
+    expect(running).to_have_count(0)
+    made = scene.world
+    small = SizeClass.objects.get(name="small")
+    probe = Probe.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        size_class=small,
+        bytes=small.test_bytes,
+        mover="http-tpc",
+        state="running",
+        worker="w1",
+        requested_at=world.NOW - MINUTE,
+        sent_at=world.NOW - MINUTE,
+        started_at=world.NOW - MINUTE,
+        deadline=world.NOW + 10 * MINUTE,
+    )
+    refresh(page)
+    expect(running).to_be_visible()
+    results.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert "Latest results" in text_of(page)
+    probe.delete()
+    refresh(page)
+    expect(running).to_have_count(0)
+
+
+@copying
+def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.open("/table/")
+    page.evaluate(
+        """document.querySelector(".links tbody tr").innerHTML =
+            '<td>=HYPERLINK("x")</td><td>-1.5</td><td>1\\u202f234</td><td>&lt;b&gt; &amp;</td>'"""
+    )
+    page.get_by_role("button", name="Copy table").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    html = page.evaluate(READ_HTML)
+    assert "'=HYPERLINK(&quot;x&quot;)" in html or '\'=HYPERLINK("x")' in html
+    assert "&lt;b&gt; &amp;" in html
+    row = next(line for line in lines_of(page) if "HYPERLINK" in line[0])
+    assert row == ['"\'=HYPERLINK(""x"")"', "-1.5", "1234", "<b> &"]
+
+
+REFUSED = "Promise.reject(new DOMException('', 'NotAllowedError'))"
+REFUSING = f"void (navigator.clipboard.write = () => {REFUSED})"
+
+
+@pytest.mark.parametrize("script", [REFUSING, "delete Navigator.prototype.clipboard"])
+@copying
+def test_without_permission_a_selection_is_copied(script: str, visit: Visit, scene: Scene) -> None:
+    page = visit.open("/table/")
+    page.evaluate("globalThis.kept = navigator.clipboard")
+    page.evaluate(script)
+    page.get_by_role("button", name="Copy table").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert "MB/s" in page.evaluate("kept.readText()")
+    html = "kept.read().then(([item]) => item.getType('text/html')).then((html) => html.text())"
+    assert "<table" in page.evaluate(html)
+    page.get_by_role("link", name="always the newest").click()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
+    assert page.evaluate("kept.readText()") == visit.base + "/table/"
+    expect(page.locator("textarea")).to_have_count(0)
+
+
+@copying
+def test_where_nothing_can_be_copied_it_says_so(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/table/")
+    page.evaluate(REFUSING)
+    page.evaluate("void (document.execCommand = () => false)")
+    page.get_by_role("button", name="Copy table").click()
+    expect(page.get_by_role("button", name="Not copied: the browser refused")).to_be_visible()
+    expect(page.get_by_role("button", name="Copy table")).to_be_visible()
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@pytest.mark.parametrize("path", ["/", "/table/", SITE, LINK])
+def test_without_a_script_all_of_it_are_links(path: str, visit: Visit, scene: Scene) -> None:
+    page = visit.open(path)
+    expect(page.get_by_role("button", name="Copy")).to_have_count(0)
+    page.locator("#export summary").click()
+    expect(page.get_by_role("link", name="JSON")).to_be_visible()
+    page.get_by_role("link", name="exactly these numbers").click()
+    expect(page).to_have_url(re.compile("[?&]from=.*&to="))
+
+
+@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
+def test_print_has_the_window_and_nothing_to_click(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/?window=24h")
+    expect(page.locator(".from-to")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(page.locator(".from-to")).to_have_text(re.compile(WINDOW))
+    expect(page.locator(".share")).to_be_hidden()
+    page.emulate_media(media="null")
+
+
+def test_what_mail_adds_is_said_and_leaves_the_address(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/table/?window=24h&utm_source=mail&fbclid=1")
+    expect(page.locator("#ignored")).to_have_text("Ignored: utm_source, fbclid")
+    expect(page).to_have_url(visit.base + "/table/?window=24h")
+    page.get_by_role("link", name="30d", exact=True).click()
+    page.wait_for_url("**/table/?window=30d")
+    page.go_back()
+    page.wait_for_url("**/table/?window=24h")
+    expect(page.get_by_role("link", name="24h", exact=True)).to_have_attribute(
+        "aria-current", "true"
+    )
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(
+    visit: Visit, real_commits: None, at_noon: None
+) -> None:
+    site = world.Site.objects.create(name="Many")
+    places = [world.endpoint(f"node-{number:03d}", site) for number in range(40)]
+    mesh = world.Mesh.objects.create(name="all")
+    world.schedule(mesh, *((one, other) for one in places for other in places if one != other))
+    world.transfer(places[0], places[1], 12.5)
+    page = visit.open("/")
+    page.get_by_role("button", name="Copy table").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    (caption,), head, first, *rows = lines_of(page)
+    assert re.search(WINDOW, caption)
+    assert len(head) == len(first) == 42
+    assert first[:3] == ["node-000", "", "12.5"]
+    assert len(rows) == 40
+    assert page.evaluate(READ_HTML).count("<tr>") == 42

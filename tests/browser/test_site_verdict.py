@@ -1,0 +1,99 @@
+"""The first look at a site that changed, in a real browser: the answer, pictures, notes, paper."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.modules import refresh
+from tests.browser.pages import fits, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.waiting import until
+from tests.matrix import changed_site, world
+from tests.matrix.changed_site import ChangedSite
+
+GLASGOW = "UKI-SCOTGRID-GLASGOW"
+SENTENCE = f"{GLASGOW} has received from 4 of 10 sites at 0.30× the usual rate since Thu 19 Nov"
+
+
+@pytest.fixture
+def changed(real_commits: None, at_noon: None) -> ChangedSite:
+    return changed_site.make()
+
+
+def drawn(page: Page) -> Page:
+    until(
+        page,
+        "(plots => plots.length === 2 && plots.every(plot => plot.querySelector('.js-line')))"
+        "([...document.querySelectorAll('.picture .plot')])",
+    )
+    return page
+
+
+@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+def test_the_answer_stands_first(visit: Visit, changed: ChangedSite, reader: Reader) -> None:
+    page = drawn(visit.open(f"/sites/{GLASGOW}/"))
+    look(page, f"changed-{reader}")
+    expect(page.locator("#answer")).to_contain_text(SENTENCE)
+    bars = page.locator("section[aria-labelledby=as-source] .gauge .now")
+    widths = bars.evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    # The link that fails has no rate now.
+    assert len(widths) == 9
+    assert max(widths) > 40
+    assert fits(page)
+
+
+def test_a_site_is_one_page_of_paper(visit: Visit, changed: ChangedSite) -> None:
+    page = drawn(visit.open(f"/sites/{GLASGOW}/"))
+    paper = page.pdf(format="A4")
+    if os.environ.get("SONAR_TEST_PICTURES"):
+        page.set_viewport_size({"width": 703, "height": 1032})
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        look(page, "site-print")
+        page.emulate_media(media="null")
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1
+
+
+def test_what_is_wrong_is_first_in_the_list_of_sites(visit: Visit, changed: ChangedSite) -> None:
+    page = visit.open("/sites/")
+    look(page, "sites-changed")
+    first = page.locator("table.sites tbody tr").first
+    expect(first.get_by_role("link")).to_have_text(GLASGOW)
+    expect(first.locator("td.failing")).to_have_text("1")
+    page.get_by_role("link", name="vs usual as source").click()
+    page.wait_for_url("**/sites/?ordering=ratio_source")
+    expect(first.locator("td").nth(3)).to_have_text("0.28×")
+
+
+@seen_by(LAPTOP, NARROW_DARK)
+def test_axe_finds_nothing_serious(visit: Visit, changed: ChangedSite, reader: Reader) -> None:
+    assert violations(drawn(visit.open(f"/sites/{GLASGOW}/"))) == []
+    assert violations(visit.open("/sites/")) == []
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_without_a_script_the_tables_are_where_the_pictures_would_be(
+    visit: Visit, changed: ChangedSite, reader: Reader
+) -> None:
+    page = visit.open(f"/sites/{GLASGOW}/")
+    expect(page.locator("#answer")).to_contain_text(SENTENCE)
+    expect(page.locator(".picture").first).to_be_hidden()
+    expect(page.locator("section noscript p").first).to_be_visible()
+    expect(page.locator("tr.failing .status")).to_have_text(re.compile("^failing since Thu 19 Nov"))
+
+
+def test_a_refresh_brings_a_new_verdict(visit: Visit, changed: ChangedSite) -> None:
+    page = drawn(visit.open(f"/sites/{GLASGOW}/"))
+    expect(page.locator("#answer")).to_contain_text("1 link failing")
+    for minutes in (3, 2, 1):
+        ends = changed.glasgow, changed.partners["DESY-HH"]
+        world.transfer(*ends, 12.0, ago=timedelta(minutes=minutes) / 2)
+    refresh(page)
+    expect(page.locator("#answer")).not_to_contain_text("failing")

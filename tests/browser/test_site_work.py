@@ -1,0 +1,148 @@
+"""A site admin in a real browser: logs in, declares a downtime, changes caps, writes a note."""
+
+from __future__ import annotations
+
+from datetime import time
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.pages import fits, log_in, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.scene import Scene
+
+SITE = "/sites/RAL/"
+everybody = seen_by(LAPTOP, DARK, NARROW, NARROW_DARK)
+both = seen_by(LAPTOP, SCRIPTLESS)
+
+
+@pytest.fixture
+def site(visit: Visit, scene: Scene) -> Page:
+    """The page of a site, open for its admin."""
+    visit.log_in(account(Role.SITE_ADMIN, scene.world.ral.site))
+    return visit.open(SITE)
+
+
+@both
+def test_a_downtime_is_declared_in_four_clicks_and_ended(
+    visit: Visit, scene: Scene, reader: Reader
+) -> None:
+    log_in(visit.open("/login/"), account(Role.SITE_ADMIN, scene.world.ral.site))
+    expect(visit.page).to_have_url(visit.base + SITE)
+    page = visit.open("/")
+    page.click("nav >> text=My site")  # 1
+    page.click("summary >> text=Declare a downtime")  # 2
+    page.fill("#downtime-ends_at", "2026-01-01 00:00")
+    page.click("#downtime-reason")  # 3
+    page.keyboard.type("new switch")
+    page.click("button >> text=Declare")  # 4
+    wrong = page.locator("#downtime-ends_at_error")
+    expect(wrong).to_have_text("A downtime must end after it starts.")
+    visit.expect_refusal(400)
+    expect(page.locator("#downtime-reason")).to_have_value("new switch")
+    look(page, f"site-work-refused-{reader}")
+    page.fill("#downtime-ends_at", "2999-01-01 00:00")
+    page.click("button >> text=Declare")
+    expect(page.locator("#site-work [role=status]")).to_contain_text("Declared a downtime of RAL")
+    expect(page).to_have_url(f"{visit.base}{SITE}#site-work")
+    assert Downtime.objects.filter(site__name="RAL", reason="new switch").exists()
+    page.click("text=End it now")
+    expect(page.locator("#site-work [role=status]")).to_contain_text("has ended")
+
+
+@both
+def test_caps_are_changed_and_a_note_is_written(
+    visit: Visit, site: Page, scene: Scene, reader: Reader
+) -> None:
+    page = site
+    page.click("summary >> text=Caps and budgets")
+    end = scene.world.ral
+    page.fill(f"#endpoint-{end.id}-inbound_cap", "7")
+    page.fill(f"#endpoint-{end.id}-budget", "500")
+    page.click("#site-work details[open] button")
+    expect(page.locator("#site-work [role=status]")).to_contain_text("from 2 to 7")
+    row = Endpoint.objects.get(id=end.id)
+    assert (row.inbound_cap, row.budget_bytes_per_day) == (7, 500_000_000_000)
+    page.click("summary >> text=Add a note")
+    page.fill("#note-text", "routed over the backup line")
+    page.click('button >> text="Add"')
+    expect(page.locator("#site-work [role=status]")).to_contain_text("Added a note")
+    assert Annotation.objects.filter(site=end.site, text="routed over the backup line").exists()
+    page.click("summary >> text=Last changes")
+    expect(page.locator("#site-work li")).to_have_count(2)
+
+
+@both
+def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(
+    visit: Visit, site: Page, reader: Reader
+) -> None:
+    page, said = site, site.locator("#site-work [role=status]")
+    page.click("summary >> text=Pause the tests")
+    page.fill("#pause-paused_until", "2026-01-01 00:00")
+    page.fill("#pause-pause_reason", "new firewall")
+    page.click("#site-work details[open] button")
+    wrong = page.locator("#pause-paused_until_error")
+    expect(wrong).to_contain_text("A pause ends in the future")
+    visit.expect_refusal(400)
+    expect(page.locator("#pause-pause_reason")).to_have_value("new firewall")
+    page.fill("#pause-paused_until", "")
+    page.click("#site-work details[open] button")
+    expect(said).to_contain_text("Paused the tests of RAL, until somebody resumes them")
+    expect(page.locator("#paused")).to_contain_text("RAL has paused its tests since")
+    assert Site.objects.get(name="RAL").paused_since
+    look(page, f"site-paused-{reader}")
+    page.click("button >> text=Resume the tests")
+    expect(said).to_contain_text("Resumed the tests of RAL")
+    expect(page.locator("#paused")).to_have_count(0)
+    page.click("summary >> text=Quiet hours")
+    page.fill("#quiet-quiet_from", "22:00")
+    page.click("#site-work details[open] button")
+    expect(page.locator("#quiet-quiet_until_error")).to_contain_text("need both times")
+    visit.expect_refusal(400)
+    expect(page.locator("#quiet-quiet_from")).to_have_value("22:00")
+    page.fill("#quiet-quiet_until", "04:00")
+    page.click("#site-work details[open] button")
+    expect(page.locator("#quiet-hours")).to_contain_text("between 22:00 and 04:00 UTC")
+    assert Site.objects.get(name="RAL").quiet_hours == "22:00-04:00"
+
+
+@everybody
+def test_a_paused_site_fits_and_breaks_no_rule(visit: Visit, site: Page, reader: Reader) -> None:
+    row = Site.objects.get(name="RAL")
+    row.pause(timezone.now(), "new firewall, with a reason as long as they come " * 3, None, None)
+    row.quiet_from, row.quiet_until = time(22), time(4)
+    row.save()
+    for path in (SITE, "/", "/operations/", "/links/RAL_DATADISK/DESY_DATADISK/"):
+        page = visit.open(path)
+        expect(
+            page.get_by_text("RAL has paused its tests").or_(page.locator("#pauses")).first
+        ).to_be_visible()
+        assert violations(page) == []
+        assert fits(page)
+        look(page, f"paused-{path.split('/')[1] or 'matrix'}-{reader}")
+
+
+@everybody
+def test_the_forms_fit_and_break_no_rule(visit: Visit, site: Page, reader: Reader) -> None:
+    page = site
+    site_admin_forms = page.locator("#site-work > details")
+    expect(site_admin_forms).not_to_have_count(0)
+    for number in range(site_admin_forms.count()):
+        site_admin_forms.nth(number).locator("summary").click()
+    assert violations(page) == []
+    assert fits(page)
+    look(page, f"site-work-{reader}")
+
+
+def test_log_in_comes_back_to_where_it_began(visit: Visit, scene: Scene) -> None:
+    page = visit.open("/sites/Glasgow/?window=24h")
+    page.click(".account >> text=Log in")
+    log_in(page, account(Role.SITE_ADMIN, scene.world.ral.site))
+    expect(visit.page).to_have_url(f"{visit.base}/sites/Glasgow/?window=24h")
+    expect(visit.page.locator("#site-work")).to_have_count(0)

@@ -1,0 +1,239 @@
+"""The strip of time: what failed and was slow by the hour, and the window that is chosen on it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from itertools import permutations
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.browser.conftest import NOT_LOADED, Visit
+from tests.browser.modules import refresh
+from tests.browser.pages import look
+from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS
+from tests.browser.waiting import until, until_so
+from tests.matrix import world
+from tests.matrix.world import HOUR, World
+
+WEEK = 7 * 24
+# The buckets of the strip in which RAL -> Glasgow fails, and the others from RAL are slow.
+BAD = range(100, 106)
+
+
+def hour(bucket: int) -> datetime:
+    """Return when a bucket of the last 7 days begins."""
+    end = world.NOW.replace(minute=0, second=0, microsecond=0) + HOUR
+    return end - (WEEK - bucket) * HOUR
+
+
+@pytest.fixture
+def week(real_commits: None, at_noon: None) -> World:
+    """A week in which every link was tested each hour, after a week that says what is usual."""
+    made = world.make()
+    with world.transfers() as some:
+        for bucket in [*range(-WEEK, 0, 12), *range(WEEK - 1)]:
+            for source, destination in permutations(made.endpoints, 2):
+                ago = world.NOW - hour(bucket) - timedelta(minutes=20)
+                is_bad = bucket in BAD and source == made.ral
+                rate = None if is_bad and destination == made.glasgow else 3.0 if is_bad else 10.0
+                some.add(source, destination, rate, ago=ago)
+    return made
+
+
+def strip(page: Page) -> Locator:
+    return page.locator("#strip .hours")
+
+
+def shown(visit: Visit, path: str = "/") -> Page:
+    page = visit.open(path)
+    expect(strip(page).locator("svg")).to_be_visible()
+    return page
+
+
+def place(page: Page, bucket: float, of: int = WEEK) -> tuple[float, float]:
+    box = strip(page).bounding_box()
+    assert box
+    return box["x"] + (bucket + 0.5) / of * box["width"], box["y"] + 20
+
+
+def stamp(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def at_window(first: int, past: int) -> re.Pattern[str]:
+    return re.compile(rf"[?&]from={stamp(hour(first))}&to={stamp(hour(past))}")
+
+
+def words(first: int) -> str:
+    start, end = hour(first), hour(first + 1)
+    day = "" if start.day == end.day else f"{end:%a} {end.day} {end:%b} "
+    return f"{start:%a} {start.day} {start:%b} {start:%H:%M} to {day}{end:%H:%M} UTC"
+
+
+def test_the_hour_under_the_pointer_is_said(visit: Visit, week: World) -> None:
+    page = shown(visit)
+    tip = page.locator("#strip .tip")
+    expect(tip).to_be_hidden()
+    page.mouse.move(*place(page, BAD[2]))
+    expect(tip).to_have_text(f"{words(BAD[2])}: 1 of 12 links failed, 2 slower than usual")
+    page.mouse.move(*place(page, 50))
+    expect(tip).to_have_text(f"{words(50)}: 0 of 12 links failed, 0 slower than usual")
+    page.mouse.move(*place(page, WEEK - 1))
+    expect(tip).to_have_text(f"{words(WEEK - 1)}: no test")
+    look(page, "strip")
+    page.mouse.move(5, 5)
+    expect(tip).to_be_hidden()
+
+
+def test_a_click_shows_that_hour_and_the_way_back(visit: Visit, week: World) -> None:
+    page = shown(visit, "/?size=large&stat=p95")
+    before = page.url
+    page.mouse.click(*place(page, BAD[0]))
+    expect(page).to_have_url(at_window(BAD[0], BAD[1]))
+    assert "stat=p95" in page.url
+    expect(page.locator("#strip .chosen")).to_be_visible()
+    look(page, "strip-hour")
+    page.get_by_role("link", name="back to the last 7 days").click()
+    expect(page).to_have_url(before)
+    expect(page.locator("#strip .chosen")).to_have_count(0)
+    page.go_back()
+    expect(page).to_have_url(at_window(BAD[0], BAD[1]))
+    expect(page.locator("#strip .chosen")).to_be_visible()
+
+
+def test_the_page_follows_a_drag(visit: Visit, week: World) -> None:
+    page = shown(visit)
+    start = page.url
+    page.mouse.move(*place(page, 90))
+    page.mouse.down()
+    page.mouse.move(*place(page, BAD[0]), steps=5)
+    # Not yet let go: the window of the controls is that of the drag, the address the old one.
+    expect(page.locator("#strip")).to_have_attribute("data-end", stamp(hour(BAD[1])))
+    assert page.url == start
+    page.mouse.move(*place(page, BAD[-1]), steps=5)
+    page.mouse.up()
+    expect(page).to_have_url(at_window(90, BAD[-1] + 1))
+    # The chosen window is moved by its middle, and keeps its length.
+    page.mouse.move(*place(page, 95))
+    page.mouse.down()
+    page.mouse.move(*place(page, 115), steps=10)
+    page.mouse.up()
+    expect(page).to_have_url(at_window(110, BAD[-1] + 21))
+
+
+def test_keys_choose_a_window(visit: Visit, week: World) -> None:
+    page = shown(visit)
+    before = page.url
+    strip(page).focus()
+    last = WEEK - 1
+    page.keyboard.press("ArrowLeft")
+    expect(strip(page)).to_have_attribute("aria-valuetext", f"{words(last)}: no test")
+    page.keyboard.press("ArrowLeft")
+    expect(strip(page)).to_have_attribute("aria-valuenow", str(last - 1))
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("PageDown")
+    assert page.url == before
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(at_window(last - 3, last - 1))
+    expect(strip(page)).to_be_focused()
+    page.keyboard.press("Home")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(at_window(last - 3, last - 1))
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(before)
+
+
+def test_thirty_days_are_shown_by_the_day(visit: Visit, week: World) -> None:
+    page = shown(visit)
+    page.get_by_role("button", name="30 d").click()
+    expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
+    day = world.NOW.date() - timedelta(days=1)
+    tip = page.locator("#strip .tip")
+    page.mouse.move(*place(page, 28, 30))
+    expect(tip).to_have_text(re.compile(rf"^{day:%a} {day.day} {day:%b} \(UTC\): \d of 12 links"))
+    page.mouse.click(*place(page, 28, 30))
+    expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to="))
+    # The longer strip stays.
+    expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("reader", [NARROW], ids=str)
+def test_a_finger_chooses_a_window(visit: Visit, week: World) -> None:
+    page = shown(visit)
+    page.touchscreen.tap(*place(page, BAD[0]))
+    expect(page).to_have_url(re.compile("[?&]from="))
+    look(page, "strip-phone")
+
+
+@pytest.mark.parametrize("reader", [NARROW], ids=str)
+def test_a_finger_drags_over_a_night(visit: Visit, week: World) -> None:
+    page = shown(visit)
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *buckets: int) -> None:
+        points = [dict(zip("xy", place(page, bucket), strict=True)) for bucket in buckets]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 60)
+    for bucket in (70, 80, 90):
+        touch("touchMove", bucket)
+    expect(page.locator("#strip .tip")).to_contain_text(f"{hour(91):%H:%M} UTC")
+    touch("touchEnd")
+    expect(page).to_have_url(at_window(60, 91))
+    expect(page.locator("#strip .tip")).to_be_hidden()
+
+
+def test_new_results_come_with_the_refresh_and_nothing_moves(visit: Visit, week: World) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    visit.page.route("**/api/v1/strip/**", hold)
+    page = visit.open("/")
+    until_so(page, lambda: bool(held), "the strip asks for its numbers")
+    before = page.locator("#strip").bounding_box()
+    held.pop().continue_()
+    page.unroute("**/api/v1/strip/**", hold)
+    expect(strip(page).locator("svg")).to_be_visible()
+    assert page.locator("#strip").bounding_box() == before
+    world.transfer(week.desy, week.ral, None, ago=timedelta(seconds=1))
+    refresh(page)
+    until(page, "performance.getEntriesByName('strip-loaded').length > 1")
+    page.mouse.move(*place(page, WEEK - 1))
+    expect(page.locator("#strip .tip")).to_contain_text("1 of ")
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_without_a_script_days_are_links(visit: Visit, week: World) -> None:
+    page = visit.open("/")
+    page.get_by_text("Another day").click()
+    day = world.NOW.date() - timedelta(days=1)
+    page.get_by_role("link", name=f"{day:%a} {day.day} {day:%b}", exact=True).click()
+    expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to={world.NOW.date()}T00:00:00Z"))
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW], ids=str)
+@pytest.mark.parametrize("path", ["/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/RAL/"])
+def test_pages_of_links_and_sites_have_their_own(visit: Visit, week: World, path: str) -> None:
+    page = shown(visit, path)
+    page.mouse.move(*place(page, BAD[2]))
+    what = "1 test, 1 failed" if "links" in path else "1 of 6 links failed, 2 slower than usual"
+    expect(page.locator("#strip .tip")).to_have_text(f"{words(BAD[2])}: {what}")
+    look(page, f"strip{path.replace('/', '-')}")
+    page.mouse.click(*place(page, BAD[2]))
+    expect(page).to_have_url(at_window(BAD[2], BAD[3]))
+
+
+def test_nothing_tested_and_nothing_answered_are_said(
+    visit: Visit, real_commits: None, at_noon: None
+) -> None:
+    world.make()
+    page = visit.open("/")
+    expect(strip(page)).to_have_text("No tests in this period.")
+    page.route("**/api/v1/strip/**", lambda route: route.abort())
+    page.reload()
+    expect(strip(page)).to_contain_text("The failures over time did not load")
+    visit.expect_error(NOT_LOADED)

@@ -1,0 +1,303 @@
+"""Ordered tests of one link: ordered in turn, followed, and beside what the link gave before."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from statistics import mean, median, stdev
+
+import pytest
+from django.test import Client
+
+from sonar import request_probes
+from sonar.models import Downtime, Endpoint, Mesh, Probe, SizeClass
+from sonar.roles import Role
+from tests.accounts import account
+from tests.matrix import world
+from tests.matrix.world import HOUR, MB, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
+URL = f"{LINK}tests/"
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+
+
+def text(client: Client, url: str = URL) -> str:
+    return plain(client.get(url))
+
+
+def plain(response: object) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def order(client: Client, **change: object) -> object:
+    form = {"size": "large", "count": "3", "streams": "1", "mode": "pull"}
+    return client.post(URL, form | change)
+
+
+def cells(client: Client) -> list[list[str]]:
+    """Return the rows of the table of results, as texts."""
+    page = client.get(URL).content.decode()
+    body = page.partition('id="test-now-live"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in body.split("</tr>")]
+    return [[" ".join(re.sub(r"<[^>]+>", "", cell).split()) for cell in row] for row in rows if row]
+
+
+def test_streams_and_directions_take_turns(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.OPERATOR))
+    response = order(client, count="2", streams="4", compare="on", both="on", mode="push")
+    assert (response.status_code, response["Location"]) == (302, URL)
+    probes = Probe.objects.order_by("id")
+    assert [(probe.source.name, probe.streams) for probe in probes] == [
+        ("RAL_DATADISK", 4),
+        ("RAL_DATADISK", 1),
+        ("DESY_DATADISK", 4),
+        ("DESY_DATADISK", 1),
+    ] * 2
+    assert {(probe.mode, probe.size_class.name, probe.mover) for probe in probes} == {
+        ("push", "large", "http-tpc")
+    }
+    words = text(client)
+    assert "8 tests were ordered." in words
+    assert words.count("Cancel the test") == 8
+
+
+def test_the_page_of_a_link_has_the_form_for_who_may(client: Client, small_world: World) -> None:
+    assert 'id="test-now"' not in client.get(LINK).content.decode()
+    for role, sites in ((Role.READER, []), (Role.SITE_ADMIN, [small_world.glasgow.site])):
+        client.force_login(account(role, *sites))
+        assert 'id="test-now"' not in client.get(LINK).content.decode()
+        assert "<form" not in client.get(URL).content.decode().partition("<h1>")[2]
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
+    page = client.get(f"{LINK}?size=small&show=one").content.decode()
+    assert f'action="{URL}"' in page
+    assert '<option value="small" selected>' in page
+    assert 'name="count" value="3"' in page
+    assert page.count('name="csrfmiddlewaretoken"') >= 1
+
+
+def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(
+    client: Client, small_world: World
+) -> None:
+    page = client.get(URL).content.decode()
+    assert "<h1>Ordered tests from RAL_DATADISK to DESY_DATADISK</h1>" in page
+    assert ">Tests ordered in the last 24 hours</h2>" in page
+    assert "Order tests" not in page
+    client.force_login(account(Role.OPERATOR))
+    for path in (URL, LINK):
+        page = client.get(path).content.decode()
+        assert ">Order tests</h2>" in page
+        assert "Tests ordered in the last 24 hours</h2>" not in page
+
+
+def test_who_may_not_is_refused_before_anything_is_looked_at(
+    client: Client, small_world: World
+) -> None:
+    assert order(client)["Location"] == f"/login/?next={URL}"
+    client.force_login(account(Role.READER))
+    assert order(client, size="huge").status_code == 403
+    client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site))
+    response = order(client)
+    assert response.status_code == 403
+    assert "One end must be at your site Glasgow." in plain(response)
+    assert not Probe.objects.exists()
+
+
+def test_a_form_without_its_token_orders_nothing(small_world: World) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(account(Role.OPERATOR))
+    assert order(strict).status_code == 403
+    assert not Probe.objects.exists()
+
+
+def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(
+    client: Client, small_world: World
+) -> None:
+    client.force_login(account(Role.OPERATOR))
+    response = order(client, count="40", streams="4", compare="on", mode="push")
+    page = response.content.decode()
+    assert response.status_code == 400
+    field = page.partition('id="test-count_error"')[2].partition("</p>")[0]
+    assert "Number of tests must be a whole number from 1 to 10." in field
+    assert 'aria-invalid="true"' in page.partition('name="count"')[2].partition(">")[0]
+    assert 'name="count" value="40"' in page
+    assert 'name="streams" value="4"' in page
+    assert '<option value="push" selected>' in page
+    assert re.search(r'name="compare"[^>]* checked', page)
+    assert not Probe.objects.exists()
+
+
+def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(
+    client: Client, small_world: World
+) -> None:
+    Downtime.objects.create(
+        endpoint=small_world.desy, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
+    )
+    client.force_login(account(Role.OPERATOR))
+    response = order(client, both="on")
+    assert response.status_code == 409
+    assert plain(response).count("DESY_DATADISK is in a declared downtime.") == 1
+    form = {"source": "RAL", "destination": "DESY_DATADISK", "size": "large", "both": "on"}
+    page = client.post("/operations/probes/", form).content.decode()
+    error = page.partition('id="test-destination_error"')[2].partition("</p>")[0]
+    assert "DESY_DATADISK is in a declared downtime." in error
+    assert 'id="test-source_error"' not in page
+
+
+def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
+    client: Client, small_world: World
+) -> None:
+    Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=5_000_000_000)
+    client.force_login(account(Role.OPERATOR))
+    response = order(client, count="4")
+    assert response.status_code == 409
+    sentence = "RAL_DATADISK has 5.00 GB left of its budget of test bytes for today, 8.00 GB are"
+    assert sentence in plain(response)
+
+
+def test_only_movers_that_fit_are_offered(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.OPERATOR))
+    assert '<input type="hidden" name="mover"' in client.get(LINK).content.decode()
+    ends = [small_world.ral.id, small_world.desy.id]
+    for number in ends:
+        Endpoint.objects.filter(id=number).update(base_url=f"fake://{number}/sonar")
+    assert order(client).status_code == 302
+    assert set(Probe.objects.values_list("mover", flat=True)) == {"fake"}
+    Endpoint.objects.filter(id=ends[0]).update(base_url="root://one.example.org/data")
+    assert "moves files by dav, davs, http, https, not those of" in plain(order(client))
+
+
+def test_now_stands_beside_the_week_before_and_the_usual(
+    client: Client, small_world: World
+) -> None:
+    made = small_world
+    planned = world.profile(mesh=Mesh.objects.get(name="everything"), mode="pull", streams=1)
+    single = world.profile(mode="pull", streams=1, mesh=None)
+    several = world.profile(mode="pull", streams=4, mesh=None)
+    week = [4.0, 4.2, 4.7, 3.9, 4.4]
+    older = [2.0, 2.2, 2.4]
+    with world.transfers() as some:
+        for number, rate in enumerate(week):
+            some.add(made.ral, made.desy, rate, ago=DAY * (number + 1), made=planned)
+        for number, rate in enumerate(older):
+            some.add(made.ral, made.desy, rate, ago=DAY * (number + 9), made=planned)
+        some.add(made.ral, made.desy, 99.0, ago=timedelta(days=40), made=planned)
+        some.add(made.desy, made.ral, 50.0, ago=DAY, made=planned)
+        some.add(made.ral, made.desy, None, ago=2 * DAY, made=planned)
+        for minutes, rate, profile in ((9, 4.1, single), (7, 8.0, several), (5, 4.3, single)):
+            ago = timedelta(minutes=minutes)
+            some.add(made.ral, made.desy, rate, ago=ago, made=profile)
+        some.add(made.ral, made.desy, None, ago=timedelta(minutes=3), made=several)
+    client.force_login(account(Role.OPERATOR))
+    assert cells(client) == [
+        [
+            "from RAL_DATADISK to DESY_DATADISK",
+            "large",
+            "1",
+            "pull",
+            "4.10, 4.30",
+            f"{mean(week):.2f} ± {stdev(week):.3f} (n = 5)",
+            f"{median(week + older):.2f}",
+        ],
+        [
+            "from RAL_DATADISK to DESY_DATADISK",
+            "large",
+            "4",
+            "pull",
+            "8.00, failed",
+            "–",
+            f"{median(week + older):.2f}",
+        ],
+    ]
+    assert "4 streams: 1.90× the rate of 1 stream" in text(client)
+    assert "median 8.00 MB/s instead of 4.20 MB/s" in text(client)
+
+
+def running(made: World, share: float) -> Probe:
+    size = SizeClass.objects.get(name="small")
+    return Probe.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        size_class=size,
+        bytes=size.test_bytes,
+        mover="http-tpc",
+        state="running",
+        requested_at=NOW - HOUR,
+        sent_at=NOW,
+        started_at=NOW - timedelta(seconds=10),
+        deadline=NOW + HOUR,
+        progress_bytes=int(share * size.test_bytes),
+    )
+
+
+def test_a_test_that_began_within_a_second_is_told_as_any(
+    client: Client, small_world: World
+) -> None:
+    made = small_world
+    profile = world.profile(mode="pull", streams=1, mesh=None)
+    world.transfer(made.ral, made.desy, 7.0, ago=timedelta(seconds=9.000123), made=profile)
+    world.transfer(made.ral, made.desy, 5.0, ago=timedelta(seconds=5), made=profile)
+    assert cells(client)[0][4] == "7.00, 5.00"
+
+
+def test_a_running_test_says_how_far_it_is_and_how_fast(client: Client, small_world: World) -> None:
+    probe = running(small_world, 0.75)
+    page = client.get(URL).content.decode()
+    assert '<progress max="100" value="75"' in page
+    assert f"75 %, {0.75 * probe.bytes / MB / 10:.2f} MB/s so far" in text(client)
+    assert 'hx-trigger="every 2s, refresh"' in page
+    Probe.objects.all().delete()
+    page = client.get(URL).content.decode()
+    assert "every 2s" not in page
+    assert "No test was ordered on this link in the last 24 hours." in page
+
+
+def test_tests_of_meshes_are_not_among_them(client: Client, small_world: World) -> None:
+    probe = running(small_world, 0.5)
+    Probe.objects.filter(id=probe.id).update(mesh=small_world.mesh)
+    assert "<progress" not in client.get(URL).content.decode()
+
+
+def test_a_test_is_cancelled_where_it_stands(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.OPERATOR))
+    order(client, count="2")
+    last = Probe.objects.get(state="waiting")
+    response = client.post(f"/operations/probes/{last.id}/cancel/", {"next": URL})
+    assert (response.status_code, response["Location"]) == (302, URL)
+    assert "was cancelled: nothing was measured." in text(client)
+    for evil in ("https://example.org/", "//example.org", "/\\example.org", ""):
+        url = f"/operations/probes/{Probe.objects.get().id}/cancel/"
+        response = client.post(url, {"next": evil})
+        assert response["Location"] == "/operations/"
+        order(client, count="1")
+
+
+def test_no_link_no_page_and_no_parameters(client: Client, small_world: World) -> None:
+    client.force_login(account(Role.OPERATOR))
+    for path in ("/links/RAL_DATADISK/RAL_DATADISK/tests/", "/links/RAL_DATADISK/nowhere/tests/"):
+        assert client.get(path).status_code == 404
+        assert client.post(path, {"size": "large"}).status_code == 404
+
+
+def test_the_page_costs_the_same_with_few_and_with_many(
+    client: Client, small_world: World, django_assert_max_num_queries
+) -> None:
+    made = small_world
+    client.force_login(account(Role.OPERATOR))
+    client.get(URL)
+    counts = []
+    for number in (1, 30):
+        with world.transfers() as some:
+            for minute in range(number):
+                profile = world.profile(mode="pull", streams=1 + minute % 5)
+                ago = timedelta(minutes=minute + 1)
+                some.add(made.ral, made.desy, 5.0, ago=ago, made=profile)
+        with django_assert_max_num_queries(14) as context:
+            client.get(URL)
+        counts.append(len(context))
+    assert counts[0] == counts[1]

@@ -1,0 +1,252 @@
+"""The link page says how the link is: first of all, of all size classes, as plain SQL has it."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.http import QueryDict
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from matrix.answers.link import report
+from matrix.answers.link.directions import Direction
+from matrix.answers.link.rate_now import why_no_rate
+from matrix.answers.link.report import LinkReport, Question
+from matrix.query.matrix_query import MatrixQuery
+from matrix.store import registry
+from sonar.models import Downtime
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.sent import send
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+DAY = timedelta(days=1)
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+BACK = "/links/Glasgow_DATADISK/RAL_DATADISK/"
+NO_SPACE = "507 Insufficient Storage"
+# The newest successes, and what is usual: plain SQL for one link and class.
+NEWEST = """
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) FROM (
+        SELECT bytes / seconds / 1e6 AS rate FROM sonar_transfer
+        WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'done'
+          AND started_at >= %(first)s AND started_at < %(end)s
+        ORDER BY started_at DESC LIMIT 3) AS newest
+    HAVING count(*) = 3
+"""
+USUAL = """
+    SELECT percentile_cont(ARRAY[0.5, 0.05, 0.95])
+               WITHIN GROUP (ORDER BY bytes / seconds / 1e6), count(*)
+    FROM sonar_transfer
+    WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'done'
+      AND started_at >= %(first)s AND started_at < %(day)s
+"""
+STREAK = """
+    SELECT count(*), min(started_at) FROM sonar_transfer AS failed
+    WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'failed'
+      AND started_at < %(end)s AND NOT EXISTS (
+        SELECT 1 FROM sonar_transfer AS later
+        WHERE later.source_id = failed.source_id
+          AND later.destination_id = failed.destination_id AND later.state = 'done'
+          AND later.started_at > failed.started_at AND later.started_at < %(end)s)
+"""
+
+
+def asked(made: World, text: str = "") -> LinkReport:
+    places = {one.name: one for one in registry.read_places(registry.read_versions())}
+    query = MatrixQuery.from_params(QueryDict(text))
+    return report.answer(Question(places[made.ral.name], places[made.glasgow.name], query), NOW)
+
+
+def large(made: World, text: str = "") -> Direction:
+    return next(part.there for part in asked(made, text).classes if part.size == "large")
+
+
+def verdict(client: Client, path: str = LINK) -> str:
+    html = responses.html(client, path)
+    return words(html.partition('id="verdict"')[2].partition("</div>")[0].partition(">")[2])
+
+
+def figure_of(html: str) -> dict:
+    text = html.partition('<script id="rates-data" type="application/json">')[2]
+    found: dict = json.loads(text.partition("</script>")[0])
+    return found
+
+
+def hourly(
+    made: World, rate: float, since: timedelta, until: timedelta = -HOUR, **more: str
+) -> None:
+    with world.transfers() as some:
+        for number in range(int((since - until) / HOUR)):
+            some.add(made.ral, made.glasgow, rate, ago=since - number * HOUR, **more)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("text", ["", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-18"])
+def test_now_usual_and_streak_are_those_of_plain_sql(
+    small_world: World, seed: int, text: str
+) -> None:
+    chance = random.Random(seed)
+    with world.transfers() as some:
+        for number in range(200):
+            failed = chance.random() < (0.9 if number < 2 * seed else 0.1)
+            rate = None if failed else chance.lognormvariate(2, 0.3)
+            ago = chance.uniform(0, 4) * number * HOUR
+            some.add(small_world.ral, small_world.glasgow, rate, ago=ago)
+    window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
+    day = window.start.replace(hour=0, minute=0, second=0, microsecond=0)
+    ends = {"source": small_world.ral.id, "destination": small_world.glasgow.id}
+    bounds = {"first": day - 28 * DAY, "day": day, "end": window.end}
+    with connection.cursor() as cursor:
+        answers = []
+        for sql in (NEWEST, USUAL, STREAK):
+            cursor.execute(sql, ends | bounds)
+            answers.append(cursor.fetchone())
+    newest, (parts, count), (streak, since) = answers
+    found = large(small_world, text)
+    assert found.usual_count == count
+    if count >= 5:
+        assert [found.usual, found.low, found.high] == pytest.approx(parts, rel=1e-6)
+    assert found.now == pytest.approx(newest[0] if newest else float("nan"), rel=1e-6, nan_ok=True)
+    assert (found.state == "failing") == (streak >= 3)
+    if streak >= 3:
+        assert found.streak == streak
+        assert datetime.fromtimestamp(found.since, UTC) == since.replace(
+            microsecond=since.microsecond // 1000 * 1000
+        )
+
+
+def test_a_failing_link_is_told_first_with_since_count_where_and_why(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    hourly(small_world, 7.5, 12 * DAY, 17 * HOUR)
+    hourly(small_world, 1.2, 12 * DAY, size="small")
+    for number in range(16):
+        error = "checksum differs" if number in (3, 9) else f"{NO_SPACE}: pool{number}.example.org"
+        where = "transfer" if number in (3, 9) else "destination"
+        send(*ends, NOW - (16 - number) * HOUR, error=error, error_where=where)
+    said = verdict(client)
+    assert said.startswith(
+        "Failing since 2026-11-19 20:00 UTC: the last 16 tests with large files failed, 14 of them "
+        f"at the destination, Glasgow_DATADISK: {NO_SPACE}"
+    )
+    assert "Small files still work." in said
+    assert "The reverse direction has no test in this window." in said
+    assert "The reverse direction is failing, with large files." in verdict(client, BACK)
+    html = responses.html(client, LINK)
+    assert html.index("</h1>") < html.index('id="verdict"') < html.index('class="tiles"')
+    assert "failing" in words(html.split('<a class="tile failing"')[1].split("</a>")[0])
+
+
+def test_failures_from_before_the_window_are_told_too(client: Client, small_world: World) -> None:
+    for days in (2, 3, 4):
+        send(small_world.ral, small_world.glasgow, NOW - days * DAY, error=NO_SPACE)
+    said = verdict(client, f"{LINK}?window=24h")
+    assert said.startswith("Failing since 2026-11-16 12:00 UTC: the last 3 tests with large files")
+    assert f"all of them at the destination, Glasgow_DATADISK: {NO_SPACE}." in said
+
+
+def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(
+    client: Client, small_world: World
+) -> None:
+    hourly(small_world, 7.5, 12 * DAY, 15 * HOUR)
+    hourly(small_world, 2.1, 15 * HOUR)
+    for path in (LINK, f"{LINK}?window=24h", f"{LINK}?window=1h"):
+        assert verdict(client, path).startswith(
+            "Slower than usual: 2.10 MB/s now with large files, 7.50 usual (0.28×), since "
+            "2026-11-19 21:00 UTC."
+        ), path
+    html = responses.html(client, LINK)
+    labels = [one["text"] for one in figure_of(html)["layout"]["annotations"]]
+    assert "slower since 2026-11-19 21:00" in labels
+
+
+def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(
+    client: Client, small_world: World
+) -> None:
+    hourly(small_world, 7.5, 12 * DAY)
+    path = f"{LINK}?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z"
+    assert verdict(client, path).startswith("As of 2026-11-19 00:00 UTC: as usual: 7.50 MB/s")
+    html = responses.html(client, path)
+    assert f'<a href="{LINK}">How it is now</a>' in html
+
+
+def test_a_declared_downtime_is_told_before_what_it_explains(
+    client: Client, small_world: World
+) -> None:
+    for hours in (1, 2, 3):
+        transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR)
+    Downtime.objects.create(
+        site=small_world.glasgow.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new disks"
+    )
+    assert verdict(client).startswith(
+        "Down: Glasgow is in a declared downtime until 2026-11-20 13:00 UTC: new disks."
+    )
+
+
+def test_tiles_choose_the_class_that_is_drawn_and_keep_the_rest(
+    client: Client, small_world: World
+) -> None:
+    hourly(small_world, 7.5, 9 * DAY)
+    hourly(small_world, 1.2, 9 * DAY, size="small")
+    html = responses.html(client, f"{LINK}?window=24h&reverse=1")
+    tiles = re.findall(r'<a class="tile (\w+)" href="([^"]+)"[^>]*?( aria-current="true")?>', html)
+    assert tiles == [
+        ("usual", f"{LINK}?size=small&amp;window=24h&amp;reverse=1", ""),
+        ("not_applicable", f"{LINK}?size=medium&amp;window=24h&amp;reverse=1", ""),
+        ("usual", f"{LINK}?window=24h&amp;reverse=1", ' aria-current="true"'),
+    ]
+    small = words(html.split('<a class="tile usual"')[1].split("</a>")[0])
+    assert "small as usual 1.20 MB/s usual 1.20 · 1.0× 24 of 24 ok reverse: –" in small
+    small_page = responses.html(client, f"{LINK}?size=small")
+    assert "Small files over time" in words(small_page)
+
+
+def test_what_fails_costs_one_query_more_whatever_the_data(
+    client: Client, small_world: World
+) -> None:
+    responses.html(client, LINK)
+    counts = []
+    for failures in (0, 3, 300):
+        with world.transfers() as some:
+            for number in range(failures):
+                ago = number * timedelta(minutes=1)
+                for size in ("small", "large"):
+                    some.add(small_world.ral, small_world.glasgow, None, ago=ago, size=size)
+        with CaptureQueriesContext(connection) as captured:
+            responses.html(client, LINK)
+        counts.append(len(captured))
+    assert counts == [counts[0], 15, 15], counts
+
+
+def test_what_came_through_before_all_failed_is_no_rate_of_now(
+    client: Client, small_world: World
+) -> None:
+    """The newest successes are from before the window: neither direction has a rate now."""
+    hourly(small_world, 7.5, 12 * DAY, 2 * DAY)
+    send(small_world.ral, small_world.glasgow, NOW - HOUR, error=NO_SPACE)
+    for path, figure in ((LINK, "failed"), (BACK, "reverse: failed")):
+        html = responses.html(client, f"{path}?window=24h")
+        tile = words(html.split('<a class="tile')[3].split("</a>")[0])
+        assert figure in tile
+        assert "1.0×" not in tile
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("failing", "failing: its last successes are more than 30 h old"),
+        ("failed", "failed: its last successes are from before this window"),
+        ("measured", ""),
+        ("stale", ""),
+        ("down", ""),
+    ],
+)
+def test_a_rate_now_is_left_out_where_all_tests_since_failed(state: str, why: str) -> None:
+    assert why_no_rate(state, (NOW - 30 * HOUR).timestamp(), NOW) == why

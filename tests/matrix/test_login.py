@@ -1,0 +1,100 @@
+"""Log-in: back to where it began, else a site admin to the own site and others to the matrix."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from sonar import roles
+from sonar.models import Site
+from sonar.roles import Role
+from tests.matrix.world import World
+
+pytestmark = pytest.mark.django_db
+EVIL = [
+    "https://example.org/",
+    "//example.org/",
+    "///example.org/",
+    "/\\example.org",
+    "\\\\example.org",
+    "javascript:alert(1)",
+    "http:///example.org",
+    "http:example.org",
+    " //example.org",
+    "/\t/example.org",
+    "https://testserver@example.org/",
+    "https://testserver.example.org/",
+    "ftp://testserver/",
+]
+
+
+def member(role: Role, *sites: Site) -> User:
+    user = User.objects.create_user("anna", password="four in the morning")
+    roles.give(user, role, sites)
+    return user
+
+
+def log_in(client: Client, **more: str) -> str:
+    form = {"username": "anna", "password": "four in the morning"}
+    response = client.post("/login/", form | more)
+    assert response.status_code == 302
+    return response["Location"]
+
+
+def test_a_site_admin_lands_on_the_own_site_which_becomes_my_site(
+    client: Client, small_world: World
+) -> None:
+    member(Role.SITE_ADMIN, small_world.desy.site)
+    assert log_in(client) == "/sites/DESY/"
+    assert client.cookies["sonar_site"].value == "DESY"
+    assert '<a href="/sites/DESY/" title="DESY">My site</a>' in client.get("/").content.decode()
+
+
+@pytest.mark.parametrize(("cookie", "place"), [("", "DESY"), ("RAL", "RAL"), ("Glasgow", "DESY")])
+def test_of_several_own_sites_it_is_the_chosen_one_or_the_first(
+    client: Client, small_world: World, cookie: str, place: str
+) -> None:
+    member(Role.SITE_ADMIN, small_world.desy.site, small_world.ral.site)
+    client.cookies["sonar_site"] = cookie
+    assert log_in(client) == f"/sites/{place}/"
+    assert client.cookies["sonar_site"].value == (cookie or "DESY")
+
+
+@pytest.mark.parametrize("role", [Role.READER, Role.OPERATOR, Role.ADMINISTRATOR])
+def test_others_land_on_the_matrix(client: Client, small_world: World, role: Role) -> None:
+    user = member(role)
+    small_world.desy.site.admins.add(user) if role is not Role.READER else None
+    assert log_in(client) == "/"
+    assert "sonar_site" not in client.cookies
+
+
+def test_it_comes_back_to_where_it_began(client: Client, small_world: World) -> None:
+    member(Role.SITE_ADMIN, small_world.desy.site)
+    page = client.get("/table/?window=24h&ordering=-large.mean_mb_s").content.decode()
+    link = page.partition('<a href="/login/?next=')[2].partition('"')[0]
+    assert link == "/table/%3Fwindow%3D24h%26ordering%3D-large.mean_mb_s"
+    page = client.get(f"/login/?next={link}").content.decode()
+    hidden = 'name="next" value="/table/?window=24h&amp;ordering=-large.mean_mb_s"'
+    assert hidden in page
+    back = "/table/?window=24h&ordering=-large.mean_mb_s"
+    assert log_in(client, next=back) == back
+
+
+def test_the_front_page_and_the_login_page_itself_begin_nothing(
+    client: Client, small_world: World
+) -> None:
+    for path in ("/", "/login/", "/login/?next=/table/"):
+        assert '<a href="/login/">Log in</a>' in client.get(path).content.decode()
+    assert 'href="/login/?next=/nowhere/"' in client.get("/nowhere/").content.decode()
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_it_never_leads_to_another_host(client: Client, small_world: World, evil: str) -> None:
+    member(Role.SITE_ADMIN, small_world.desy.site)
+    assert log_in(client, next=evil) == "/sites/DESY/"
+    client.logout()
+    response = client.post(
+        f"/login/?{'next'}={evil}", {"username": "anna", "password": "four in the morning"}
+    )
+    assert response["Location"] == "/sites/DESY/"

@@ -1,0 +1,127 @@
+"""Which views a wall shows in turn, as its address says it; and what a bad one is answered with."""
+
+from __future__ import annotations
+
+import pytest
+from django.http import QueryDict
+from django.test import Client
+
+from matrix.pages.matrix.rotation import MOST_VIEWS, Rotation, text_of
+from matrix.pages.matrix.wall import WallPage
+from matrix.query.forms import BadQueryError
+from tests.matrix.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def read(text: str) -> WallPage:
+    return WallPage.read(QueryDict(text))
+
+
+def sentences(text: str) -> dict[str, list[str]]:
+    with pytest.raises(BadQueryError) as caught:
+        read(text)
+    return caught.value.errors
+
+
+def test_each_view_is_a_question_and_a_display_of_its_own(small_world: World) -> None:
+    page = read("wall=1&views=size=small&views=rows=cloud%26only=stale&view=2")
+    first, second = page.rotation.views
+    assert (first.query.size, first.display.only) == ("small", ())
+    assert (second.query.rows, second.display.only) == ("cloud", ("stale",))
+    assert (page.query, page.display.only, page.display.wall) == (second.query, ("stale",), True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wall=1",
+        "size=small&only=stale&wall=1",
+        "wall=1&views=size=small&views=",
+        "wall=1&views=size=small&views=rows=cloud%26order=tier&every=2m&view=2",
+        "wall=1&views=source_site=RAL&views=destination_site=RAL&every=45",
+    ],
+)
+def test_every_wall_survives_its_own_address(small_world: World, text: str) -> None:
+    page = read(text)
+    assert page.url() == f"/?{text}"
+    assert WallPage.read(QueryDict(page.url().partition("?")[2])) == page
+
+
+def test_what_a_view_leaves_out_or_orders_otherwise_is_the_same_address(
+    client: Client, small_world: World
+) -> None:
+    response = client.get(
+        "/?views=?stat=mean%26size=small&wall=1&views=size=large&every=30s&view=1"
+    )
+    assert (response.status_code, response["Location"]) == (302, "/?wall=1&views=size=small&views=")
+
+
+def test_the_turns_go_round(small_world: World) -> None:
+    page = read("wall=1&views=size=small&views=size=medium&views=")
+    turns = [page.turned(at).url() for at in (1, 2, 3, -1)]
+    assert turns == [
+        "/?wall=1&views=size=small&views=size=medium&views=&view=2",
+        "/?wall=1&views=size=small&views=size=medium&views=&view=3",
+        "/?wall=1&views=size=small&views=size=medium&views=",
+        "/?wall=1&views=size=small&views=size=medium&views=&view=3",
+    ]
+
+
+def test_a_bad_view_is_named_with_what_is_wrong_with_it(small_world: World) -> None:
+    errors = sentences("wall=1&views=size=small&views=size=huge%26order=size&views=colour=red")
+    size, colour = errors["views"]
+    assert size.startswith("In the 2nd of the views, “size=huge&order=size”: size “huge” is not")
+    assert size.endswith("use large, medium or small.") or "use small, medium or large." in size
+    assert colour.startswith(
+        "In the 3rd of the views, “colour=red”: There is no parameter “colour”"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        ("views=wall=1", "views", "wall is for the wall as a whole: leave it out of the view."),
+        ("views=view=2", "views", "view is for the wall as a whole: leave it out of the view."),
+        ("size=small&views=size=large", "size", "size stands beside views: write it into the"),
+        ("only=stale&views=size=large", "only", "only stands beside views: write it into the"),
+        ("views=&views=&view=3", "view", "view “3” is none of the views: write a number from 1"),
+        ("views=&views=&view=0", "view", "write a number from 1 to 2."),
+        ("views=&views=&view=x", "view", "write a number from 1 to 2."),
+        ("view=2", "view", "write 1, as there is no other view."),
+        ("every=4s", "every", "every “4s” is not a time from 5 seconds to an hour: write seconds,"),
+        ("every=2h", "every", "is not a time from 5 seconds to an hour"),
+        ("every=often", "every", "or a number with s, m or h, like 30s."),
+        ("every=-5", "every", "is not a time from 5 seconds to an hour"),
+        ("every=5s&every=6s", "every", "every is given 2 times: give it once."),
+        ("&".join(["views="] * (MOST_VIEWS + 1)), "views", f"{MOST_VIEWS} views are the most."),
+    ],
+)
+def test_what_cannot_be_turned_is_refused(
+    small_world: World, text: str, name: str, sentence: str
+) -> None:
+    errors = sentences(f"wall=1&{text}")
+    assert list(errors) == [name]
+    assert sentence in errors[name][0]
+
+
+def test_the_page_of_an_error_says_it(client: Client, small_world: World) -> None:
+    response = client.get("/?wall=1&views=size=huge&views=")
+    assert response.status_code == 400
+    assert "In the 1st of the views" in response.content.decode()
+
+
+def test_seconds_are_read_as_they_are_written(small_world: World) -> None:
+    times = {"5": 5, "30s": 30, "2m": 120, "1h": 3600}
+    assert {text: Rotation(every=text).seconds for text in times} == times
+
+
+def test_a_view_alone_is_the_wall_itself(small_world: World) -> None:
+    page = read("wall=1&views=size=small")
+    assert page.url() == "/?size=small&wall=1"
+    assert page.rotation == Rotation()
+
+
+def test_the_text_of_a_view_is_what_stands_behind_its_question_mark(small_world: World) -> None:
+    page = read("rows=cloud&only=stale&wall=1")
+    assert text_of(page) == "rows=cloud&only=stale"

@@ -1,0 +1,85 @@
+"""What a page offers to take along: two addresses of its view, its numbers, and files of them."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from tests.matrix.world import HOUR, World, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+BOUNDS = "from=2026-11-19T12:01:00Z&to=2026-11-20T12:01:00Z"
+
+
+def offers(client: Client, path: str) -> dict[str, str]:
+    """Return the links of the block, by their words."""
+    html = client.get(path).content.decode()
+    block = re.search(r'<div class="share.*?</details>', html, re.DOTALL)
+    assert block
+    links = re.findall(r'<a href="([^"]*)".*?>(.*?)</a>', block[0], re.DOTALL)
+    return {
+        " ".join(re.sub("<[^>]*>", " ", unescape(words)).split()): unescape(url)
+        for url, words in links
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "kept"),
+    [
+        (
+            "/",
+            "?window=24h&stat=max&only=measured&palette=magma",
+            "stat=max&{}&only=measured&palette=magma",
+        ),
+        ("/table/", "?window=24h&search=ral", "{}&search=ral"),
+        ("/sites/", "?window=24h&ordering=-wan", "{}&ordering=-wan"),
+        ("/sites/RAL/", "?size=small&window=24h", "size=small&{}"),
+        (LINK, "?window=24h&reverse=1", "{}&reverse=1"),
+    ],
+)
+def test_one_link_is_of_the_newest_and_one_of_exactly_these_numbers(
+    client: Client, small_world: World, path: str, asked: str, kept: str
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
+    exact = f"{path}?{kept.format(BOUNDS)}"
+    shown = offers(client, path + asked)
+    assert shown["link to always the newest"] == path + asked
+    assert shown["link to exactly these numbers"] == exact
+    response = client.get(exact)
+    assert response.status_code == 200
+    assert "Window: 2026-11-19 12:01 to 2026-11-20 12:01 UTC" in response.content.decode()
+    of_exact = offers(client, exact)
+    assert "link to exactly these numbers" not in of_exact
+    assert exact in of_exact.values()
+
+
+def test_the_exact_link_shows_the_same_numbers_later(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
+    exact = offers(client, "/")["link to exactly these numbers"]
+    transfer(small_world.ral, small_world.glasgow, 50.0, ago=-HOUR)
+    grids = [
+        client.get(path).context["grid"]
+        for path in ("/?from=2026-11-13T12:01:00Z&to=2026-11-21T00:00:00Z", exact)
+    ]
+    assert [grid.cells.ok.sum() for grid in grids] == [2, 1]
+
+
+def test_a_page_without_a_window_has_one_link(client: Client, small_world: World) -> None:
+    one = transfer(small_world.ral, small_world.glasgow, 10.0)
+    path = f"/transfers/{one.id}/"
+    shown = offers(client, path)
+    assert path in shown.values()
+    assert "link to exactly these numbers" not in shown
+
+
+def test_every_link_of_the_block_answers(client: Client, small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
+    for path in ("/", "/table/", "/sites/", "/sites/RAL/", LINK, "/operations/"):
+        for words, url in offers(client, path).items():
+            response = client.get(url)
+            assert response.status_code == 200, (path, words)
+            assert response.getvalue()

@@ -1,0 +1,498 @@
+"""What is done for a site on its page: checked as everywhere, logged, and for its site alone."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from sonar.models import Annotation, Downtime, Endpoint, Site, Version
+from sonar.roles import Role
+from tests.accounts import account, logged_in
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+SITE = "/sites/DESY/"
+DECLARE = f"{SITE}downtimes/"
+LIMITS = f"{SITE}endpoints/DESY_DATADISK/"
+NOTES = f"{SITE}notes/"
+TIMES = {"starts_at": "2026-11-20 13:00", "ends_at": "2026-11-20 18:30"}
+DOWNTIME = TIMES | {"reason": "new switch"}
+CAPS = {
+    "inbound_cap": "4",
+    "outbound_cap": "2",
+    "budget": "1.5",
+    "label": "DATADISK",
+    "software": "dCache 9.2",
+}
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    return datetime(2026, 11, 20, hour, minute, tzinfo=UTC)
+
+
+@pytest.fixture
+def admin(small_world: World) -> Client:
+    return logged_in(account(Role.SITE_ADMIN, small_world.desy.site, name="anna"))
+
+
+def plain(response: object) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def followed(client: Client, response: object) -> str:
+    """Return the texts of the page that an answer leads to."""
+    assert response.status_code == 302, plain(response)
+    assert response["Location"].endswith("#site-work")
+    return plain(client.get(response["Location"].partition("#")[0]))
+
+
+def error(response: object, field: str) -> str:
+    """Return what stands by a field of a form that was refused, whose page is whole."""
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert "As destination" in page
+    assert "Nothing was changed: see the errors below." in page
+    return plain_text(page.partition(f'id="{field}_error"')[2].partition("</p>")[0])
+
+
+def plain_text(html: str) -> str:
+    return " ".join(html.partition(">")[2].split())
+
+
+def entries() -> list[tuple[str, str, str]]:
+    return [
+        (entry.user.username, entry.object_repr, entry.change_message)
+        for entry in LogEntry.objects.order_by("id")
+    ]
+
+
+# Who sees the forms.
+
+
+def test_only_who_may_sees_the_forms(client: Client, small_world: World, admin: Client) -> None:
+    assert "site-work" not in client.get(SITE).content.decode()
+    for role in (Role.READER, Role.OPERATOR):
+        page = logged_in(account(role)).get(SITE).content.decode()
+        assert ('id="site-work"' in page) is (role is Role.OPERATOR)
+    page = admin.get(SITE).content.decode()
+    assert f'action="{DECLARE}"' in page
+    assert 'value="2026-11-20 12:00"' in page
+    assert 'value="2026-11-20 16:00"' in page
+    assert 'id="site-work"' not in admin.get("/sites/RAL/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        (DECLARE, DOWNTIME),
+        (f"{DECLARE}1/", {"end": ""}),
+        (LIMITS, CAPS),
+        (NOTES, {"text": "new switch"}),
+        (f"{SITE}quiet-hours/", {"quiet_from": "22:00", "quiet_until": "04:00"}),
+        (f"{SITE}pause/", {"pause_reason": "new switch"}),
+    ],
+)
+def test_nobody_changes_another_site(
+    client: Client, small_world: World, path: str, form: dict[str, str]
+) -> None:
+    Downtime.objects.create(
+        id=1, site=small_world.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="x"
+    )
+    before = Version.objects.get(name="registry").value
+    assert client.post(path, form)["Location"] == f"/login/?next={path}"
+    for user in (account(), account(Role.SITE_ADMIN, small_world.ral.site)):
+        assert logged_in(user).post(path, form).status_code == 403
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(account(Role.ADMINISTRATOR))
+    assert strict.post(path, form).status_code == 403
+    assert strict.get(path).status_code == 405
+    assert Version.objects.get(name="registry").value == before
+    assert not Annotation.objects.exists()
+    assert entries() == []
+
+
+def test_the_path_of_the_own_site_reaches_nothing_of_another(
+    admin: Client, small_world: World
+) -> None:
+    other = Downtime.objects.create(
+        site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="x"
+    )
+    assert admin.post(f"{DECLARE}{other.id}/", {"end": ""}).status_code == 404
+    assert admin.post(f"{SITE}endpoints/RAL_DATADISK/", CAPS).status_code == 404
+    chosen = DOWNTIME | {"endpoints": [small_world.ral.id]}
+    response = admin.post(DECLARE, chosen)
+    assert "This is not an endpoint of the site." in error(response, "downtime-endpoints")
+    assert Downtime.objects.get() == other
+    assert Downtime.objects.get().ends_at == NOW + HOUR
+
+
+# Downtimes.
+
+
+def test_a_downtime_of_the_site_is_declared_told_and_logged(
+    admin: Client, small_world: World
+) -> None:
+    words = followed(admin, admin.post(DECLARE, DOWNTIME))
+    row = Downtime.objects.get()
+    assert (row.site, row.endpoint, row.starts_at, row.ends_at, row.reason) == (
+        small_world.desy.site,
+        None,
+        at(13),
+        at(18, 30),
+        "new switch",
+    )
+    sentence = (
+        "Declared a downtime of DESY from 2026-11-20 13:00:00 UTC to 2026-11-20 18:30:00 UTC: "
+        "new switch."
+    )
+    assert f"{sentence} No tests of its links start in that time; running tests continue." in words
+    assert entries() == [("anna", "DESY", sentence)]
+    assert f"UTC, anna: {sentence}" in words
+    history = f"/admin/sonar/site/{small_world.desy.site.id}/history/"
+    assert sentence in logged_in(account(Role.OPERATOR)).get(history).content.decode()
+
+
+def test_one_of_some_endpoints_is_a_row_for_each(admin: Client, small_world: World) -> None:
+    both = [small_world.desy.id, small_world.scratch.id]
+    words = followed(admin, admin.post(DECLARE, DOWNTIME | {"endpoints": both}))
+    assert set(Downtime.objects.values_list("endpoint", "site")) == {(end, None) for end in both}
+    assert "Declared a downtime of DESY_DATADISK, DESY_SCRATCHDISK from" in words
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "sentence"),
+    [
+        ({"starts_at": ""}, "downtime-starts_at", "Write a time in UTC as year-month-day"),
+        ({"starts_at": "20/11/2026 13:00"}, "downtime-starts_at", "Write a time in UTC"),
+        ({"ends_at": "tomorrow"}, "downtime-ends_at", "like 2026-11-20 04:00."),
+        ({"ends_at": "2026-11-20 13:00"}, "downtime-ends_at", "must end after it starts"),
+        ({"ends_at": "3026-11-20 13:00"}, "downtime-ends_at", "in the years 1970 to 2999"),
+        ({"reason": "  "}, "downtime-reason", "Say why, like “new switch”."),
+        ({"reason": "x" * 201}, "downtime-reason", "at most 200 characters"),
+        ({"reason": "a\0b"}, "downtime-reason", "Null characters are not allowed."),
+    ],
+)
+def test_what_is_wrong_with_a_downtime_stands_by_its_field(
+    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
+) -> None:
+    response = admin.post(DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"} | change)
+    assert sentence in error(response, field)
+    page = response.content.decode()
+    assert "<details open><summary>Declare a downtime" in page
+    if "reason" not in change:
+        assert 'value="new switch"' in page
+    assert not Downtime.objects.exists()
+    assert entries() == []
+
+
+def begun(made: World, start: timedelta = -HOUR) -> Downtime:
+    return Downtime.objects.create(
+        endpoint=made.desy, starts_at=NOW + start, ends_at=NOW + 5 * HOUR, reason="disks"
+    )
+
+
+def test_one_that_runs_ends_now_or_earlier_or_later(admin: Client, small_world: World) -> None:
+    row = begun(small_world)
+    url = f"{DECLARE}{row.id}/"
+    page = admin.get(SITE).content.decode()
+    assert f'action="{url}"' in page
+    assert "End it now" in page
+    words = followed(admin, admin.post(url, {"ends_at": "2026-11-20 14:00"}))
+    assert "(disks) now ends at 2026-11-20 14:00:00 UTC." in words
+    row.refresh_from_db()
+    assert row.ends_at == at(14)
+    words = followed(admin, admin.post(url, {"end": "", "ends_at": "nonsense"}))
+    assert "The downtime of DESY_DATADISK (disks) has ended." in words
+    row.refresh_from_db()
+    assert row.ends_at == NOW
+    assert "had already ended, at" in followed(admin, admin.post(url, {"end": ""}))
+    assert len(entries()) == 2
+
+
+def test_one_that_has_not_begun_is_withdrawn(admin: Client, small_world: World) -> None:
+    row = begun(small_world, HOUR)
+    assert "Withdraw it" in admin.get(SITE).content.decode()
+    words = followed(admin, admin.post(f"{DECLARE}{row.id}/", {"end": ""}))
+    assert "was withdrawn before it began." in words
+    assert not Downtime.objects.exists()
+    assert admin.post(f"{DECLARE}{row.id}/", {"end": ""}).status_code == 404
+
+
+def test_an_end_before_the_begin_is_refused_by_its_own_field(
+    admin: Client, small_world: World
+) -> None:
+    row, other = begun(small_world), begun(small_world)
+    response = admin.post(f"{DECLARE}{row.id}/", {"ends_at": "2026-11-20 01:00"})
+    assert "must end after it starts" in error(response, f"downtime-{row.id}-ends_at")
+    page = response.content.decode()
+    assert 'value="2026-11-20 01:00"' in page
+    assert f'id="downtime-{other.id}-ends_at_error"' not in page
+    row.refresh_from_db()
+    assert row.ends_at == NOW + 5 * HOUR
+
+
+# Caps and budgets.
+
+
+def test_caps_and_budget_are_changed_and_told(admin: Client, small_world: World) -> None:
+    words = followed(admin, admin.post(LIMITS, CAPS))
+    row = Endpoint.objects.get(name="DESY_DATADISK")
+    assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == (
+        4,
+        2,
+        1_500_000_000,
+        "dCache 9.2",
+    )
+    sentence = (
+        "Changed DESY_DATADISK: tests to it at once from 2 to 4, budget a day from no limit to "
+        "1.50 GB, software from nothing to dCache 9.2."
+    )
+    assert f"{sentence} This applies from now on" in words
+    assert entries() == [("anna", "DESY", sentence)]
+    page = admin.get(SITE).content.decode()
+    assert re.search(r'name="budget" value="1.5"', page)
+    assert "nothing was changed" in followed(admin, admin.post(LIMITS, CAPS))
+    assert len(entries()) == 1
+    followed(admin, admin.post(LIMITS, CAPS | {"budget": ""}))
+    row.refresh_from_db()
+    assert row.budget_bytes_per_day is None
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"inbound_cap": "0"}, "A cap is a whole number of tests, from 1 to 9999."),
+        ({"inbound_cap": "10000"}, "from 1 to 9999."),
+        ({"outbound_cap": ""}, "A cap is a whole number"),
+        ({"outbound_cap": "two"}, "A cap is a whole number"),
+        ({"budget": "0"}, "A budget is a number of GB"),
+        ({"budget": "-1"}, "A budget is a number of GB"),
+        ({"budget": "1e99"}, "A budget is a number of GB"),
+        ({"budget": "NaN"}, "A budget is a number of GB"),
+        ({"budget": "0.0000000001"}, "A budget is a number of GB"),
+        ({"label": "x" * 41}, "at most 40 characters"),
+    ],
+)
+def test_what_is_wrong_with_a_limit_stands_by_its_field(
+    admin: Client, small_world: World, change: dict[str, str], sentence: str
+) -> None:
+    (field,) = change
+    response = admin.post(LIMITS, CAPS | change)
+    assert sentence in error(response, f"endpoint-{small_world.desy.id}-{field}")
+    row = Endpoint.objects.get(name="DESY_DATADISK")
+    assert (row.inbound_cap, row.budget_bytes_per_day) == (2, None)
+
+
+def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(
+    admin: Client, small_world: World
+) -> None:
+    more = {"base_url": "https://evil.example.org/data", "site": "1", "retired_at": "2026-01-01"}
+    followed(admin, admin.post(LIMITS, CAPS | more))
+    row = Endpoint.objects.get(name="DESY_DATADISK")
+    assert (row.base_url, row.site_id, row.retired_at) == (
+        small_world.desy.base_url,
+        small_world.desy.site_id,
+        None,
+    )
+
+
+# Notes.
+
+
+def test_a_note_is_written_in_place(admin: Client, small_world: World) -> None:
+    words = followed(admin, admin.post(NOTES, {"text": "routed over the backup", "public": "on"}))
+    note = Annotation.objects.get()
+    assert (note.site, note.author.username, note.public, note.starts_at, note.ends_at) == (
+        small_world.desy.site,
+        "anna",
+        True,
+        NOW,
+        None,
+    )
+    assert "It is shown to all readers." in words
+    assert entries()[0][2].startswith("Added a note, valid from 2026-11-20 12:00:30 UTC")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "sentence"),
+    [
+        ({"text": ""}, "note-text", "Write the text of the note."),
+        ({"starts_at": "20.11.2026"}, "note-starts_at", "Write a time in UTC"),
+        ({"ends_at": "2026-11-20 01:00"}, "note-ends_at", "A note must end after it starts."),
+    ],
+)
+def test_what_is_wrong_with_a_note_stands_by_its_field(
+    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
+) -> None:
+    response = admin.post(NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"} | change)
+    assert sentence in error(response, field)
+    if field != "note-starts_at":
+        assert 'value="2026-11-20 10:00"' in response.content.decode()
+    assert not Annotation.objects.exists()
+
+
+def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(
+    admin: Client, small_world: World
+) -> None:
+    back = f"{SITE}?window=24h#site-work"
+    assert admin.post(NOTES, {"text": "a", "next": back})["Location"] == back
+    for evil in ("https://example.org/", "//example.org", "/\\example.org"):
+        response = admin.post(NOTES, {"text": "a", "next": evil})
+        assert response["Location"] == f"{SITE}#site-work"
+
+
+def test_the_page_costs_no_query_more_for_who_may_nothing(
+    client: Client, small_world: World, django_assert_max_num_queries
+) -> None:
+    client.get(SITE)
+    with django_assert_max_num_queries(40) as context:
+        client.get(SITE)
+    tables = " ".join(query["sql"] for query in context.captured_queries)
+    assert "django_admin_log" not in tables
+
+
+# Quiet hours and pauses.
+
+QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
+NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
+REASON = {"pause_reason": "new firewall"}
+
+
+def desy() -> Site:
+    return Site.objects.get(name="DESY")
+
+
+def test_quiet_hours_are_set_changed_and_taken_away(admin: Client, small_world: World) -> None:
+    words = followed(admin, admin.post(QUIET, NIGHT))
+    assert desy().quiet_hours == "22:00-04:00"
+    sentence = "Changed quiet hours of DESY from none to 22:00-04:00 UTC."
+    assert f"{sentence} Scheduled tests of its links keep to them from now on" in words
+    assert (
+        "Quiet hours: no scheduled test of its links starts between 22:00 and 04:00 UTC." in words
+    )
+    assert entries() == [("anna", "DESY", sentence)]
+    page = admin.get(SITE).content.decode()
+    assert re.search(r'name="quiet_from" value="22:00"', page)
+    assert "stay as they are: 22:00-04:00 UTC." in followed(admin, admin.post(QUIET, NIGHT))
+    assert len(entries()) == 1
+    words = followed(admin, admin.post(QUIET, {"quiet_from": "11:00", "quiet_until": "12:30"}))
+    assert "Quiet hours now: no scheduled test" in words
+    words = followed(admin, admin.post(QUIET, {"quiet_from": "", "quiet_until": ""}))
+    assert "from 11:00-12:30 UTC to none." in words
+    assert desy().quiet_hours is None
+    assert 'id="quiet-hours"' not in admin.get(SITE).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "sentence"),
+    [
+        ({"quiet_from": "10 pm"}, "quiet-quiet_from", "like 22:30."),
+        ({"quiet_from": "24:00"}, "quiet-quiet_from", "from 00:00 to 23:59"),
+        ({"quiet_until": "4"}, "quiet-quiet_until", "Write a time of day in UTC"),
+        ({"quiet_until": ""}, "quiet-quiet_until", "Quiet hours need both times"),
+        ({"quiet_from": ""}, "quiet-quiet_from", "leave both empty for none"),
+        ({"quiet_until": "22:00"}, "quiet-quiet_until", "two different times"),
+    ],
+)
+def test_what_is_wrong_with_quiet_hours_stands_by_its_field(
+    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
+) -> None:
+    response = admin.post(QUIET, NIGHT | change)
+    assert sentence in error(response, field)
+    page = response.content.decode()
+    assert "<details open><summary>Quiet hours" in page
+    ((name, text),) = change.items()
+    assert not text or re.search(rf'name="{name}" value="{text}"', page)
+    assert desy().quiet_hours is None
+    assert entries() == []
+
+
+def test_tests_are_paused_without_an_end_and_resumed(admin: Client, small_world: World) -> None:
+    words = followed(admin, admin.post(PAUSE, REASON))
+    row = desy()
+    assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
+        NOW,
+        None,
+        "new firewall",
+        "anna",
+    )
+    sentence = "Paused the tests of DESY, until somebody resumes them: new firewall."
+    assert f"{sentence} No tests of its links start meanwhile, whoever orders them" in words
+    banner = "DESY has paused its tests since 2026-11-20 12:00:30 UTC (anna), until somebody"
+    assert banner in words
+    assert "Paused now , until somebody resumes them: new firewall" in words
+    public = plain(Client().get(SITE))
+    assert "DESY has paused its tests since 2026-11-20 12:00:30 UTC, until somebody" in public
+    words = followed(admin, admin.post(PAUSE, {"resume": "", "paused_until": "nonsense"}))
+    assert "Resumed the tests of DESY, paused since 2026-11-20 12:00:30 UTC" in words
+    assert not desy().is_paused(NOW)
+    assert 'id="paused"' not in admin.get(SITE).content.decode()
+    assert "are not paused: nothing was changed." in followed(
+        admin, admin.post(PAUSE, {"resume": ""})
+    )
+    assert len(entries()) == 2
+
+
+def test_a_pause_gets_another_end_and_keeps_who_began_it(admin: Client, small_world: World) -> None:
+    followed(admin, admin.post(PAUSE, REASON))
+    Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
+    operator = logged_in(account(Role.OPERATOR))
+    changed = {"pause_reason": "firewall and disks", "paused_until": "2026-11-20 14:00"}
+    words = followed(operator, operator.post(PAUSE, changed))
+    assert "Changed the pause of DESY, until 2026-11-20 14:00:00 UTC: firewall and disks." in words
+    row = desy()
+    assert (row.paused_since, row.paused_until, row.paused_by.username) == (
+        NOW - HOUR,
+        at(14),
+        "anna",
+    )
+    assert re.search(r'name="paused_until" value="2026-11-20 14:00"', plain_page(admin))
+
+
+def plain_page(client: Client) -> str:
+    return client.get(SITE).content.decode()
+
+
+def test_one_that_is_over_is_not_shown_and_another_can_begin(
+    admin: Client, small_world: World
+) -> None:
+    Site.objects.filter(name="DESY").update(
+        paused_since=NOW - HOUR, paused_until=NOW, pause_reason="disks"
+    )
+    page = plain_page(admin)
+    assert 'id="paused"' not in page
+    assert "disks" not in page
+    assert "<summary>Pause the tests" in page
+    followed(admin, admin.post(PAUSE, REASON))
+    assert (desy().paused_since, desy().paused_until) == (NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "sentence"),
+    [
+        ({"pause_reason": " "}, "pause-pause_reason", "Say why, like “new firewall”."),
+        ({"pause_reason": "x" * 201}, "pause-pause_reason", "at most 200 characters"),
+        ({"paused_until": "tomorrow"}, "pause-paused_until", "Write a time in UTC"),
+        ({"paused_until": "2026-11-20 12:00"}, "pause-paused_until", "ends in the future"),
+        ({"paused_until": "3026-11-20 12:00"}, "pause-paused_until", "1970 to 2999"),
+    ],
+)
+def test_what_is_wrong_with_a_pause_stands_by_its_field(
+    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
+) -> None:
+    response = admin.post(PAUSE, REASON | {"paused_until": "2026-11-20 14:00"} | change)
+    assert sentence in error(response, field)
+    page = response.content.decode()
+    assert "<details open><summary>Pause the tests" in page
+    assert ('value="new firewall"' in page) is ("pause_reason" not in change)
+    assert not desy().is_paused(NOW)
+    assert entries() == []
+
+
+def test_a_reason_is_text_and_no_markup(admin: Client, small_world: World) -> None:
+    followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
+    assert "<b>disks" not in plain_page(admin)

@@ -1,0 +1,290 @@
+"""How links stand now: failing, slower, faster, as usual, as plain SQL and plain loops say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+from django.http import QueryDict
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matrix.answers import grid, link_table
+from matrix.answers.grid import Grid
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.standing import LEVELS
+from matrix.statistics.states import STATES
+from sonar import partitions, results, sealing
+from sonar.models import Downtime
+from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.properties import examples
+from tests.sonar.history import Store
+
+pytestmark = pytest.mark.django_db
+
+DAY = timedelta(days=1)
+# All that the words mean, link by link, written without looking at the code: the newest three tests
+# failed; its newest three successes lie outside of what nine in ten were in the 28 whole days
+# before the window, and their median is away from that of those days by half of it or more.
+SQL = """
+WITH tests AS (
+    SELECT t.source_id, t.destination_id, date_trunc('milliseconds', t.started_at) AS started_at,
+        t.state = 'done' AS ok, (t.bytes / t.seconds)::real AS rate
+    FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
+    WHERE t.state <> 'lost' AND t.started_at < %(end)s AND {where}
+        AND t.started_at >= date_trunc('day', %(last)s, 'UTC') - interval '28 days'
+), usual AS (
+    SELECT t.source_id, t.destination_id, count(*) AS number,
+        percentile_cont(ARRAY[0.05, 0.5, 0.95]) WITHIN GROUP (ORDER BY (t.bytes / t.seconds)::real)
+            AS quantiles
+    FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
+    WHERE t.state = 'done' AND {where}
+        AND t.started_at >= date_trunc('day', %(start)s, 'UTC') - interval '28 days'
+        AND t.started_at < date_trunc('day', %(start)s, 'UTC')
+    GROUP BY 1, 2
+), latest AS (
+    SELECT source_id, destination_id, array_agg(rate ORDER BY started_at DESC, rate DESC) AS rates,
+        max(started_at) AS newest
+    FROM tests WHERE ok GROUP BY 1, 2
+), streaks AS (
+    SELECT tests.source_id, tests.destination_id, count(*) AS streak, min(started_at) AS since
+    FROM tests LEFT JOIN latest USING (source_id, destination_id)
+    WHERE NOT ok AND (newest IS NULL OR started_at > newest) GROUP BY 1, 2
+)
+SELECT s.name, d.name, coalesce(streak, 0), since, rates[1:3], usual.quantiles, usual.number
+FROM latest FULL JOIN streaks USING (source_id, destination_id)
+    FULL JOIN usual USING (source_id, destination_id)
+    JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_endpoint d ON d.id = destination_id
+"""
+FILTERS = {"": "true", "streams=4": "p.streams = 4", "mover=!xrootd": "p.mover <> 'xrootd'"}
+# What tests of a link have of the rate that it had before, on average; None fails.
+FACTORS = st.sampled_from([1.0, 0.3, 0.3, 0.62, 0.7, 1.45, 1.6, 4.0, None])
+HISTORIES = st.lists(
+    st.tuples(
+        st.integers(0, 11),  # the link
+        st.sampled_from([0, 4, 5, 6, 30]),  # so many tests from 36 to 8 days ago
+        st.lists(st.tuples(FACTORS, st.integers(1, 4)), max_size=4),  # and then, every three hours
+        st.sampled_from([0.02, 0.2]),  # how they scatter
+        st.integers(0, 2**16),
+    ),
+    min_size=1,
+    max_size=10,
+)
+WINDOWS = st.sampled_from(
+    ["window=1h", "window=24h", "window=7d", "from=2026-11-12T00:00:00Z&to=2026-11-18T09:30:00Z"]
+)
+
+
+def fill(store: Store, histories: list[tuple[Any, ...]]) -> None:
+    """Store tests; a factor of None is a failure."""
+    tests = []
+    for link, number, stretches, scatter, seed in histories:
+        random = np.random.default_rng(seed)
+        factors = [factor for factor, count in stretches for _ in range(count)]
+        ages = [*random.uniform(7.9, 36.1, number), *(np.arange(len(factors), 0, -1) * 0.125)]
+        for age, factor in zip(ages, [1.0] * number + factors, strict=True):
+            moment = NOW - timedelta(milliseconds=int(age * 86_400_000))
+            made = store.result(moment, "done" if factor else "failed", link)
+            seconds = 100 / (factor or 1) * float(random.lognormal(0, scatter))
+            tests.append(replace(made, seconds=seconds))
+    partitions.ensure([test.started_at for test in tests])
+    results.store(tests)
+
+
+def in_sql(query: MatrixQuery, where: str) -> dict[tuple[str, str], dict[str, Any]]:
+    window = query.window_at(NOW)
+    end = min(window.end, NOW.replace(second=0) + timedelta(minutes=1))
+    times = {"start": window.start, "end": end, "last": end - timedelta(milliseconds=1)}
+    with connection.cursor() as cursor:
+        cursor.execute(SQL.format(where=where), times)
+        return {row[:2]: judged(*row[2:]) for row in cursor.fetchall()}
+
+
+def judged(
+    streak: int,
+    since: datetime | None,
+    rates: list[float] | None,
+    quantiles: list[float] | None,
+    number: int | None,
+) -> dict[str, Any]:
+    low, usual, high = quantiles if quantiles and (number or 0) >= 5 else (np.nan,) * 3
+    now = np.median(rates) if rates and len(rates) == 3 else np.nan
+    level = "unknown"
+    if streak < 3 and not np.isnan(now) and not np.isnan(usual):
+        level = "usual"
+        if max(rates) < low and now <= usual / 1.5:
+            level = "slower"
+        if min(rates) > high and now >= usual * 1.5:
+            level = "faster"
+    return {"streak": streak, "since": since, "level": level, "now": now, "usual": usual}
+
+
+def of_cells(answer: Grid) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    cells = answer.cells
+    for at in np.argwhere(cells.state != STATES.index("not_applicable")).tolist():
+        row, column = at
+        names = "state", "level", "now", "usual", "streak", "since", "ok", "failed", "partly"
+        values = {name: getattr(cells, name)[row, column] for name in names}
+        yield (answer.sources[row].name, answer.destinations[column].name), values
+
+
+def same(rate: float, bytes_per_second: float) -> bool:
+    return rate * 1e6 == pytest.approx(bytes_per_second, rel=3e-7, nan_ok=True)
+
+
+@examples(120)
+@given(histories=HISTORIES, text=st.tuples(WINDOWS, st.sampled_from(list(FILTERS))))
+def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):
+    with transaction.atomic():
+        fill(Store(small_world.endpoints), histories)
+        sealing.seal(NOW)
+        window, filters = text
+        query = MatrixQuery.from_params(QueryDict(f"{window}&{filters}".strip("&")))
+        expected = in_sql(query, FILTERS[filters])
+        blank = judged(0, None, None, None, None)
+        for link, cell in of_cells(grid.build(query, NOW)):
+            true = expected.get(link, blank)
+            failing = true["streak"] >= 3
+            assert (STATES[cell["state"]] == "failing") == failing, link
+            level = true["level"] if cell["ok"] + cell["failed"] else "unknown"
+            assert LEVELS[cell["level"]] == level, (link, true)
+            if failing:
+                assert cell["streak"] == true["streak"]
+                assert cell["since"] == pytest.approx(true["since"].timestamp(), abs=1e-3)
+            if level != "unknown":
+                assert same(cell["now"], true["now"])
+                assert same(cell["usual"], true["usual"])
+            tests = cell["ok"] + cell["failed"]
+            part = cell["ok"] > 0 and cell["failed"] > 0 and cell["failed"] >= 0.1 * tests
+            assert cell["partly"] == (part and not failing)
+        transaction.set_rollback(True)
+
+
+@examples(40)
+@given(histories=HISTORIES, window=WINDOWS)
+def test_matrix_and_table_of_links_judge_alike(small_world, histories, window):
+    with transaction.atomic():
+        fill(Store(small_world.endpoints), histories)
+        query = MatrixQuery.from_params(QueryDict(window))
+        table = link_table.build(query, NOW)
+        columns = table.classes["large"]
+        links = zip(table.column("source"), table.column("destination"), strict=True)
+        at = {link: row for row, link in enumerate(links)}
+        for link, cell in of_cells(grid.build(query, NOW)):
+            row = at[link]
+            for name in ("state", "level", "streak"):
+                assert getattr(columns, name)[row] == cell[name], (link, name)
+            assert columns.since[row] == pytest.approx(cell["since"], nan_ok=True)
+        transaction.set_rollback(True)
+
+
+def hourly(world_: World, *, rates: list[float | None], until: timedelta = HOUR) -> None:
+    """Store one test an hour, the last of them ``until`` ago."""
+    for back, rate in enumerate(reversed(rates)):
+        transfer(world_.ral, world_.glasgow, rate, ago=until + back * HOUR)
+
+
+def cell_of(query: str = "") -> dict[str, Any]:
+    answer = grid.build(MatrixQuery.from_params(QueryDict(query)), NOW)
+    return dict(of_cells(answer))["RAL_DATADISK", "Glasgow_DATADISK"]
+
+
+def before_the_window(small_world: World) -> None:
+    for day in range(8, 20):
+        transfer(small_world.ral, small_world.glasgow, 10.0 + day % 3, ago=day * DAY)
+
+
+def test_a_link_fails_since_its_first_failure_after_its_last_success(small_world: World) -> None:
+    hourly(small_world, rates=[5.0, 5.0, *[None] * 16])
+    cell = cell_of()
+    assert STATES[cell["state"]] == "failing"
+    assert cell["streak"] == 16
+    assert cell["since"] == (NOW - 16 * HOUR).timestamp()
+    # Its mean is that of the window, as ever.
+    assert cell["ok"] == 2
+
+
+def test_two_failures_are_not_failing_yet(small_world: World) -> None:
+    hourly(small_world, rates=[5.0, 5.0, None, None])
+    assert STATES[cell_of()["state"]] == "measured"
+    assert cell_of()["partly"]
+
+
+def test_a_failure_is_followed_to_its_first_beyond_the_window(small_world: World) -> None:
+    hourly(small_world, rates=[5.0, *[None] * 40])
+    cell = cell_of("window=6h")
+    assert STATES[cell["state"]] == "failing"
+    assert cell["since"] == (NOW - 40 * HOUR).timestamp()
+
+
+def test_a_third_of_the_usual_is_slower_since_it_began(small_world: World) -> None:
+    before_the_window(small_world)
+    # A single good test in between does not end it.
+    slow = [3.5, 3.4, 3.6, 10.5, 3.5, 3.4, 3.6, 3.5]
+    hourly(small_world, rates=[11.0, 10.0, 12.0, *slow])
+    cell = cell_of()
+    assert (STATES[cell["state"]], LEVELS[cell["level"]]) == ("measured", "slower")
+    assert cell["since"] == (NOW - 8 * HOUR).timestamp()
+    assert cell["streak"] == 8
+    assert cell["usual"] == pytest.approx(11.0)
+    assert cell["now"] == pytest.approx(3.5)
+
+
+def test_a_jump_upwards_is_faster(small_world: World) -> None:
+    before_the_window(small_world)
+    hourly(small_world, rates=[11.0, 10.0, *[2150.0] * 19])
+    cell = cell_of()
+    assert LEVELS[cell["level"]] == "faster"
+    assert cell["now"] / cell["usual"] == pytest.approx(2150 / 11)
+    assert cell["since"] == (NOW - 19 * HOUR).timestamp()
+
+
+def test_too_few_earlier_tests_say_nothing_of_what_is_usual(small_world: World) -> None:
+    for day in range(8, 12):
+        transfer(small_world.ral, small_world.glasgow, 10.0, ago=day * DAY)
+    hourly(small_world, rates=[1.0] * 5)
+    assert LEVELS[cell_of()["level"]] == "unknown"
+    transfer(small_world.ral, small_world.glasgow, 10.0, ago=12 * DAY)
+    assert LEVELS[cell_of()["level"]] == "slower"
+
+
+def test_late_results_of_earlier_weeks_change_what_is_usual(small_world: World) -> None:
+    before_the_window(small_world)
+    sealing.seal(NOW)
+    hourly(small_world, rates=[4.0] * 5)
+    assert LEVELS[cell_of()["level"]] == "slower"
+    for hours in range(60):
+        transfer(small_world.ral, small_world.glasgow, 4.0, ago=10 * DAY + hours * HOUR)
+    assert LEVELS[cell_of()["level"]] == "usual"
+
+
+def test_a_cell_of_several_links_fails_when_all_of_them_do(small_world: World) -> None:
+    for hours in (1, 2, 3):
+        transfer(small_world.desy, small_world.ral, None, ago=hours * HOUR)
+        transfer(small_world.scratch, small_world.ral, 5.0, ago=hours * HOUR)
+    answer = grid.build(MatrixQuery(rows="site", columns="site"), NOW)
+    cells = dict(of_cells(answer))
+    assert STATES[cells["DESY", "RAL"]["state"]] == "measured"
+    assert cells["DESY", "RAL"]["partly"]
+    assert answer.links() == {"failing": 1, "slower": 0, "faster": 0, "usual": 0}
+    for minutes in (10, 20, 30):
+        ago = timedelta(minutes=minutes)
+        transfer(small_world.scratch, small_world.ral, None, ago=ago)
+    cells = dict(of_cells(grid.build(MatrixQuery(rows="site", columns="site"), NOW)))
+    assert STATES[cells["DESY", "RAL"]["state"]] == "failing"
+    assert cells["DESY", "RAL"]["streak"] == 6
+
+
+def test_a_declared_downtime_is_no_failure(small_world: World) -> None:
+    hourly(small_world, rates=[None] * 5)
+    Downtime.objects.create(
+        site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disk"
+    )
+    answer = grid.build(MatrixQuery(), NOW)
+    assert STATES[dict(of_cells(answer))["RAL_DATADISK", "Glasgow_DATADISK"]["state"]] == "down"
+    assert answer.links()["failing"] == 0

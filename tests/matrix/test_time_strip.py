@@ -1,0 +1,275 @@
+"""How many links failed or were slower than usual by the hour or day: equal to plain SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matrix.answers import time_strip
+from matrix.answers.time_strip import StripQuestion
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
+from matrix.store.cache import ANSWERS
+from sonar import sealing
+from sonar.models import SizeClass
+from tests.matrix import responses, world
+from tests.matrix.test_runs import undone
+from tests.matrix.world import HOUR, NOW, World
+from tests.properties import examples
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+# Where windows begin; a month ends between the usual days before it.
+START = datetime(2026, 11, 19, 22, 0, tzinfo=UTC)
+LINKS = [(0, 1), (1, 0), (2, 3)]
+FIELDS = ("links", "failed_links", "all_failed_links", "slower_links", "ok", "failed")
+
+BY_SQL = """
+    WITH rated AS (
+        SELECT source_id, destination_id, started_at, state,
+            CASE WHEN state = 'done' THEN (bytes / seconds)::real::float8 END AS rate
+        FROM sonar_transfer WHERE size_class_id = %(size)s AND state <> 'lost'),
+    usual AS (
+        SELECT source_id, destination_id,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) AS median,
+            percentile_cont(0.05) WITHIN GROUP (ORDER BY rate) AS low
+        FROM rated
+        WHERE started_at < date_trunc('day', %(start)s::timestamptz, 'UTC')
+          AND started_at >= date_trunc('day', %(start)s::timestamptz, 'UTC') - interval '28 days'
+        GROUP BY 1, 2 HAVING count(rate) >= 5),
+    by_link AS (
+        SELECT date_trunc(%(unit)s, started_at, 'UTC') AS bucket, source_id, destination_id,
+            count(*) FILTER (WHERE state = 'done') AS ok,
+            count(*) FILTER (WHERE state = 'failed') AS failed,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) AS median
+        FROM rated WHERE started_at >= %(start)s AND started_at < %(end)s
+          AND source_id = ANY(%(sources)s)
+        GROUP BY 1, 2, 3)
+    SELECT bucket, count(*), count(*) FILTER (WHERE failed > 0), count(*) FILTER (WHERE ok = 0),
+        count(*) FILTER (WHERE by_link.median <= usual.median / 1.5 AND by_link.median < low),
+        sum(ok)::int, sum(failed)::int
+    FROM by_link LEFT JOIN usual USING (source_id, destination_id) GROUP BY 1
+"""
+
+RATES = st.one_of(st.none(), st.sampled_from([1.0, 4.0, 6.0, 6.2, 9.0]), st.floats(0.001, 5000))
+STATES = st.sampled_from(["", "", "", "", "lost"])
+# In hours from START: the usual days, what is before them, and what is shown.
+BEFORE = st.one_of(st.integers(-28 * 24 - 30, 2), st.sampled_from([-694, -695, -22, -23]))
+WITHIN = st.one_of(st.integers(-2, 60), st.sampled_from([0, 1, 2, 3, 26, 49, 50]))
+# Such that the usual rate, two thirds of it and the low end of its range are rates as well.
+USUAL_RATES = st.sampled_from([4.0, 4.0, 6.0, 9.0, 9.0, None])
+RESULTS = st.tuples(
+    st.lists(st.tuples(BEFORE, st.sampled_from(LINKS), USUAL_RATES, STATES), max_size=40),
+    st.lists(st.tuples(WITHIN, st.sampled_from(LINKS), RATES, STATES), max_size=20),
+).map(lambda both: [*both[0], *both[1]])
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    ANSWERS.forget()
+
+
+def fill(small_world: World, results: Sequence[tuple[Any, ...]]) -> None:
+    with world.transfers() as some:
+        for hours, (source, destination), rate, state in results:
+            some.add(
+                small_world.endpoints[source],
+                small_world.endpoints[destination],
+                None if state else rate,
+                ago=NOW - START - hours * HOUR,
+                state=state,
+            )
+
+
+def by_sql(question: StripQuestion, sources: Sequence[int]) -> dict[float, tuple[int, ...]]:
+    parameters = {
+        "size": SizeClass.objects.get(name=question.query.size).id,
+        "start": question.window.start,
+        "end": question.window.end,
+        "unit": {"1h": "hour", "1d": "day"}[question.cut.bucket],
+        "sources": list(sources),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(BY_SQL, parameters)
+        return {row[0].timestamp(): row[1:] for row in cursor.fetchall()}
+
+
+def by_bucket(question: StripQuestion) -> dict[float, tuple[int, ...]]:
+    """Return the buckets in which a link was tested."""
+    strip = time_strip.build(question)
+    columns = [getattr(strip.counts, name).tolist() for name in FIELDS]
+    rows = zip(*columns, strict=True)
+    return {start: row for start, row in zip(strip.starts.tolist(), rows, strict=True) if any(row)}
+
+
+@given(
+    early=RESULTS,
+    sealed_at=st.integers(-40, 80),
+    late=RESULTS,
+    bucket=st.sampled_from(["1h", "1d"]),
+    minutes=st.tuples(st.integers(0, 90), st.integers(1, 3600)),
+    narrow=st.booleans(),
+)
+@examples(60)
+def test_any_window_is_equal_to_sql_whatever_is_sealed(
+    small_world: World,
+    early: list[Any],
+    sealed_at: int,
+    late: list[Any],
+    bucket: str,
+    minutes: tuple[int, int],
+    narrow: bool,
+):
+    start = START + timedelta(minutes=minutes[0])
+    filters = (Filter("source_site", "RAL"),) if narrow else ()
+    query = MatrixQuery(
+        window="", start=start, end=start + timedelta(minutes=minutes[1]), filters=filters
+    )
+    sources = small_world.endpoints[:1] if narrow else small_world.endpoints
+    with undone():
+        fill(small_world, early)
+        sealing.seal(START + sealed_at * HOUR)
+        fill(small_world, late)
+        question = StripQuestion.of(query, NOW, bucket)
+        expected = by_sql(question, [endpoint.id for endpoint in sources])
+        assert by_bucket(question) == expected
+        assert by_bucket(question) == expected  # what is kept
+
+
+def night(small_world: World) -> None:
+    """RAL -> Glasgow fails for an hour and is slow in the next; the others are as usual."""
+    first, second, third = LINKS
+    usual = [(-24 * day, link, 10.0, "") for day in range(1, 8) for link in LINKS]
+    hours = [
+        (0, first, None, ""), (0, first, 10.0, ""), (0, second, 10.0, ""), (0, third, None, ""),
+        (1, first, 5.0, ""), (1, second, 7.0, ""), (1, third, None, "lost"),
+    ]  # fmt: skip
+    fill(small_world, [*usual, *hours])
+
+
+def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(
+    client: Client, small_world: World
+):
+    night(small_world)
+    span = "from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
+    answer = responses.answer(client, f"/api/v1/strip/?{span}")
+    assert (answer["bucket"], answer["bucket_seconds"]) == ("1h", 3600)
+    assert answer["query"]["start"] == "2026-11-19T22:00:00Z"
+    assert answer["buckets"] == {
+        "start": ["2026-11-19T22:00:00Z", "2026-11-19T23:00:00Z", "2026-11-20T00:00:00Z"],
+        "links": [3, 2, 0],
+        "failed_links": [2, 0, 0],
+        "all_failed_links": [1, 0, 0],
+        "slower_links": [0, 1, 0],
+        "ok": [2, 2, 0],
+        "failed": [2, 0, 0],
+    }
+    lines = responses.csv_rows(client, f"/api/v1/strip/?{span}&format=csv&bucket=1d")
+    assert [(line["start"], line["failed_links"], line["ok"]) for line in lines] == [
+        ("2026-11-19T00:00:00Z", "2", "4"), ("2026-11-20T00:00:00Z", "0", "0"),
+    ]  # fmt: skip
+
+
+def test_filters_choose_the_links_that_are_counted(client: Client, small_world: World):
+    night(small_world)
+    span = "from=2026-11-19T22:00:00Z&to=2026-11-20T00:00:00Z"
+    for text, links in (
+        ("source_endpoint=RAL_DATADISK&destination_endpoint=Glasgow_DATADISK", [1, 1]),
+        ("site=RAL", [2, 2]),
+        ("site=!RAL", [1, 0]),
+        ("origin=production", [0, 0]),
+        ("size=small", [0, 0]),
+    ):
+        answer = responses.answer(client, f"/api/v1/strip/?{span}&{text}")
+        assert answer["buckets"]["links"] == links, text
+
+
+def test_usual_needs_five_successes(client: Client, small_world: World):
+    fill(small_world, [(-24 * day, LINKS[0], 10.0, "") for day in range(1, 5)])
+    fill(small_world, [(0, LINKS[0], 1.0, "")])
+    span = "from=2026-11-19T22:00:00Z&to=2026-11-19T23:00:00Z"
+    assert responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]["slower_links"] == [0]
+    fill(small_world, [(-24 * 5, LINKS[0], 10.0, "")])
+    assert responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]["slower_links"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        ("bucket=5m", "bucket", "bucket “5m” is not known: use auto, 1h or 1d."),
+        ("stat=mean", "stat", "There is no parameter “stat”"),
+        ("from=1970-01-01&to=2026-01-01&bucket=1h", "bucket", "at most 30000 can be shown"),
+        ("window=2d", "window", "window “2d” is not known"),
+    ],
+)
+def test_a_bad_parameter_is_named(
+    client: Client, small_world: World, text: str, name: str, sentence: str
+):
+    response = client.get(f"/api/v1/strip/?{text}")
+    assert response.status_code == 400
+    assert sentence in response.json()["errors"][name][0]
+
+
+def test_statements_do_not_grow_with_data_and_a_304_takes_one(client: Client, small_world: World):
+    url = "/api/v1/strip/?from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
+    client.get(url)
+    night(small_world)
+    with CaptureQueriesContext(connection) as captured:
+        first = client.get(url)
+    assert len(captured) == 8
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(url, headers={"if-none-match": first["ETag"]}).status_code == 304
+    assert len(captured) == 1
+
+
+def test_a_result_that_changes_what_is_usual_changes_the_version(
+    client: Client, small_world: World
+):
+    night(small_world)
+    url = "/api/v1/strip/?from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
+    before = client.get(url)["ETag"]
+    assert client.get(url)["ETag"] == before
+    fill(small_world, [(-24 * 9, LINKS[0], 10.0, "")])
+    assert client.get(url)["ETag"] != before
+
+
+@pytest.mark.usefixtures("at_noon")
+@pytest.mark.parametrize(
+    ("text", "span", "hours", "newest"),
+    [
+        ("", "7d", 168, "2026-11-20T12:00:00Z"),
+        ("?window=30d", "30d", 168, "2026-11-20T12:00:00Z"),
+        ("?from=2026-11-14T00:00:00Z&to=2026-11-14T01:00:00Z", "7d", 168, "2026-11-20T12:00:00Z"),
+        ("?from=2026-11-10T00:00:00Z&to=2026-11-11T00:00:00Z", "30d", 168, "2026-11-20T12:00:00Z"),
+        ("?from=2026-03-10T00:00:00Z&to=2026-03-11T07:30:00Z", "7d", 168, "2026-03-11T07:00:00Z"),
+        ("?from=1970-01-01T00:00:00Z&to=1970-01-02T00:00:00Z", "7d", 24, "1970-01-01T23:00:00Z"),
+        ("?from=2026-11-20T00:00:00Z&to=9999-12-31T23:59:59Z", "7d", 168, "2026-11-20T12:00:00Z"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/"])
+def test_a_page_leads_to_the_numbers_of_its_links_up_to_its_window(
+    client: Client, small_world: World, path: str, text: str, span: str, hours: int, newest: str
+):
+    if path.startswith("/links"):
+        text = text.replace("9999", "2027")  # a link is shown for a number of days
+    page = responses.html(client, f"{path}{text}")
+    data = {name: unescape(value) for name, value in re.findall(r'data-(\w+)="([^"]*)"', page)}
+    assert data["span"] == span
+    week, month = (responses.answer(client, data[name]) for name in ("week", "month"))
+    assert (week["bucket"], month["bucket"]) == ("1h", "1d")
+    starts = week["buckets"]["start"]
+    assert (len(starts), starts[-1]) == (hours, newest)
+    names = {"/": set(), "/sites/RAL/": {"site"}}
+    of_links = {"source_endpoint", "destination_endpoint"}
+    expected = {"size", "window", "start", "end", *names.get(path, of_links)}
+    assert set(week["query"]) == expected

@@ -1,0 +1,172 @@
+"""The wall as HTML: what is wrong and since when, large; and what is left without a script."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from matrix.pages.matrix.wall import LINES, shares
+from tests.matrix import world
+from tests.matrix.world import HOUR, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def trouble(small_world: World) -> World:
+    """RAL to Glasgow fails since five hours, Glasgow to RAL is at a third of its usual rate."""
+    ral, glasgow, desy, _ = small_world.endpoints
+    with world.transfers() as several:
+        for number in range(40):
+            ago = 8 * DAY + number * 6 * HOUR
+            for ends in ((ral, glasgow), (glasgow, ral), (desy, ral)):
+                several.add(*ends, 9.0 + number % 3, ago=ago)
+        for number in range(5):
+            several.add(ral, glasgow, None, ago=(number + 1) * HOUR)
+            several.add(glasgow, ral, 3.0, ago=(number + 1) * HOUR)
+            several.add(desy, ral, 10.0, ago=(number + 1) * HOUR)
+    return small_world
+
+
+def text_of(client: Client, path: str = "/?wall=1") -> str:
+    response = client.get(path)
+    assert response.status_code == 200
+    html = re.sub(r"<script.*?</script>", "", response.content.decode(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(
+    client: Client, trouble: World
+) -> None:
+    html = client.get("/?wall=1").content.decode()
+    heading = re.search(r"<h1>(.*?)</h1>", html, re.DOTALL)
+    assert heading
+    assert '<span class="failing">1 link failing with large files</span>' in heading[1]
+    assert '<span class="slower">1 slower than usual</span>' in heading[1]
+    text = text_of(client)
+    assert re.search(r"Failing now +from RAL_DATADISK to Glasgow_DATADISK +5 h", text)
+    assert re.search(r"Slower than usual +from Glasgow_DATADISK to RAL_DATADISK +0\.30×", text)
+    assert "3.00 MB/s now, 10.0 usual, since 2026-11-20 07:00 UTC" in text
+
+
+def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(
+    client: Client, small_world: World
+) -> None:
+    ral, glasgow, *_ = small_world.endpoints
+    world.transfer(ral, glasgow, 10.0)
+    text = text_of(client)
+    assert "Slowest" in text
+    assert "Failing" not in text
+
+
+def test_each_list_has_some_lines_and_the_most_serious_has_the_rest() -> None:
+    assert shares([10, 10, 10], 9) == [5, 2, 2]
+    assert shares([1, 10, 10], 9) == [1, 6, 2]
+    assert shares([3, 1], 10) == [3, 1]
+    assert shares([10, 10, 10, 10], 4) == [1, 1, 1, 1]
+    assert shares([], 12) == []
+    assert sum(shares([10, 10, 10, 10], LINES - 4)) == LINES - 4
+
+
+def test_a_list_that_is_cut_says_how_many_there_are(client: Client, small_world: World) -> None:
+    with world.transfers() as several:
+        for source in small_world.endpoints:
+            for destination in small_world.endpoints:
+                if source != destination:
+                    for number in range(3):
+                        several.add(source, destination, None, ago=(number + 1) * HOUR)
+    text = text_of(client)
+    shown = text.count("3 failed in a row")
+    assert 1 < shown < 12
+    assert f"{shown} of 12" in text
+
+
+def test_several_views_are_counted_and_each_is_a_link(client: Client, trouble: World) -> None:
+    html = client.get("/?wall=1&views=size=small&views=&every=15s&view=2").content.decode()
+    assert "2 of 2, 15 s each" in html
+    assert 'data-every="15"' in html
+    first, second = re.findall(r'<a href="([^"]*)" data-view', html)
+    assert first == "/?wall=1&amp;views=size=small&amp;views=&amp;every=15s"
+    assert second == f"{first}&amp;view=2"
+    assert '<a id="leave" href="/">' in html
+    assert "Mean rate of large-file transfers" in html
+
+
+def test_one_click_turns_through_all_sizes(client: Client, trouble: World) -> None:
+    html = client.get("/?window=24h&wall=1").content.decode()
+    found = re.search(r'<a href="([^"]*)">all sizes in turn</a>', html)
+    assert found
+    response = client.get(found[1].replace("&amp;", "&"))
+    assert response.status_code == 200
+    views = response.context["page"].rotation.views
+    assert [view.query.size for view in views] == ["small", "medium", "large"]
+    assert {view.query.window for view in views} == {"24h"}
+
+
+def test_without_a_script_it_goes_on_to_the_next_view_and_has_a_table(
+    client: Client, trouble: World
+) -> None:
+    html = client.get("/?wall=1&views=&views=size=small&every=20s").content.decode()
+    refresh = '<meta http-equiv="refresh" content="20; url='
+    other = "/?wall=1&amp;views=&amp;views=size=small&amp;every=20s&amp;view=2"
+    assert f'<noscript>{refresh}{other}">' in html
+    assert re.search(r"<noscript>.*<table.*RAL_DATADISK.*</noscript>", html, re.DOTALL)
+
+
+def test_it_says_when_it_was_made_and_how_old_its_newest_result_is(
+    client: Client, trouble: World
+) -> None:
+    html = client.get("/?wall=1").content.decode()
+    assert f'data-made="{int(world.NOW.timestamp())}"' in html
+    newest = re.search(r'id="newest" data-at="([\d.]+)"', html)
+    assert newest
+    assert float(newest[1]) == (world.NOW - HOUR).timestamp()
+    assert "12:00 UTC" in html
+
+
+def test_data_that_stopped_are_said_to_have(client: Client, small_world: World) -> None:
+    world.transfer(*small_world.endpoints[:2], 10.0, ago=2 * DAY)
+    assert "Data stopped arriving at 2026-11-18" in text_of(client)
+
+
+def test_an_empty_registry_is_no_error(client: Client) -> None:
+    text = text_of(client)
+    assert "No endpoints are registered yet." in text
+
+
+def test_it_is_read_as_the_matrix_is(client: Client, trouble: World, settings: Settings) -> None:
+    assert client.get("/?wall=1").status_code == 200
+    settings.SONAR_PUBLIC_READ = False
+    response = client.get("/?wall=1&views=size=small&views=")
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login/?next=/%3Fwall%3D1%26views%3D")
+
+
+def test_the_same_wall_is_a_304_and_another_view_is_not(client: Client, trouble: World) -> None:
+    etag = client.get("/?wall=1&views=size=small&views=")["ETag"]
+    known = {"if-none-match": etag}
+    assert client.get("/?wall=1&views=size=small&views=", headers=known).status_code == 304
+    other = client.get("/?wall=1&views=size=small&views=&view=2", headers=known)
+    assert other.status_code == 200
+
+
+def test_the_number_of_queries_depends_on_neither_views_nor_data(
+    client: Client, trouble: World
+) -> None:
+    def queries(path: str) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(path).status_code == 200
+        return len(captured)
+
+    assert queries("/?window=30d&wall=1") == 21
+    views = "&".join(f"views=window={name}" for name in ("1h", "6h", "30d"))
+    world.transfer(trouble.ral, trouble.desy, 5.0)
+    # What is usual before another window is read anew.
+    assert queries(f"/?wall=1&{views}") == 23

@@ -1,0 +1,44 @@
+"""Times, and figures with their units, at which no line of a page breaks."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils.html import format_html
+
+from matrix.templatetags.figures import whole
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("failing since 2026-11-20 08:20 UTC, 16 of 17", "2026-11-20 08:20 UTC,"),
+        ("since 2026-11-20 08:20:30 UTC.", "2026-11-20 08:20:30 UTC."),
+        ("at 0.30× the usual rate since Thu 19 Nov 20:45 UTC;", "Thu 19 Nov 20:45 UTC;"),
+        ("from 22:00 UTC on", "22:00 UTC"),
+        ("most recently 3 h ago: less often", "3 h ago:"),
+        ("the last success was 30 h before", "30 h"),
+        ("now 1\u202f230 MB/s with large files", "1\u202f230 MB/s"),
+        ("288 GB a day", "288 GB"),
+        ("due (in 12 min)", "12 min)"),
+        ("8.3 % of them", "8.3 %"),
+        ("on average 1.67\n      MB/s", "1.67\n      MB/s"),
+    ],
+)
+def test_a_time_or_a_figure_with_its_unit_is_kept_on_its_line(text: str, kept: str) -> None:
+    before, _, after = text.partition(kept)
+    assert whole(text) == f'{before}<span class="text-nowrap">{kept}</span>{after}'
+
+
+@pytest.mark.parametrize("text", ["7 Days", "3 sites", "16 of 17 hosts", "pool12 s", "", "May 5"])
+def test_other_words_break_where_they_may(text: str) -> None:
+    assert whole(text) == text
+
+
+def test_text_is_escaped_and_html_keeps_its_tags_and_attributes() -> None:
+    assert whole("<b>3 h</b> & more") == (
+        '&lt;b&gt;<span class="text-nowrap">3 h</span>&lt;/b&gt; &amp; more'
+    )
+    html = format_html('<b title="{}">{}</b>', "5 min > 3 min", "3 h ago")
+    assert whole(html) == (
+        '<b title="5 min &gt; 3 min"><span class="text-nowrap">3 h ago</span></b>'
+    )

@@ -1,0 +1,183 @@
+"""Quiet hours and pauses of a site: what they hold back, for how long, and whose they are."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+
+import pytest
+from django.db.models import Q
+
+from sonar import scheduler
+from sonar.models import Downtime, Endpoint, Probe, Schedule, Site, SizeClass
+from sonar.scheduler.restrictions import Restrictions
+from tests.sonar.test_scheduler import links, reasons
+from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+WITHOUT_END = "GLASGOW has paused its tests until somebody resumes them."
+
+
+@pytest.fixture
+def glasgow() -> Endpoint:
+    """One of three endpoints of a mesh; of the 18 tests 12 touch it."""
+    first, _, _ = three_endpoints()
+    mesh()
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    return first
+
+
+def pause(site: Site, until: datetime | None = None, since: datetime = NOW) -> None:
+    site.pause(since, "new firewall", until, None)
+    site.save()
+
+
+def at(moment: time) -> datetime:
+    return NOW.replace(hour=moment.hour, minute=moment.minute, second=moment.second)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "moment", "quiet"),
+    [
+        ("23:00", "04:30", time(22, 59, 59), False),
+        ("23:00", "04:30", time(23), True),
+        ("23:00", "04:30", time(0), True),
+        ("23:00", "04:30", time(4, 29, 59), True),
+        ("23:00", "04:30", time(4, 30), False),
+        ("01:00", "05:30", time(0, 59, 59), False),
+        ("01:00", "05:30", time(1), True),
+        ("01:00", "05:30", time(5, 29, 59), True),
+        ("01:00", "05:30", time(5, 30), False),
+        ("00:00", "06:00", time(0), True),
+        ("22:00", "00:00", time(23, 59, 59), True),
+        ("22:00", "00:00", time(0), False),
+    ],
+)
+def test_a_site_is_quiet_from_its_first_moment_up_to_its_last(
+    glasgow: Endpoint, start: str, end: str, moment: time, quiet: bool
+) -> None:
+    Site.objects.filter(id=glasgow.site_id).update(quiet_from=start, quiet_until=end)
+    scheduler.claim_due(at(moment))
+    touched = Probe.objects.filter(Q(source=glasgow) | Q(destination=glasgow))
+    assert touched.exists() is not quiet
+    assert reasons() == ({"quiet site": 12, "link": 4} if quiet else {"link": 12})
+
+
+def test_what_waited_for_the_end_of_quiet_hours_is_tested_then_and_not_dropped(
+    glasgow: Endpoint,
+) -> None:
+    Site.objects.filter(id=glasgow.site_id).update(quiet_from="23:00", quiet_until="04:30")
+    scheduler.claim_due(NOW)
+    held = Schedule.objects.filter(skipped_because="quiet site")
+    assert set(held.values_list("next_due", "skipped_since")) == {(NOW, NOW)}
+    scheduler.claim_due(NOW + timedelta(minutes=29))
+    assert set(held.values_list("next_due", "skipped_since")) == {(NOW, NOW)}
+    assert links(Probe.objects.all()) == [("LANCS", "RAL"), ("RAL", "LANCS")]
+    after = NOW + timedelta(minutes=30)
+    scheduler.claim_due(after)
+    assert ("GLASGOW", "RAL") in links(Probe.objects.all())
+    begun = Schedule.objects.filter(source=glasgow, skipped_because="")
+    assert set(begun.values_list("next_due", "skipped_since")) == {(after + HOUR, None)}
+
+
+def test_a_pause_without_an_end_lasts_until_it_is_resumed(glasgow: Endpoint) -> None:
+    pause(glasgow.site)
+    for days in (0, 1, 400):
+        now = NOW + timedelta(days=days)
+        Probe.objects.all().delete()
+        scheduler.claim_due(now)
+        assert links(Probe.objects.all()) == [("LANCS", "RAL"), ("RAL", "LANCS")]
+        assert reasons()["paused"] == 12
+    glasgow.site.resume()
+    glasgow.site.save()
+    Probe.objects.all().delete()
+    scheduler.claim_due(now)
+    assert len(links(Probe.objects.all())) == 6
+    assert "paused" not in reasons()
+
+
+def test_a_pause_with_an_end_ends_by_itself(glasgow: Endpoint) -> None:
+    pause(glasgow.site, until=NOW + HOUR)
+    scheduler.claim_due(NOW)
+    held = Schedule.objects.filter(skipped_because="paused")
+    assert set(held.values_list("next_due", "skipped_since")) == {(NOW, NOW)}
+    scheduler.claim_due(NOW + HOUR - timedelta(seconds=1))
+    assert held.count() == 12
+    scheduler.claim_due(NOW + HOUR)
+    assert held.count() == 0
+    assert ("GLASGOW", "RAL") in links(Probe.objects.all())
+
+
+def test_a_pause_that_a_clock_ahead_began_holds_all_the_same(glasgow: Endpoint) -> None:
+    pause(glasgow.site, since=NOW + HOUR)
+    scheduler.claim_due(NOW)
+    assert reasons()["paused"] == 12
+
+
+def test_what_lasts_is_said_before_what_passes_by_itself(glasgow: Endpoint) -> None:
+    site = glasgow.site
+    site.quiet_from, site.quiet_until = time(1), time(5)
+    site.save()
+    Downtime.objects.create(site=site, starts_at=NOW, ends_at=NOW + HOUR, reason="power")
+    scheduler.claim_due(NOW)
+    assert reasons()["downtime"] == 12
+    pause(site)
+    scheduler.claim_due(NOW)
+    assert reasons()["paused"] == 12
+
+
+def test_all_endpoints_of_the_site_are_restrictions_and_no_others(
+    django_assert_num_queries,
+) -> None:
+    one, other = endpoint("GLASGOW"), endpoint("RAL")
+    second = Endpoint.objects.create(name="GLASGOW_TAPE", site=one.site, base_url="fake://t/d")
+    Site.objects.create(name="Empty", quiet_from="01:00", quiet_until="05:00")
+    pause(one.site)
+    Site.objects.filter(name="RAL").update(quiet_from="01:00", quiet_until="05:00")
+    hour = {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "tape"}
+    Downtime.objects.create(endpoint=second, **hour)
+    with django_assert_num_queries(1):
+        restrictions = Restrictions.at(NOW)
+    assert restrictions.paused == dict.fromkeys([one.id, second.id], WITHOUT_END)
+    assert restrictions.quiet == {other.id}
+    assert restrictions.down == {second.id}
+
+
+def order(source: Endpoint, destination: Endpoint) -> scheduler.Ordered:
+    small = SizeClass.objects.get(name="small")
+    asked_for = scheduler.ProbeRequest(source, destination, small, mover="fake")
+    return scheduler.order_all([asked_for], NOW)
+
+
+def test_people_test_in_quiet_hours_as_in_those_of_a_mesh(glasgow: Endpoint) -> None:
+    Site.objects.filter(id=glasgow.site_id).update(quiet_from="01:00", quiet_until="05:30")
+    ral = Endpoint.objects.get(name="RAL_DATADISK")
+    assert len(order(glasgow, ral).started) == 1
+
+
+@pytest.mark.parametrize("end", ["source", "destination"])
+def test_nobody_tests_what_is_paused(glasgow: Endpoint, end: str) -> None:
+    pause(glasgow.site, until=NOW + HOUR)
+    ral = Endpoint.objects.get(name="RAL_DATADISK")
+    ends = (glasgow, ral) if end == "source" else (ral, glasgow)
+    with pytest.raises(scheduler.RefusedError) as refused:
+        order(*ends)
+    sentence = "GLASGOW has paused its tests until 2026-11-20 05:00:00 UTC."
+    assert refused.value.errors == {end: [sentence]}
+    assert not Probe.objects.exists()
+
+
+def test_an_ordered_test_that_waits_goes_on_waiting_until_the_pause_is_over(
+    glasgow: Endpoint,
+) -> None:
+    ral = Endpoint.objects.get(name="RAL_DATADISK")
+    order(glasgow, ral)
+    order(glasgow, ral)
+    pause(glasgow.site)
+    Probe.objects.exclude(state="waiting").delete()
+    assert scheduler.start_waiting(NOW) == []
+    assert Probe.objects.get().waits_because == WITHOUT_END
+    pause(glasgow.site, until=NOW + HOUR)
+    assert scheduler.start_waiting(NOW) == []
+    assert "until 2026-11-20 05:00:00 UTC." in Probe.objects.get().waits_because
+    assert len(scheduler.start_waiting(NOW + HOUR)) == 1
