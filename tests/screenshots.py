@@ -1,7 +1,8 @@
 """The pictures of docs/pages.md, made from a running `make run`: `make screenshots`.
 
 Waits until the sandbox's matrix is full, looks for links worth showing, and overwrites
-docs/pages/*.png and docs/matrix.png. Half an hour after its start, links have something to show.
+docs/pages/*.png and docs/matrix.png. `tests/history.py` gives the links a past first; half an hour
+after its start, they have something of their own to show.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ DARK_DESK = Reader("desk, dark", 1200, 800, dark=True)
 # Tables are wider.
 WIDE_DESK = Reader("wide desk", 1440, 700)
 SCRIPTLESS_DESK = Reader("wide desk, without JavaScript", 1440, 700, script=False)
-WALL = Reader("wall", 1600, 900)
+WALL = Reader("wall", 1920, 1080, dark=True)
 CLASSES = ("small", "medium", "large")
 
 
@@ -120,9 +121,11 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("matrix", "/", point=fast),
         Shot("matrix-dark", "/?order=-average", DARK_DESK),
         Shot("matrix-narrow", "/", NARROW),
-        Shot("matrix-only-failing", "/?only=failed"),
+        Shot("matrix-only-failing", "/?only=failing&only=slower"),
         Shot("matrix-by-cloud", "/?rows=cloud&columns=tier"),
-        Shot("wall", "/?rows=cloud&columns=cloud&wall=1", WALL),
+        Shot("matrix-one-site", f"/?site={site}"),
+        Shot("operations", "/operations/", WIDE_DESK, tall=1300),
+        Shot("wall", "/?wall=1&views=&views=size=medium&views=size=small", WALL),
         Shot("table", "/table/", WIDE_DESK),
         Shot("link", f"{fast.path()}{hour}&reverse=1", tall=1300),
         Shot("link-failing", f"{failing.path()}{hour}", DARK_DESK, tall=1300),
