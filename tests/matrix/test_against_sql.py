@@ -176,20 +176,30 @@ class Busy:
     def __init__(self, *acts: Callable[[], object]) -> None:
         self.stop = threading.Event()
         self.errors: list[Exception] = []
-        self.threads = [threading.Thread(target=self.repeat, args=[act]) for act in acts]
+        self.rounds = [0 for _ in acts]
+        self.threads = [
+            threading.Thread(target=self.repeat, args=[number, act])
+            for number, act in enumerate(acts)
+        ]
 
-    def repeat(self, act: Callable[[], object]) -> None:
+    def repeat(self, number: int, act: Callable[[], object]) -> None:
         try:
             while not self.stop.is_set():
                 act()
+                self.rounds[number] += 1
         except Exception as error:  # noqa: BLE001 - raised again at the end of the block
             self.errors.append(error)
         finally:
             connection.close()
 
-    def __enter__(self) -> None:
+    def still_begins(self) -> bool:
+        """Whether a thread has not been through three rounds yet, and none has failed."""
+        return min(self.rounds) < 3 and not self.errors
+
+    def __enter__(self) -> Busy:
         for thread in self.threads:
             thread.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop.set()
@@ -212,8 +222,10 @@ def test_readers_see_whole_transactions_while_others_write_edit_and_seal(real_co
         ids = Transfer.objects.order_by("id").values_list("id", flat=True)[:60]
         Transfer.objects.filter(id__in=list(ids)).update(seconds=2.0)
 
-    with Busy(write, edit, lambda: sealing.seal(NOW)):
-        seen = [grid.build(query, NOW).cells.ok for _ in range(60)]
+    seen: list[np.ndarray] = []
+    with Busy(write, edit, lambda: sealing.seal(NOW)) as busy:
+        while len(seen) < 60 or busy.still_begins():
+            seen.append(grid.build(query, NOW).cells.ok)
     for ok in (one for one in seen if one.size):
         counts = ok[~np.eye(4, dtype=bool)]
         assert (counts == counts[0]).all()
