@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
+from typing import Any
 
 import hypothesis
 import pytest
@@ -72,9 +74,10 @@ def _brief_flush() -> Iterator[None]:
 def _nothing_kept() -> None:
     """Forget answers: in another database the same version may stand for something else."""
     from matrix.http import questions
-    from matrix.store.cache import ANSWERS
+    from matrix.store.cache import ANSWERS, STANDINGS
 
     ANSWERS.forget()
+    STANDINGS.forget()
     questions.forget()
 
 
@@ -121,3 +124,20 @@ def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_world(db: None) -> world.World:
     """Return three sites, their endpoints, and a mesh over all links; nothing is measured."""
     return world.make()
+
+
+@pytest.fixture
+def unknown_host(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Give a host name of which this process is told at once that nobody knows it.
+
+    A real name server may be silent for longer than a test has time.
+    """
+    name, look_up = "no-such-host.invalid", socket.getaddrinfo
+
+    def refuse(host: Any, *rest: Any, **named: Any) -> Any:
+        if host == name:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *rest, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    return name

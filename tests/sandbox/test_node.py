@@ -341,8 +341,8 @@ def test_a_refused_connection_is_told_in_the_verdict(urls: dict[str, str], new: 
     assert verdict(answer) == "failure: Couldn't connect to server"
 
 
-def test_an_unknown_host_is_told_in_the_verdict(new: str) -> None:
-    answer = pull(new, "http://no-such-host.invalid/file")
+def test_an_unknown_host_is_told_in_the_verdict(new: str, unknown_host: str) -> None:
+    answer = pull(new, f"http://{unknown_host}/file")
     assert verdict(answer) == "failure: Couldn't resolve host name"
 
 
