@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from io import StringIO
@@ -17,7 +16,7 @@ from django.utils import timezone
 
 from sonar import movers, request_probes, scheduler
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
-from sonar.movers.base import MoverError, Where
+from sonar.movers.base import MoverError, Order, Receipt, Watch, Where
 from sonar.movers.fake import FakeMover
 from tests.sonar.world import NOW, three_endpoints
 
@@ -87,10 +86,17 @@ def three_names() -> dict[str, object]:
     return {one.name: one for one in Endpoint.objects.all()}
 
 
+class Interrupted(FakeMover):
+    """Somebody presses Ctrl-C as soon as its transfer is under way."""
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        os.kill(os.getpid(), signal.SIGINT)
+        return super().move(order, watch)
+
+
 def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
-    slow = FakeMover(seconds=30)
+    slow = Interrupted(seconds=30)
     monkeypatch.setattr(movers, "get", lambda name: slow)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(CommandError, match="Stopped; nothing was recorded") as caught:
         probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
     assert caught.value.returncode == 130
