@@ -141,6 +141,12 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
 @pytest.mark.long
 def test_measured_rates_are_those_that_were_published(run: Run):
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, 300)
+    # Tests of a machine that was at something else are outweighed by those that come after.
+    run.wait_for("rates in the order of those published", lambda: likeness(run) > 0.9, 300)
+
+
+def likeness(run: Run) -> float:
+    """Return the rank correlation of the rates that are published and those of the matrix."""
     matrix = run.matrix("large")
     places = [
         {one["name"]: place for place, one in enumerate(matrix[side])}
@@ -156,7 +162,7 @@ def test_measured_rates_are_those_that_were_published(run: Run):
             value = matrix["cells"]["value"][places[0][source]][places[1][destination]]
             pairs += [(float(rate), value)] if value is not None else []
     assert len(pairs) >= 85
-    assert spearmanr(*zip(*pairs, strict=True)).statistic > 0.9
+    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
 @pytest.mark.long

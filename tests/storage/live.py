@@ -82,7 +82,7 @@ class Sonar:
 
     def get(self, path: str) -> urllib3.BaseHTTPResponse:
         url = f"http://127.0.0.1:{self.port}{path}"
-        return urllib3.request("GET", url, timeout=8, retries=False)
+        return urllib3.request("GET", url, timeout=20, retries=False)
 
     def missing(self) -> dict[str, str]:
         """Return what /readyz says of the parts that do not work; its status must agree."""

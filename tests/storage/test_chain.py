@@ -108,13 +108,13 @@ def test_due_tests_run_over_real_servers_and_show_on_the_page(plain, processes, 
     assert modes == ["pull"] * 6 + ["push"]
     assert files_left(plain) == []
     for size in ("small", "medium", "large"):
-        answer = requests.get(f"{live_server.url}/api/v1/matrix/", {"size": size}, timeout=10)
+        answer = requests.get(f"{live_server.url}/api/v1/matrix/", {"size": size}, timeout=60)
         cells = answer.json()["cells"]
         assert cells["state"] == [["not_applicable", "measured"], ["measured", "not_applicable"]]
         done = Transfer.objects.filter(size_class__name=size, source__name="A_DATADISK")
         rates = [one.bytes / one.seconds / 1e6 for one in done]
         assert cells["value"][0][1] == pytest.approx(sum(rates) / len(rates), rel=1e-3)
-    page = requests.get(live_server.url, timeout=10).text
+    page = requests.get(live_server.url, timeout=60).text
     assert "A_DATADISK" in page
 
 

@@ -54,9 +54,12 @@ class Meanwhile(HttpTpc):
 
 
 def slow_order(pair: Pair, road: Road, mode: str, **wishes: object) -> Order:
-    """Return an order whose bytes take the slow road, between the servers only."""
+    """Return an order whose bytes take the slow road, between the servers only.
+
+    Its source file is there: put with time enough, whatever limits the order itself has.
+    """
     order = pair.order(mode=mode, bytes=BIG_BYTES, **wishes)
-    HttpTpc().files.put(order, Watch())
+    HttpTpc().files.put(replace(order, limits=Limits()), Watch())
     passive, server = (
         ("source", pair.source) if mode == "pull" else ("destination", pair.destination)
     )
