@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
@@ -18,7 +19,11 @@ from hypothesis import strategies as st
 from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.query import catalogue
+from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags
+from matrix.store import runs
+from matrix.store.profile_filters import passing
 from sonar import results, sealing
 from sonar.models import Transfer
 from sonar.windows import format_time
@@ -209,26 +214,59 @@ class Busy:
             raise error
 
 
+# In a day and in hours that are sealed, and in one that is not yet.
+MOMENTS = [MIDNIGHT + timedelta(hours=hours) for hours in (-30, -1, 0, 5, 60)]
+
+
+def all_moments() -> MatrixQuery:
+    return MatrixQuery.from_params(QueryDict("from=2026-10-30&to=2026-11-04&stat=median"))
+
+
+def write_to_every_link(store: Store) -> None:
+    """Store a result of each of the moments for each of the twelve links, in one transaction."""
+    results.store(store.result(*one) for one in product(MOMENTS, ["done"], range(12)))
+
+
+def test_what_is_written_between_a_readers_statements_is_not_half_seen(real_commits, monkeypatch):
+    store = Store(world.make().endpoints)
+    write_to_every_link(store)
+    sealing.seal(NOW)
+    written = []
+
+    def meanwhile(filters: Sequence[Filter]) -> Flags | None:
+        if not written:
+            with ThreadPoolExecutor(1) as other:
+                written.append(other.submit(write_and_go, store))
+        return passing(filters)
+
+    monkeypatch.setattr(runs, "passing", meanwhile)
+    counts = grid.build(all_moments(), NOW).cells.ok[~np.eye(4, dtype=bool)]
+    assert written[0].result() is None
+    assert (counts == len(MOMENTS)).all()
+
+
+def write_and_go(store: Store) -> None:
+    try:
+        write_to_every_link(store)
+    finally:
+        connection.close()
+
+
 def test_readers_see_whole_transactions_while_others_write_edit_and_seal(real_commits):
     """Each transaction adds five results to every link: a reader sees all of them or none."""
-    store = Store(world.make().endpoints)
-    moments = [MIDNIGHT + timedelta(hours=hours) for hours in (-30, -1, 0, 5, 60)]
-    query = MatrixQuery.from_params(QueryDict("from=2026-10-30&to=2026-11-04&stat=median"))
-
-    def write() -> None:
-        results.store(store.result(*one) for one in product(moments, ["done"], range(12)))
+    store, query = Store(world.make().endpoints), all_moments()
 
     def edit() -> None:
         ids = Transfer.objects.order_by("id").values_list("id", flat=True)[:60]
         Transfer.objects.filter(id__in=list(ids)).update(seconds=2.0)
 
     seen: list[np.ndarray] = []
-    with Busy(write, edit, lambda: sealing.seal(NOW)) as busy:
+    with Busy(lambda: write_to_every_link(store), edit, lambda: sealing.seal(NOW)) as busy:
         while len(seen) < 60 or busy.still_begins():
             seen.append(grid.build(query, NOW).cells.ok)
     for ok in (one for one in seen if one.size):
         counts = ok[~np.eye(4, dtype=bool)]
         assert (counts == counts[0]).all()
-        assert counts[0] % len(moments) == 0
+        assert counts[0] % len(MOMENTS) == 0
     assert sum(ok.sum() for ok in seen) > 0
     assert grid.build(query, NOW).cells.ok.sum() == Transfer.objects.count()
