@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from sonar import reclassing, roles, sizes
 from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
@@ -178,7 +179,7 @@ class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
         if not self.errors:
             others = SizeClass.objects.exclude(pk=self.instance.pk)
             for sentence in sizes.problems([*others, SizeClass(**cleaned)]):
-                self.add_error(None, sentence[0].upper() + sentence[1:] + ".")
+                self.add_error(None, f"{capfirst(sentence)}.")
         return cleaned
 
 

@@ -61,6 +61,11 @@ def format_moment(moment: datetime) -> str:
     return f"{moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)} UTC"
 
 
+def format_minute(moment: datetime) -> str:
+    """Write a time for people, to the minute: 2026-11-20 15:06 UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def format_bound(moment: datetime) -> str:
     """Write a bound of a window without its zone: 2026-11-20 04:00, with seconds if it has any."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}".removesuffix(":00")

@@ -60,7 +60,6 @@ NUMBERS = {
         for quantile in TABLE_QUANTILES.values()
     },
 }
-# How a link is, of which `large.state.is` takes one or, with commas, several.
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matrix.answers import standing
 from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS
-from matrix.query.filters import LINK_FILTERS, Filter
+from matrix.query.filters import Filter, on_links
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
@@ -146,7 +146,7 @@ def compute(
     moment = min(now, window.end)
     links = LinkIndex(registry.read_places(known_version))
     allowed = links.matching(query.filters)
-    narrowed = any(condition.parameter in LINK_FILTERS for condition in query.filters)
+    narrowed = bool(on_links(query.filters))
     if results is None:
         results = runs.read(
             query.size,

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.grid import Grid
-from matrix.query.filters import LINK_FILTERS
+from matrix.query.filters import on_links
 from matrix.statistics.standing import UNKNOWN, USUAL
 from matrix.statistics.states import MEASURED
 from sonar.units import format_count
@@ -72,7 +72,7 @@ class Headline:
 
     @classmethod
     def of(cls, grid: Grid) -> Headline:
-        narrowed = any(option.parameter in LINK_FILTERS for option in grid.query.filters)
+        narrowed = bool(on_links(grid.query.filters))
         is_past = grid.moment >= grid.window.end
         end = grid.window.end if is_past else None
         return cls(Tally.of(grid), grid.query.size, narrowed, end)

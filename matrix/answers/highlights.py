@@ -14,7 +14,7 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
 from sonar.units import format_age, format_count, format_span, three_digits
-from sonar.windows import format_moment
+from sonar.windows import format_minute, format_moment
 
 MOST = 10
 # Less of a difference between the directions is not remarkable.
@@ -242,8 +242,8 @@ def times(ratio: float) -> str:
 
 
 def minute(seconds: float) -> str:
-    """Write a Unix time to the minute: 2026-11-20 15:06 UTC."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    """Write a Unix time as format_minute does."""
+    return format_minute(datetime.fromtimestamp(seconds, UTC))
 
 
 def rate(value: float) -> str:

@@ -15,7 +15,7 @@ from matrix.answers import standing
 from matrix.answers.link_columns import COLUMNS, ClassColumns, LinkColumns
 from matrix.answers.link_reduction import reduce_links
 from matrix.query.attributes import BY_KEY, ENDS, search_text
-from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS
+from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
@@ -174,7 +174,7 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     """
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    filters = [condition for condition in query.filters if condition.parameter in PROFILE_FILTERS]
+    filters = on_profiles(query.filters)
     return data_version.read(None, standing.reach(window)).of_question((filters, window, minute))
 
 
@@ -194,7 +194,7 @@ def build(
     known_version = known_version or version(query, now)
     key = ("links", known_version, frozenset(quantiles))
     links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles))
-    filters = [condition for condition in query.filters if condition.parameter in LINK_FILTERS]
+    filters = on_links(query.filters)
     if not filters:
         return LinkTable(links)
     matching = LinkIndex(links.places).matching(filters)

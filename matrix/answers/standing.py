@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from matrix.query.filters import PROFILE_FILTERS, Filter
+from matrix.query.filters import Filter, on_profiles
 from matrix.statistics import standing
 from matrix.statistics.axes import LinkIndex
 from matrix.statistics.newest import NewestTests
@@ -35,8 +35,7 @@ class ResultsOfLinks(NamedTuple):
     @classmethod
     def of(cls, size: str, filters: Iterable[Filter], links: LinkIndex) -> ResultsOfLinks:
         """Leave out the filters on links: what is made of all of them serves every choice."""
-        of_profiles = [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
-        return cls(size, tuple(of_profiles), tuple(place.id for place in links.places))
+        return cls(size, tuple(on_profiles(filters)), tuple(place.id for place in links.places))
 
     def runs(self, window: Window, *, offsets: bool = False) -> tuple[Run, ...]:
         return runs.read(self.size, window, self.filters, offsets=offsets)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
@@ -58,8 +59,7 @@ class TokenForm(forms.Form):
         try:
             return tokens.create(self.account, fields["name"], fields["scopes"], fields["days"])
         except tokens.TokenError as error:
-            text = str(error)
-            self.add_error(None, f"{text[0].upper()}{text[1:].removesuffix('.')}.")
+            self.add_error(None, f"{capfirst(str(error)).removesuffix('.')}.")
             return None
 
     def sentences(self) -> list[str]:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from django.urls import get_script_prefix, reverse
 
-from matrix.query.filters import PROFILE_FILTERS, Filter
+from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 
 # Stand for the ends of a link; no name has a colon.
@@ -38,10 +38,7 @@ def _path_of_links(prefix: str) -> str:
 
 def about_link(query: MatrixQuery) -> MatrixQuery:
     """Leave out what says nothing about a single link."""
-    profile = tuple(
-        criterion for criterion in query.filters if criterion.parameter in PROFILE_FILTERS
-    )
-    return bare(query).replace(filters=profile)
+    return bare(query).replace(filters=tuple(on_profiles(query.filters)))
 
 
 def site_url(name: str, query: MatrixQuery) -> str:

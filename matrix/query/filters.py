@@ -46,6 +46,16 @@ class Filter:
         return words_of([self])
 
 
+def on_links(filters: Iterable[Filter]) -> list[Filter]:
+    """Return the filters that choose links, and not how they were tested."""
+    return [condition for condition in filters if condition.parameter in LINK_FILTERS]
+
+
+def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
+    """Return the filters that choose how links were tested."""
+    return [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
+
+
 def words_of(filters: Sequence[Filter]) -> str:
     """Say alternatives of one parameter: `only from cloud UK or DE`, `not to site RAL`."""
     first = filters[0]

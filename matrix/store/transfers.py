@@ -14,7 +14,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUIDField, Value
 from django.db.models.functions import Left
 
-from matrix.query.filters import LINK_FILTERS, Filter, alternatives
+from matrix.query.filters import Filter, alternatives, on_links
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.profile_filters import made_so
@@ -64,8 +64,7 @@ class TransferSelection:
 def ends_condition(filters: Iterable[Filter], endpoints: Sequence[EndpointInfo]) -> Q:
     """Turn the filters on the ends of links into a condition on ids, as LinkIndex.matching."""
     conditions = Q()
-    on_links = (condition for condition in filters if condition.parameter in LINK_FILTERS)
-    for group in alternatives(on_links):
+    for group in alternatives(on_links(filters)):
         ids = [
             endpoint.id
             for endpoint in endpoints

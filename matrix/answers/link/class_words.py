@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from math import isnan
 
+from django.utils.text import capfirst
+
 from matrix.answers.highlights import minute, times
 from matrix.answers.link.directions import Direction
 from sonar.units import format_span, three_digits
@@ -51,10 +53,6 @@ def since_words(classes: Sequence[Direction]) -> str:
     return minute(min(each.since for each in classes))
 
 
-def moment_words(moment: datetime) -> str:
-    return minute(moment.timestamp())
-
-
 def age(at: datetime, moment: datetime) -> str:
     return format_span(at - moment)
 
@@ -71,10 +69,15 @@ def rate_words(direction: Direction) -> str:
     return f"{three_digits(direction.now)} MB/s"
 
 
+def rates_now(classes: Iterable[Direction]) -> str:
+    """Say the rates that are known: `3.1 MB/s with small files and 33 MB/s with large files`."""
+    rates = [f"{rate_words(each)} with {each.size} files" for each in classes if has_rate(each)]
+    return join(rates) if rates else ""
+
+
 def files(classes: Sequence[Direction]) -> str:
     """Begin a sentence with the files of these classes: `Small and medium files`."""
-    text = f"{sizes(classes)} files"
-    return text[0].upper() + text[1:]
+    return capfirst(f"{sizes(classes)} files")
 
 
 def sizes(classes: Sequence[Direction]) -> str:

@@ -10,12 +10,11 @@ from matrix.answers.link.class_words import (
     age,
     factor,
     files,
-    has_rate,
     join,
-    moment_words,
     of_level,
     of_state,
     rate_words,
+    rates_now,
     sentences,
     shortened,
     since_words,
@@ -28,6 +27,7 @@ from matrix.statistics.states import fail_partly
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime
 from sonar.units import format_count, three_digits
+from sonar.windows import format_minute
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def verdict_of(link: LinkNow) -> Verdict:
     if not link.is_past:
         return said
     headline = said.headline[0].lower() + said.headline[1:]
-    return replace(said, headline=f"As of {moment_words(link.at)}: {headline}")
+    return replace(said, headline=f"As of {format_minute(link.at)}: {headline}")
 
 
 def down(link: LinkNow) -> Verdict | None:
@@ -74,10 +74,10 @@ def down(link: LinkNow) -> Verdict | None:
     first = max(link.downtimes, key=lambda downtime: downtime.ends_at)
     headline = (
         f"Down: {first.site or first.endpoint} is in a declared downtime until "
-        f"{moment_words(first.ends_at)}: {first.reason.rstrip('.')}."
+        f"{format_minute(first.ends_at)}: {first.reason.rstrip('.')}."
     )
-    before = [f"{rate_words(each)} with {each.size} files" for each in link.there if has_rate(each)]
-    return Verdict("down", headline, f"Before the downtime: {join(before)}." if before else "")
+    before = rates_now(link.there)
+    return Verdict("down", headline, f"Before the downtime: {before}." if before else "")
 
 
 def failing(link: LinkNow) -> Verdict | None:
@@ -144,11 +144,11 @@ def stale(link: LinkNow) -> Verdict | None:
         return None
     last = datetime.fromtimestamp(max(each.last for each in classes), UTC)
     headline = (
-        f"Stale: no test since {moment_words(last)} ({age(link.at, last)}), more than two "
+        f"Stale: no test since {format_minute(last)} ({age(link.at, last)}), more than two "
         "intervals of its mesh."
     )
-    rates = [f"{rate_words(each)} with {each.size} files" for each in classes if has_rate(each)]
-    before = f"Then: {join(rates)}." if rates else ""
+    rates = rates_now(classes)
+    before = f"Then: {rates}." if rates else ""
     return Verdict("stale", headline, sentences([before], reverse(link)))
 
 
@@ -162,7 +162,7 @@ def untested(link: LinkNow) -> Verdict | None:
         when = f"the last one before its end was {ago} earlier" if link.is_past else ""
         headline = (
             f"No test in this window: {when or f'the last one was {ago} ago'}, at "
-            f"{moment_words(link.last)}."
+            f"{format_minute(link.last)}."
         )
     elif link.last:
         headline = "No test in this window."
@@ -187,12 +187,11 @@ def usual(link: LinkNow) -> Verdict | None:
 
 
 def unknown(link: LinkNow) -> Verdict:
-    rates = [f"{rate_words(each)} with {each.size} files" for each in link.there if has_rate(each)]
-    now = f"Now: {join(rates)}." if rates else ""
+    rates = rates_now(link.there)
+    now = f"Now: {rates}." if rates else ""
     headline = (
         f"The usual rate is not known yet: fewer than {FEWEST} successful tests in the {DAYS} "
-        "days before "
-        "this window."
+        "days before this window."
     )
     return Verdict("unknown", headline, sentences([now], some_failed(link.there), reverse(link)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matrix.answers.site.reports import Report, ReportCell
 from matrix.query.addresses import link_url, matrix_url
-from matrix.query.filters import PROFILE_FILTERS, Filter
+from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 
 
@@ -65,6 +65,6 @@ def url_of(cell: ReportCell, endpoints: dict[str, list[str]], query: MatrixQuery
     filters = (
         Filter("source_site", cell.source),
         Filter("destination_site", cell.destination),
-        *(condition for condition in query.filters if condition.parameter in PROFILE_FILTERS),
+        *on_profiles(query.filters),
     )
     return matrix_url(query.replace(filters=filters))

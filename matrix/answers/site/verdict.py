@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from django.utils.text import capfirst
+
 from matrix.answers.highlights import times
 from matrix.answers.link.class_words import join
 from sonar.units import format_count
@@ -115,7 +117,7 @@ class ClassNews:
 
     @property
     def sentence(self) -> str:
-        return f"{capital(join(self.sizes))} files: {self.words}."
+        return f"{capfirst(join(self.sizes))} files: {self.words}."
 
 
 @dataclass(frozen=True)
@@ -164,12 +166,12 @@ class Speaker:
             return SiteAnswer(first.kind, self.begun(news), rest)
         if first.kind in ("failing", "slower"):
             return SiteAnswer("failing", self.begun(news), f"{rest} {failures}".lstrip())
-        return SiteAnswer("failing", self.begun(failures), f"{capital(news)} {rest}".rstrip())
+        return SiteAnswer("failing", self.begun(failures), f"{capfirst(news)} {rest}".rstrip())
 
     def begun(self, news: str) -> str:
         """Begin the first sentence; of a window that is over, with as of when."""
         if not self.is_past:
-            return capital(news)
+            return capfirst(news)
         return f"As of {self.time(self.moment.timestamp())}: {news}"
 
     def failures(self, failing: Sequence[FailingLink], ends: Sequence[EndFacts]) -> str:
@@ -257,10 +259,6 @@ def of_all(count: int, facts: EndFacts) -> str:
 def earliest(moments: Iterable[float]) -> float:
     """Return the first of these moments in Unix s; NaN for none."""
     return min((moment for moment in moments if not math.isnan(moment)), default=math.nan)
-
-
-def capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def time_words(unix: float, moment: datetime) -> str:

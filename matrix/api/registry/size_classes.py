@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
+from django.utils.text import capfirst
+
 from matrix.api.registry.deserialise import Values, record_of
 from matrix.api.registry.ordering import BY_SIZE
 from matrix.api.registry.rendering import Json, moment
@@ -82,7 +84,7 @@ class SizeClasses(Resource[SizeClass]):
     def check(self, row: SizeClass) -> None:
         others = SizeClass.objects.exclude(pk=row.pk)
         if problems := sizes.problems([*others, row]):
-            sentences = [f"{problem[0].upper()}{problem[1:]}." for problem in problems]
+            sentences = [f"{capfirst(problem)}." for problem in problems]
             raise BadQueryError({"from_bytes": sentences})
 
     def remarks(self, row: SizeClass, values: Values) -> Json:

@@ -17,7 +17,7 @@ from matrix.api.parameters import WINDOW_AND_METHOD, some_of, text, wrong
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.http.negotiation import LIST, TYPES, asked_format
-from matrix.query.filters import LINK_FILTERS, by_parameter
+from matrix.query.filters import LINK_FILTERS, by_parameter, on_links
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
@@ -65,7 +65,7 @@ def answer(request: Request) -> HttpResponseBase:
     endpoints = registry.read_places(registry.read_versions())
     rows = call.selection.rows(endpoints)
     if call.form != "json":
-        most = not any(condition.parameter in LINK_FILTERS for condition in call.query.filters)
+        most = not on_links(call.query.filters)
         pieces = lines.pieces(rows, call.form, most=most)
         return stream(request, pieces, call.form, "sonar-transfers")
     names = {endpoint.id: endpoint.name for endpoint in endpoints}

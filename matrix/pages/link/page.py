@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from django.http import QueryDict
+from django.utils.text import capfirst
 
 from matrix.answers.link import report
 from matrix.answers.link.errors import where_at
@@ -141,8 +142,7 @@ class LinkPage(QueryPage):
     def sentence(self) -> str:
         """Say the window and the filters, with a capital letter."""
         filters = [words_of(group) for group in alternatives(self.query.filters)]
-        text = ", ".join([self.query.window_words(), *filters])
-        return text[0].upper() + text[1:]
+        return capfirst(", ".join([self.query.window_words(), *filters]))
 
     def controls(self, answer: LinkReport) -> dict[str, Any]:
         """Return what can be changed; the size class is chosen by its tile."""

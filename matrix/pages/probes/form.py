@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils.text import capfirst
 
 from matrix.answers import probe_request
 from matrix.answers.probe_request import MOST_STREAMS, MOST_TESTS, sentence
@@ -28,14 +29,10 @@ SELECT = "form-select form-select-sm"
 Link = tuple[Endpoint, Endpoint]
 
 
-def capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def by_label(label: str, name: str, text: str) -> str:
     """Begin a sentence of the API by what the form calls the field, without its brackets."""
     rest = text.removeprefix(f"{name} ")
-    return capitalised(f"{label.partition(' (')[0]} {rest}" if rest != text else text)
+    return capfirst(f"{label.partition(' (')[0]} {rest}" if rest != text else text)
 
 
 def text_field(label: str) -> forms.CharField:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils.text import capfirst
 
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
@@ -20,7 +21,6 @@ from matrix.answers.site.question import question, registered
 from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import site_now
-from matrix.answers.site.verdict import capital
 from matrix.pages import failing_endpoints
 from matrix.pages.base import QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, size_choices, window_choices
@@ -69,7 +69,7 @@ class SitePage(QueryPage):
     def links_to(self, sizes: Sequence[str]) -> list[tuple[str, str]]:
         """Return the beginning of a sentence on these size classes, each with its view."""
         return [
-            (size if at else capital(size), self.asking(self.query.replace(size=size)).url())
+            (size if at else capfirst(size), self.asking(self.query.replace(size=size)).url())
             for at, size in enumerate(sizes)
         ]
 
