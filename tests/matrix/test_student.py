@@ -1,0 +1,36 @@
+"""Student's t against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from matrix.statistics import student
+
+DOFS = np.array([1, 1.5, 2, 3, 4.2, 7, 10, 30, 81, 200, 1000, 20_000, 1e6])
+VALUES = np.array([0, 1e-6, 0.1, 0.5, 1, 1.96, 3, 5, 10, 37])
+
+
+def test_tails_are_those_of_scipy():
+    t, dof = np.meshgrid(np.concatenate([-VALUES, VALUES]), DOFS)
+    assert student.survival(t, dof) == pytest.approx(stats.t.sf(t, dof), rel=1e-9, abs=1e-290)
+
+
+def test_tails_to_either_side():
+    assert student.two_sided([-2.5, 2.5], 9) == pytest.approx(2 * stats.t.sf([2.5, 2.5], 9))
+
+
+@pytest.mark.parametrize("probability", [0.6, 0.9, 0.975, 0.995, 0.9999, 1 - 1e-7])
+def test_quantiles_are_those_of_scipy(probability: float):
+    expected = stats.t.ppf(probability, DOFS)
+    assert student.quantile(probability, DOFS) == pytest.approx(expected, rel=1e-7)
+
+
+def test_a_quantile_of_the_lower_half_is_refused():
+    with pytest.raises(ValueError, match=r"above 0\.5"):
+        student.quantile(0.5, 3)
+
+
+def test_what_is_no_number_has_no_tail():
+    assert np.isnan(student.survival([np.nan], [3.0])).all()
