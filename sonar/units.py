@@ -33,6 +33,28 @@ def three_digits(value: float) -> str:
     return f"{rounded:,.{max(decimals, 0)}f}".replace(",", THIN_SPACE)
 
 
+def format_factor(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """Write a factor with two digits and, if there is one, its interval in brackets behind it."""
+    if low is None or high is None:
+        return f"{two_digits(ratio)}×"
+    return f"{two_digits(ratio)}× ({two_digits(low)}–{two_digits(high)})"
+
+
+def two_digits(value: float) -> str:
+    """Write a number from 0 on with two significant digits: 0.0046, 3.0, 46, 128."""
+    if value == 0:
+        return "0"
+    if value >= 99.5:
+        return format_count(round(value))
+    exponent = int(f"{value:.1e}".split("e")[1])
+    return f"{value:.{max(1 - exponent, 0)}f}"
+
+
+def format_chance(p: float) -> str:
+    """Write how probable something is by chance alone: `p = 0.012`, `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.{3 if p < 0.0995 else 2}f}"
+
+
 def format_rate(bytes_per_second: float) -> str:
     return f"{three_digits(bytes_per_second / MB)} MB/s"
 

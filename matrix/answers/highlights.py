@@ -13,7 +13,7 @@ from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
-from sonar.units import format_age, format_count, format_span, three_digits
+from sonar.units import format_age, format_count, format_factor, format_span, three_digits
 from sonar.windows import format_minute, format_moment
 
 MOST = 10
@@ -114,7 +114,7 @@ class Highlights:
 
         def figure(row: int, column: int) -> str:
             if cells.level[row, column] == LEVELS.index(level):
-                return times(cells.now[row, column] / cells.usual[row, column])
+                return format_factor(cells.now[row, column] / cells.usual[row, column])
             links = int(getattr(cells, f"{level}_links")[row, column])
             return f"{format_count(links)} of {format_count(int(cells.judged_links[row, column]))}"
 
@@ -155,7 +155,7 @@ class Highlights:
             return f"{rate(there)}, {slower} than {rate(back[row, column])} in reverse"
 
         def figure(row: int, column: int) -> str:
-            return times(float(ratio[row, column]))
+            return format_factor(float(ratio[row, column]))
 
         kind = HighlightKind("asymmetric", "most asymmetric", words, figure)
         yield self.of(kind, ratio >= LEAST_RATIO, -ratio)
@@ -233,12 +233,6 @@ class Highlights:
         is_past = self.grid.moment >= self.grid.window.end
         before = ago.removesuffix(" ago").replace("just now", "just")
         return f"last result {before} before the end" if is_past else f"last result {ago}"
-
-
-def times(ratio: float) -> str:
-    """Write a factor with two digits, from 100 on without a fraction."""
-    digits = f"{ratio:#.2g}".rstrip(".") if ratio < 100 else f"{ratio:.0f}"
-    return f"{digits}×"
 
 
 def minute(seconds: float) -> str:

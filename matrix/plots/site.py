@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.highlights import times
 from matrix.answers.site.history import RatioSeries
 from matrix.plots import bands
 from matrix.plots.bands import TimeSpan, milliseconds
 from matrix.statistics.arrays import Flags, Integers
-from sonar.units import format_count
+from sonar.units import format_count, format_factor
 from sonar.windows import Window
 
 Json = dict[str, Any]
@@ -176,7 +175,7 @@ def median(series: RatioSeries, colour: str) -> Json:
 
 def words(series: RatioSeries, bucket: int) -> str:
     low, middle, high = (
-        times(float(values[bucket])) for values in (series.low, series.median, series.high)
+        format_factor(float(values[bucket])) for values in (series.low, series.median, series.high)
     )
     links = int(series.links[bucket])
     number = f"{format_count(links)} link{'s' * (links != 1)}"

@@ -10,10 +10,9 @@ from django import template
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from matrix.answers import highlights
 from matrix.answers.link.errors import WHERE
 from matrix.plots.labels import cut
-from sonar.units import DASH, format_age, format_bytes, format_count, three_digits
+from sonar.units import DASH, format_age, format_bytes, format_count, format_factor, three_digits
 from sonar.windows import format_moment
 
 register = template.Library()
@@ -53,7 +52,7 @@ def rate(value: float | None, reason: str = NO_RESULT) -> str:
 @register.filter
 def times(factor: float, reason: str = NO_RESULT) -> str:
     """Write a factor, as lists of what stands out do."""
-    return dash(reason) if math.isnan(factor) else highlights.times(factor)
+    return dash(reason) if math.isnan(factor) else format_factor(factor)
 
 
 @register.filter

@@ -38,6 +38,30 @@ def test_three_digits_lose_at_most_half_of_the_third(value: float):
 
 
 @pytest.mark.parametrize(
+    ("interval", "written"),
+    [
+        ((0.456,), "0.46×"),
+        ((2,), "2.0×"),
+        ((99.6,), "100×"),
+        ((0.0003,), "0.00030×"),
+        ((12.34,), "12×"),
+        ((0.456, 0.38, 0.549), "0.46× (0.38–0.55)"),
+        ((0, 0, 1234), "0× (0–1\u202f234)"),
+    ],
+)
+def test_a_factor_has_two_digits_and_its_interval(interval: tuple[float, ...], written: str):
+    assert units.format_factor(*interval) == written
+
+
+@pytest.mark.parametrize(
+    ("p", "written"),
+    [(0, "p < 0.001"), (0.0123, "p = 0.012"), (0.0996, "p = 0.10"), (1, "p = 1.00")],
+)
+def test_a_chance_is_written_as_statisticians_do(p: float, written: str):
+    assert units.format_chance(p) == written
+
+
+@pytest.mark.parametrize(
     ("size", "written"),
     [(10, "10 B"), (20_000, "20.0 kB"), (2 * 10**7, "20.0 MB"), (2 * 10**9, "2.00 GB")],
 )

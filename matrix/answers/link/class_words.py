@@ -8,9 +8,9 @@ from math import isnan
 
 from django.utils.text import capfirst
 
-from matrix.answers.highlights import minute, times
+from matrix.answers.highlights import minute
 from matrix.answers.link.directions import Direction
-from sonar.units import format_span, three_digits
+from sonar.units import format_factor, format_span, three_digits
 
 LONGEST_ERROR = 90
 # How newest tests compare with usual is said of a class in these states, of the others what failed.
@@ -58,7 +58,7 @@ def age(at: datetime, moment: datetime) -> str:
 
 
 def factor(direction: Direction) -> str:
-    return times(direction.ratio)
+    return format_factor(direction.ratio)
 
 
 def has_rate(direction: Direction) -> bool:

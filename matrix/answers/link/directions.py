@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.highlights import times
 from matrix.answers.link.samples import Results
 from matrix.query.catalogue import LINK_QUANTILES
 from matrix.statistics import reduce, standing
@@ -25,7 +24,7 @@ from matrix.statistics.run import Run
 from matrix.statistics.standing import LEVELS, UNKNOWN, Standings, UsualRates
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
-from sonar.units import MB
+from sonar.units import MB, format_factor
 from sonar.windows import Window
 
 
@@ -214,4 +213,4 @@ def compared(rate: float, other: float) -> str:
 
 def in_words(ratio: float) -> str:
     """Say how many times another a rate is; a tenth more or less is about the same."""
-    return "about the same" if abs(ratio - 1) <= 0.1 else times(ratio)
+    return "about the same" if abs(ratio - 1) <= 0.1 else format_factor(ratio)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from django.utils.text import capfirst
 
-from matrix.answers.highlights import times
 from matrix.answers.link.class_words import join
-from sonar.units import format_count
+from sonar.units import format_count, format_factor
 
 # The worst comes first; the page is coloured by it.
 KINDS = ("failing", "slower", "faster", "usual", "unknown", "untested", "down", "none")
@@ -229,7 +228,7 @@ class Speaker:
         partners = (
             f"{VERBS[facts.end].partners} {format_count(shift.sites)} of {sites(facts.sites)}"
         )
-        return f"{partners} at {times(shift.factor)} the usual rate{since}"
+        return f"{partners} at {format_factor(shift.factor)} the usual rate{since}"
 
     def all_failing(self, facts: EndFacts) -> str:
         since = self.since(facts.failing_since, facts.failing)

@@ -11,7 +11,6 @@ from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from matrix.answers.highlights import times
 from matrix.answers.link import card
 from matrix.answers.link.card import WEEK, LinkCard
 from matrix.answers.link.class_words import standing_words
@@ -32,7 +31,7 @@ from matrix.store import data_version, notes
 from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.roles import Anyone
-from sonar.units import format_span
+from sonar.units import format_factor, format_span
 from sonar.windows import Window
 
 # For so long a browser shows it again without asking.
@@ -96,7 +95,7 @@ def week_of(answered: LinkCard) -> Sparkline:
 
 def ratio_of(direction: Direction) -> str:
     ratio = direction.now / direction.usual
-    return "" if np.isnan(ratio) else times(ratio)
+    return "" if np.isnan(ratio) else format_factor(ratio)
 
 
 def words_of(direction: Direction, moment: datetime) -> tuple[str, str]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matrix.answers.highlights import times
 from matrix.answers.site.history import EndHistory
 from matrix.answers.site.ranking import Standing
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.pages.site.partner_rows import PartnerRow, partner_rows
 from sonar.models import Site
+from sonar.units import format_factor
 
 # So many partners are on a printed page; the CSV has all.
 MOST_PRINTED = 12
@@ -103,4 +103,4 @@ def said(figures: EndFigures) -> str:
     """Say for those who do not see a picture what it ends with."""
     if math.isnan(figures.ratio):
         return "No link has a usual rate to compare with."
-    return f"The median link is now at {times(figures.ratio)} its usual rate."
+    return f"The median link is now at {format_factor(figures.ratio)} its usual rate."

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from matrix.answers.highlights import times
 from matrix.answers.link.rate_now import why_no_rate
 from matrix.pages.table.columns import ColumnFilter, Context, OfSize, Sort, TableCell
 from matrix.pages.table.rows import TableRow, Values
 from matrix.query.catalogue import RATE
 from matrix.statistics.standing import LEVEL_WORDS, LEVELS
 from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
-from sonar.units import DASH, format_count, format_span, three_digits
+from sonar.units import DASH, format_count, format_factor, format_span, three_digits
 from sonar.windows import format_moment
 
 
@@ -96,7 +95,7 @@ class RatioColumn(StandingColumn):
     greatest_first = False
 
     def words(self, value: float) -> str:
-        return times(value)
+        return format_factor(value)
 
     def standing(self, values: Values) -> str:
         level = LEVELS[values.level]
