@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -12,11 +13,14 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bits = NDArray[np.uint32]
 
+# A fraction is one for all groups, or an array with one for each.
+Fractions = Sequence[float | Floats]
+
 # Groups are sorted side by side, as rows of one of these widths: numpy sorts rows with vector
 # instructions at 1 ns a sample, where sorting the samples of all groups at once takes 17 to 60.
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 # By count: the index of the width. One more means too many.
-_WIDTH_OF = np.searchsorted(WIDTHS, np.arange(WIDTHS[-1] + 2)).astype(np.uint8)
+WIDTH_OF = np.searchsorted(WIDTHS, np.arange(WIDTHS[-1] + 2)).astype(np.uint8)
 # By width and count: all bits set behind the count, which sorts last.
 _PADDING = {
     width: np.where(np.arange(width) < np.arange(width + 1)[:, None], 0, 0xFFFFFFFF).astype("u4")
@@ -27,7 +31,7 @@ _EXCHANGES = {2: [(0, 1)], 4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]}
 
 
 def quantiles(
-    bits: Bits, starts: Integers, counts: Integers, ok: Integers, fractions: Sequence[float]
+    bits: Bits, starts: Integers, counts: Integers, ok: Integers, fractions: Fractions
 ) -> Floats:
     """Return the quantiles of each group in float64, shape (fractions, groups).
 
@@ -39,20 +43,28 @@ def quantiles(
     bits = np.append(bits, np.zeros(WIDTHS[-1], dtype=np.uint32))
     first = np.where(ok > 0, _numbers(bits[starts]), np.nan)
     result = np.tile(first, (len(fractions), 1))
-    width_of = _WIDTH_OF.take(np.where(ok > 0, counts, 0), mode="clip")
+    width_of = WIDTH_OF.take(np.where(ok > 0, counts, 0), mode="clip")
     for index in range(1, min(width_of.max(initial=0) + 1, len(WIDTHS))):
         groups = np.flatnonzero(width_of == index)
-        rows = _sorted_rows(bits, starts[groups], counts[groups], WIDTHS[index])
+        rows = sorted_rows(bits, starts[groups], counts[groups], WIDTHS[index])
         first = np.arange(0, rows.size, WIDTHS[index])
-        put(result, groups, of_sorted(rows.ravel(), first, ok[groups], fractions))
+        put(result, groups, of_sorted(rows.ravel(), first, ok[groups], _of(groups, fractions)))
     for group in np.flatnonzero(width_of == len(WIDTHS)).tolist():
         samples = bits[starts[group] : starts[group] + counts[group]]
-        result[:, group] = _of_one(samples, int(ok[group]), fractions)
+        result[:, group] = _of_one(samples, int(ok[group]), _of(group, fractions))
     return result
 
 
-def _sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> Bits:
-    """Return each group as a sorted row, padded behind."""
+def _of(groups: Integers | int, fractions: Fractions) -> list[Any]:
+    """Return the fractions of these groups."""
+    return [part[groups] if isinstance(part, np.ndarray) else part for part in fractions]
+
+
+def sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> Bits:
+    """Return each group as a sorted row, padded behind with bits that are all set.
+
+    ``bits`` have ``width`` more behind those of the last group.
+    """
     rows = sliding_window_view(bits, width)[starts]
     rows |= _PADDING[width].take(counts, axis=0)
     if width not in _EXCHANGES:
@@ -71,7 +83,7 @@ def put(result: Floats, groups: Integers, quantiles: Floats) -> None:
         values[groups] = of_groups
 
 
-def of_sorted(bits: Bits, starts: Integers, ok: Integers, fractions: Sequence[float]) -> Floats:
+def of_sorted(bits: Bits, starts: Integers, ok: Integers, fractions: Fractions) -> Floats:
     """Return the quantiles of groups that are sorted, each with at least one sample that is ok."""
     result = np.empty((len(fractions), len(starts)))
     last = ok - 1

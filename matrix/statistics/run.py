@@ -96,3 +96,14 @@ def failures_of(
     failures["ok"] = np.where(mixed, lasts[failed - 1], 0)
     failures["failed"] = lasts[failed]
     return failures
+
+
+def reversed_run(run: Run) -> Run:
+    """Return a run as if each transfer had gone the opposite way; it has nothing but its keys."""
+    # The source is in the highest 16 bits, the destination in the next.
+    ends = run.keys.view("<u2").reshape(-1, 4)
+    keys = run.keys.copy()
+    keys.view("<u2").reshape(-1, 4)[:, 2:] = ends[:, :1:-1]
+    keys.sort()
+    nothing = np.empty(0, dtype=np.int64)
+    return Run(keys, nothing.astype(np.uint32), nothing)
