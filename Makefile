@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test test-all .lanes bench fuzz screenshots lint picture format lock clean help
+.PHONY: run test test-all .lanes bench accuracy fuzz screenshots lint picture format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -21,9 +21,10 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 18 m
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
 # for them, for browsers and for servers so often that two cores have work for four.
-LANES := .test-browser .test-storage .test-matrix .test-seen .test-rest .test-sonar .test-asked \
-	.test-sandbox .test-types
-ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox tests/benchmarks
+LANES := .test-lab .test-browser .test-storage .test-matrix .test-seen .test-rest .test-sandbox \
+	.test-asked .test-sonar .test-types
+ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
+	tests/benchmarks tests/lab
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
 SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
 # An old make lets their lines mix.
@@ -64,11 +65,19 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 .test-sandbox:
 	$(BIN)/python -m pytest $(CHOSEN) tests/sandbox tests/benchmarks
 
+# Slow networks: it waits for nearly all of its time.
+.test-lab:
+	$(BIN)/python -m pytest $(CHOSEN) tests/lab
+
 .test-types:
 	$(BIN)/mypy
 
 bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks
+
+# A process for each core: numpy's own threads would only be in each other's way.
+accuracy: $(VENV)/.test ## Measure how often the right cause is named, into docs/diagnosis.md (a few minutes)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy
 
 # Two accounts at a time, each with a database of its own; a line of each as it goes on, its report
 # at its end.

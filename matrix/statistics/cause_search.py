@@ -1,0 +1,186 @@
+"""The search for causes, one by one: forward selection with studentised t. Pure numpy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from matrix.statistics.arrays import Floats
+from matrix.statistics.cell_noise import CellNoise
+from matrix.statistics.student import quantile, survival
+from matrix.statistics.suspects import Kind, Suspect, SuspectSets
+
+# Beside what has been named already, something more is named so much less easily.
+AFTER_THE_FIRST = 1 / 4
+# Smaller factors than this one are no news, however certain they are.
+SMALLEST = 1.2
+# So many causes at most: what has more of them has changed altogether.
+MOST = 12
+# A set that keeps less than this of its weight is a mixture of what has been named.
+OWN = 1e-9
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is named: ``alarms`` are how often each kind may be named by chance.
+
+    ``known_dof`` is given where the noise is known, from so many degrees of freedom, and not up
+    to a factor: it need not be estimated from what the causes leave.
+    """
+
+    alarms: Mapping[Kind, float]
+    slower_only: bool = False
+    known_dof: int | None = None
+
+    @property
+    def directions(self) -> int:
+        return 1 if self.slower_only else 2
+
+
+@dataclass(frozen=True)
+class NamedEffect:
+    """A named cause: its log factor and how far its 95 % interval ``reach``es to either side."""
+
+    suspect: Suspect
+    value: float
+    reach: float
+    t: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is left of n cells beside a level and the causes named so far, by least squares.
+
+    ``solved`` are the regressors times the inverse of the covariance of the cells, shape (p, n),
+    ``inverse`` the covariance of their ``effects``, ``rest`` the residuals times the inverse of the
+    covariance, and ``squares`` their weighted sum of squares.
+    """
+
+    solved: Floats
+    inverse: Floats
+    effects: Floats
+    rest: Floats
+    squares: float
+
+    @classmethod
+    def of(cls, values: Floats, regressors: Floats, noise: CellNoise) -> Model:
+        solved = np.stack([noise.solve(regressor) for regressor in regressors])
+        inverse = np.asarray(np.linalg.pinv(solved @ regressors.T, hermitian=True), dtype=float)
+        effects = inverse @ (solved @ values)
+        left = values - effects @ regressors
+        rest = noise.solve(left)
+        return cls(solved, inverse, effects, rest, float(left @ rest))
+
+    @property
+    def dof(self) -> int:
+        return len(self.rest) - len(self.effects)
+
+    def variance(self, known_dof: int | None) -> float:
+        return 1.0 if known_dof else self.squares / max(self.dof, 1)
+
+    def added(self, sets: SuspectSets, weight: Floats, known_dof: int | None) -> Floats:
+        """Return the effect of each set if it were added, and its t; shape (2, sets).
+
+        ``weight`` are the sets' quadratic forms of the inverse covariance. The variance is that
+        of what would be left, with ``dof`` - 1, if it is not known.
+        """
+        crossed = np.stack([sets.sums(solved) for solved in self.solved])
+        own = weight - np.einsum("pm,pq,qm->m", crossed, self.inverse, crossed)
+        usable = sets.possible & (own > OWN * weight)
+        own = np.where(usable, own, 1.0)
+        effect = np.where(usable, sets.sums(self.rest) / own, 0.0)
+        left = np.maximum(self.squares - np.square(effect) * own, 1e-12 * self.squares)
+        variance = np.ones_like(own) if known_dof else left / (self.dof - 1)
+        t = effect * np.sqrt(own / np.where(variance > 0, variance, 1.0))
+        return np.stack([effect, t])
+
+
+class CauseSearch:
+    """Names causes of the values of n cells; ``named`` are those found so far."""
+
+    def __init__(
+        self, values: Floats, noise: CellNoise, kinds: Sequence[SuspectSets], rules: Rules
+    ) -> None:
+        self.values = values
+        self.noise = noise
+        self.rules = rules
+        self.named: list[Suspect] = []
+        self.kinds = [sets for sets in kinds if sets.count]
+        self.weights = [
+            noise.quadratic(sets.cell, sets.member, len(sets.possible)) for sets in self.kinds
+        ]
+        self.counts: Counter[Kind] = Counter()
+        for sets in self.kinds:
+            self.counts[sets.kind] += sets.count
+
+    def run(self) -> None:
+        while len(self.named) < MOST and (suspect := self.likeliest(self.named)):
+            self.named.append(suspect)
+            self.reconsider()
+
+    def reconsider(self) -> None:
+        """Look again at what was named before: beside the newest, another may be likelier."""
+        for place in range(len(self.named) - 1):
+            others = self.named[:place] + self.named[place + 1 :]
+            self.named[place] = self.likeliest(others) or self.named[place]
+
+    def model(self, named: Sequence[Suspect]) -> Model:
+        cells = len(self.values)
+        flags = [suspect.flags(cells) for suspect in named]
+        return Model.of(self.values, np.stack([np.ones(cells), *flags]), self.noise)
+
+    def likeliest(self, named: Sequence[Suspect]) -> Suspect | None:
+        """Return what explains most beside what is named, of what is beyond chance."""
+        model = self.model(named)
+        dof = self.rules.known_dof or model.dof - 1
+        if dof < 1 or model.dof < 2:
+            return None
+        best, suspect = 0.0, None
+        for sets, weight in zip(self.kinds, self.weights, strict=True):
+            effect, t = model.added(sets, weight, self.rules.known_dof)
+            matters = effect < -np.log(SMALLEST)
+            if not self.rules.slower_only:
+                matters |= effect > np.log(SMALLEST)
+            gain = _gain(np.where(matters, t, 0.0), dof)
+            gain -= _gain(self.critical(sets.kind, dof, bool(named)), dof)
+            place = int(gain.argmax())
+            if gain[place] > best:
+                best, suspect = float(gain[place]), Suspect(sets, place)
+        return suspect
+
+    def critical(self, kind: Kind, dof: int, is_further: bool) -> float:
+        """Return the |t| beyond which something of a kind is beyond chance."""
+        alarms = self.rules.alarms[kind] * (AFTER_THE_FIRST if is_further else 1)
+        return _quantile(1 - alarms / self.counts[kind] / self.rules.directions, dof)
+
+    def effects(self) -> Iterator[NamedEffect]:
+        """Return what was named, each beside all others."""
+        model = self.model(self.named)
+        dof = self.rules.known_dof or model.dof
+        if not self.named or dof < 1:
+            return
+        variance = model.variance(self.rules.known_dof)
+        errors = np.sqrt(np.maximum(np.diag(model.inverse) * variance, 1e-300))[1:]
+        ts = model.effects[1:] / errors
+        tails = self.rules.directions * survival(np.abs(ts), dof)
+        reach = _quantile(0.975, dof)
+        for suspect, value, error, t, tail in zip(
+            self.named, model.effects[1:], errors, ts, tails, strict=True
+        ):
+            p = min(float(tail) * self.counts[suspect.sets.kind], 1.0)
+            yield NamedEffect(suspect, float(value), float(error) * reach, float(t), p)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(probability: float, dof: int) -> float:
+    return float(quantile(probability, dof))
+
+
+def _gain(t: Floats | float, dof: int) -> Floats:
+    """Return twice the gain in log likelihood by an effect with this t."""
+    return np.asarray((dof + 1) * np.log1p(np.square(t) / dof))

@@ -1,0 +1,137 @@
+"""What is asked of which grids, how often, and how well it should be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.accuracy import faults
+from tests.accuracy.dating import DatedByItself, DatedByItsRow
+from tests.accuracy.faults import Fault
+from tests.accuracy.grids import Grid
+from tests.accuracy.set_up import ToldFromBandwidth
+from tests.accuracy.trials import MEAN_OVER_MEDIAN, Compared, Figure, Question, Remembered
+
+NOISES = (1.2, 1.5, 2.0)
+# That of the published rates of 2011, with about 10 transfers in a cell.
+USUAL_NOISE = 1.5
+TEN, FIFTEEN, HUNDRED = Grid(10), Grid(15, 0.3), Grid(100, 0.3)
+HARD_FIFTEEN, HARD_HUNDRED = Grid(15, 0.3, hard=True), Grid(100, 0.3, hard=True)
+GRIDS = (TEN, FIFTEEN, HARD_FIFTEEN, HUNDRED, HARD_HUNDRED)
+
+NOTHING = Question("nothing", Fault("nothing", faults.nowhere))
+DRIFT = Question("drift: everything /1.3", Fault("drift", faults.everywhere, 1.3))
+SOURCE_2 = Question("endpoint as source /2", Fault("source", faults.source, 2))
+DESTINATION_2 = Question("endpoint as destination /2", Fault("destination", faults.destination, 2))
+THREE_WINDOWS = Question("endpoint /2, three windows of it", SOURCE_2.fault, Compared(3))
+SOURCE_4 = Question("endpoint as source /4", Fault("source", faults.source, 4))
+DESTINATION_4 = Question("endpoint as destination /4", Fault("destination", faults.destination, 4))
+BOTH_2 = Question("endpoint both ways /2", Fault("both", faults.both, 2))
+SITE_2 = Question("a whole site /2", Fault("site", faults.site, 2))
+LINK_2 = Question("link /2", Fault("link", faults.link, 2))
+LINK_4 = Question("link /4", Fault("link", faults.link, 4))
+QUIET_HISTORY = Question("nothing, 30 days of history", NOTHING.fault, Remembered(1))
+HISTORY_2 = Question("link /2, 30 days of mean logs", LINK_2.fault, Remembered(MEAN_OVER_MEDIAN))
+HISTORY_4 = Question("link /4, 30 days of mean logs", LINK_4.fault, Remembered(MEAN_OVER_MEDIAN))
+MEDIANS_4 = Question("link /4, 30 days of medians", LINK_4.fault, Remembered(1))
+
+SET_UP = Question("endpoint +10 s of overhead", SOURCE_2.fault, ToldFromBandwidth())
+DATED_LINK = Question("link /2, dated by its 60 tests", LINK_2.fault, DatedByItself())
+DATED_ENDPOINT = Question("endpoint /2, dated by its row", SOURCE_2.fault, DatedByItsRow())
+
+QUESTIONS = (
+    NOTHING,
+    DRIFT,
+    SOURCE_2,
+    DESTINATION_2,
+    THREE_WINDOWS,
+    SOURCE_4,
+    DESTINATION_4,
+    BOTH_2,
+    SITE_2,
+    LINK_2,
+    LINK_4,
+    QUIET_HISTORY,
+    HISTORY_2,
+    HISTORY_4,
+    MEDIANS_4,
+    SET_UP,
+    DATED_LINK,
+    DATED_ENDPOINT,
+)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How often a question is to be answered right on these grids."""
+
+    question: Question
+    grids: tuple[Grid, ...]
+    share: float
+    noises: tuple[float, ...] = (USUAL_NOISE,)
+
+    @property
+    def text(self) -> str:
+        if self.question.silent:
+            return f"{self.question.name}: silent in at least {self.share:.0%}"
+        return f"{self.question.name}: named in at least {self.share:.0%}"
+
+    def figures(self, figures: Mapping[tuple[str, str, float], Figure]) -> list[Figure]:
+        return [
+            figures[self.question.name, grid.name, noise]
+            for grid in self.grids
+            for noise in self.noises
+            if (self.question.name, grid.name, noise) in figures
+        ]
+
+
+SMALL, LARGE = (TEN, FIFTEEN), (HUNDRED, HARD_HUNDRED)
+GOALS = (
+    Goal(NOTHING, GRIDS, 0.98, NOISES),
+    Goal(SOURCE_2, SMALL, 0.9),
+    Goal(DESTINATION_2, SMALL, 0.9),
+    Goal(SOURCE_2, LARGE, 0.99),
+    Goal(DESTINATION_2, LARGE, 0.99),
+    Goal(THREE_WINDOWS, SMALL, 0.96),
+    Goal(SOURCE_4, GRIDS, 0.99),
+    Goal(DESTINATION_4, GRIDS, 0.99),
+    Goal(QUIET_HISTORY, SMALL, 0.98, NOISES),
+    Goal(HISTORY_4, SMALL, 0.9),
+    Goal(DATED_LINK, (TEN,), 0.99, (1.2,)),
+    Goal(DATED_LINK, (TEN,), 0.87),
+    Goal(DATED_ENDPOINT, (TEN,), 0.99),
+)
+
+
+# These are near their goals, and need more trials to tell.
+NEAR_THE_LIMIT = (SOURCE_2, DESTINATION_2, HISTORY_4, DATED_LINK)
+
+
+def trials_of(question: Question, grid: Grid) -> int:
+    """Return how often a question is put: what is to be rare is looked for longest."""
+    if grid.size >= HUNDRED.size:
+        if isinstance(question.trial, Remembered):
+            return 20
+        return 300 if question is NOTHING else 40
+    if question is NOTHING:
+        return 2500
+    if question is DATED_ENDPOINT:
+        return 200
+    return 800 if question in NEAR_THE_LIMIT else 300
+
+
+def grids_of(question: Question) -> tuple[Grid, ...]:
+    """Return the grids that it makes sense in, those that take longest first."""
+    if question in (DATED_LINK, DATED_ENDPOINT):
+        return (TEN,)
+    if question is SITE_2:
+        return HARD_HUNDRED, HARD_FIFTEEN
+    return (FIFTEEN, TEN) if question is SET_UP else GRIDS[::-1]
+
+
+def tasks() -> Iterator[tuple[Question, Grid, float, int]]:
+    """Return every figure of the table, those that take longest first."""
+    every = [(question, grid) for question in QUESTIONS for grid in grids_of(question)]
+    for question, grid in sorted(every, key=lambda task: -task[1].size):
+        for noise in NOISES:
+            yield question, grid, noise, trials_of(question, grid)
