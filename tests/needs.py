@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from typing import NoReturn
 
 import pytest
 
@@ -11,9 +12,12 @@ import pytest
 def needs(*programs: str) -> None:
     """Skip the running test if a program is missing; in CI a missing program is a failure."""
     missing = [program for program in programs if shutil.which(program) is None]
-    if not missing:
-        return
-    reason = f"needs {', '.join(missing)} on the PATH"
+    if missing:
+        lacks(f"needs {', '.join(missing)} on the PATH")
+
+
+def lacks(reason: str) -> NoReturn:
+    """Skip the running test, or fail it in CI, for what this machine does not have."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)

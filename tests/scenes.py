@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TypeVar
 
 import pytest
@@ -17,8 +18,12 @@ Scene = TypeVar("Scene")
 
 
 @contextmanager
-def standing(blocker: DjangoDbBlocker, make: Callable[[], Scene]) -> Iterator[Scene]:
+def standing(
+    blocker: DjangoDbBlocker, make: Callable[[], Scene], now: datetime | None = NOW
+) -> Iterator[Scene]:
     """Make a scene at noon in a transaction that is never committed, as setUpTestData does.
+
+    Without ``now`` it is made as long as it takes, by the clock.
 
     For a fixture of a module that also takes ``django_db_setup``. The transaction of each test is
     a savepoint inside: what a test writes is taken back as ever, and sequences go on, so that no
@@ -31,7 +36,8 @@ def standing(blocker: DjangoDbBlocker, make: Callable[[], Scene]) -> Iterator[Sc
         block.__enter__()
     try:
         with blocker.unblock(), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(timezone, "now", lambda: NOW)
+            if now:
+                patch.setattr(timezone, "now", lambda: now)
             scene = make()
         yield scene
     finally:

@@ -142,10 +142,11 @@ class Server:
         *,
         guarded: bool = False,
         checksums: Checksums = usual_checksums,
+        host: str = "127.0.0.1",
     ) -> None:
         self.room, self.authority, self.guarded = room, authority, guarded
         self.data = room / "data"
-        self.port = free_port()
+        self.host, self.port = host, free_port()
         self.process: subprocess.Popen[bytes] | None = None
         for directory in (self.data, room / "admin", room / "run"):
             directory.mkdir(exist_ok=True)
@@ -162,7 +163,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        scheme, host = ("https", "localhost") if self.guarded else ("http", "127.0.0.1")
+        scheme, host = ("https", "localhost") if self.guarded else ("http", self.host)
         return f"{scheme}://{host}:{self.port}"
 
     @property
@@ -184,20 +185,22 @@ class Server:
         raise RuntimeError(f"xrootd did not start in {START_TRIES} tries:\n{words[-3000:]}")
 
     def _launch(self) -> None:
-        become = ["-R", SERVER_USER] if os.getuid() == 0 else []
-        command = ["xrootd", *become, "-n", "test", "-c", str(self.room / "server.cfg")]
-        files = ["-l", str(self.room / "x.log"), "-s", str(self.room / "run" / "x.pid")]
         with (self.room / "out.log").open("wb") as out:
             self.process = subprocess.Popen(
-                command + files, cwd=self.room, stdout=out, stderr=subprocess.STDOUT
+                self._command(), cwd=self.room, stdout=out, stderr=subprocess.STDOUT
             )
+
+    def _command(self) -> list[str]:
+        become = ["-R", SERVER_USER] if os.getuid() == 0 else []
+        command = ["xrootd", *become, "-n", "test", "-c", str(self.room / "server.cfg")]
+        return [*command, "-l", str(self.room / "x.log"), "-s", str(self.room / "run" / "x.pid")]
 
     def _is_up(self) -> bool:
         """Wait until the port answers; False once the process has ended, or after a while."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.alive:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection((self.host, self.port), timeout=1).close()
             except OSError:
                 time.sleep(0.02)
             else:

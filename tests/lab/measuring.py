@@ -1,0 +1,124 @@
+"""Sonar's own tests over the links of the lab, from the claim of a probe to its transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from itertools import chain
+
+import yaml
+from django.utils import timezone
+
+from matrix.answers.experiments import request
+from sonar import experiments, movers, probes, registry_file
+from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
+from sonar.movers.base import Watch
+from sonar.movers.measure import Outcome, measure
+from sonar.transfer_request import order_for, source_path
+from tests.lab.link import Lab, Link
+from tests.lab.registry import registry
+from tests.lab.scenarios import REPEATS, STREAMS, Scenario
+
+Claim = Callable[[], Probe]
+
+
+def scheduled(link: Link, size_class: SizeClass) -> Probe:
+    """Take a test of a link as a worker does."""
+    now = timezone.now()
+    probe = Probe.objects.create(
+        source=Endpoint.objects.get(name=link.source.name),
+        destination=Endpoint.objects.get(name=link.destination.name),
+        size_class=size_class,
+        bytes=size_class.test_bytes,
+        mover="http-tpc",
+        requested_at=now,
+        sent_at=now,
+    )
+    return claimed(link, probe)
+
+
+def step_of(link: Link, step: ExperimentStep) -> Probe:
+    """Take a test of an experiment: those before it have ended."""
+    waiting = Probe.objects.filter(id=step.test_id)
+    waiting.update(state=Probe.State.QUEUED, sent_at=timezone.now())
+    return claimed(link, waiting.get())
+
+
+def claimed(link: Link, probe: Probe) -> Probe:
+    """Claim a queued test; its source has the file, but not in memory."""
+    link.hold(source_path(probe), probe.bytes)
+    link.forget()
+    taken = probes.claim(probe.id, timezone.now())
+    assert taken
+    return taken
+
+
+def run_all(lab: Lab, repeats: int = REPEATS) -> None:
+    """Run tests of each size over every link, and vary the streams; store the transfers."""
+    registry_file.load(yaml.safe_dump(registry(lab)))
+    queues = []
+    for name, scenario in lab.scenarios.items():
+        links = [[lab.links[name]], lab.partners.get(name, [])]
+        if scenario.source_disk or scenario.destination_disk:
+            links = [[*chain.from_iterable(links)]]  # they share what is slow
+        queues += [tests_of(scenario, side_by_side, repeats) for side_by_side in links]
+    carry_out(queues)
+
+
+def tests_of(scenario: Scenario, links: Sequence[Link], repeats: int) -> Iterator[Claim]:
+    """Return the tests of some links of a scenario, each once those before it have ended."""
+    *smaller, large = SizeClass.objects.all()
+    for link in links * repeats:
+        yield from (partial(scheduled, link, size_class) for size_class in smaller)
+        # An experiment tests large files with a single stream, too.
+        if not (scenario.experiment and is_own(scenario, link)):
+            yield partial(scheduled, link, large)
+    for link in links:
+        if scenario.experiment and is_own(scenario, link):
+            yield from (partial(step_of, link, step) for step in experiment(link, scenario))
+
+
+def is_own(scenario: Scenario, link: Link) -> bool:
+    """Say whether this is the link of a scenario, and not one of its servers with a partner."""
+    ends = link.source.name, link.destination.name
+    return ends == (scenario.source, scenario.destination)
+
+
+def experiment(link: Link, scenario: Scenario) -> Iterable[ExperimentStep]:
+    """Order an experiment with the streams of large files; return its tests in their order."""
+    sweep = request.read(
+        {
+            "source": link.source.name,
+            "destination": link.destination.name,
+            "variable": "streams",
+            "values": list(STREAMS),
+            "repeats": scenario.experiment,
+            "mover": "http-tpc",
+        }
+    )
+    ordered = experiments.order(sweep, None, timezone.now())
+    return ordered.steps.order_by("position")
+
+
+def carry_out(queues: Sequence[Iterator[Claim]]) -> None:
+    """Run queues of tests side by side, those of each one after the other.
+
+    Only bytes move in threads: the database knows of this scene in one connection.
+    """
+    with ThreadPoolExecutor(len(queues)) as pool:
+        running: dict[Future[Outcome], tuple[Probe, Iterator[Claim]]] = {}
+
+        def go_on(tests: Iterator[Claim]) -> None:
+            if claim := next(tests, None):
+                probe = claim()
+                mover, order = movers.get(probe.mover), order_for(probe)
+                running[pool.submit(measure, mover, order, Watch())] = probe, tests
+
+        for tests in queues:
+            go_on(tests)
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                probe, tests = running.pop(future)
+                probes.finish(probe, future.result())
+                go_on(tests)
