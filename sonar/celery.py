@@ -22,4 +22,4 @@ if Path(sys.argv[0]).name in CELERY_PROGRAMS and "worker" in sys.argv:
 
 app = Celery("sonar")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["sonar"])
+app.autodiscover_tasks(["sonar", "matrix"])

@@ -405,6 +405,8 @@ SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
 # Results are kept by the month: a month goes when it ended more than this many days ago.
 SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400)
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
+# How often new results are searched for changes of level (matrix.tasks).
+SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 3600)
 # Columns of segments that each web process keeps in memory.
 SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)
 # Matrices, link tables and written answers that each web process keeps besides.
@@ -433,6 +435,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
 CELERY_TASK_ROUTES = {
     "sonar.tasks.transfer": {"queue": "transfers"},
     "sonar.tasks.clean": {"queue": "cleaning"},
+    # Seconds of computing, which plans and seals must not wait for either.
+    "matrix.tasks.find_changes": {"queue": "cleaning"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_BEAT_SCHEDULE = {
@@ -460,6 +464,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "sonar.tasks.keep_months",
         "schedule": KEEP_MONTHS_SECONDS,
         "options": {"expires": KEEP_MONTHS_SECONDS},
+    },
+    "find_changes": {
+        "task": "matrix.tasks.find_changes",
+        "schedule": SONAR_CHANGES_SECONDS,
+        "options": {"expires": SONAR_CHANGES_SECONDS},
     },
 }
 

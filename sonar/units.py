@@ -34,10 +34,16 @@ def three_digits(value: float) -> str:
 
 
 def format_factor(ratio: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a factor with two digits and, if there is one, its interval in brackets behind it."""
+    """Write a factor with two digits and, if there is one, its interval in brackets behind it.
+
+    With an interval, what is a little above 1 has three digits: it may or may not hold 1.
+    """
     if low is None or high is None:
         return f"{two_digits(ratio)}×"
-    return f"{two_digits(ratio)}× ({two_digits(low)}–{two_digits(high)})"
+    value, *bounds = (
+        f"{each:.2f}" if 0.995 <= each < 1.995 else two_digits(each) for each in (ratio, low, high)
+    )
+    return f"{value}× ({'–'.join(bounds)})"
 
 
 def two_digits(value: float) -> str:

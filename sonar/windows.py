@@ -71,6 +71,11 @@ def format_bound(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}".removesuffix(":00")
 
 
+def format_window(window: Window) -> str:
+    """Write the bounds of a window: 2026-11-20 04:00 to 2026-11-21 04:00 UTC."""
+    return f"{format_bound(window.start)} to {format_bound(window.end)} UTC"
+
+
 def format_time(moment: datetime) -> str:
     """Write a time as ISO 8601 in UTC, to the second: 2026-11-20T04:00:00Z."""
     # strftime would write year 1 with one digit, which nothing reads.

@@ -1,6 +1,8 @@
 """What Sonar keeps, one file per room."""
 
 from sonar.models.annotation import Annotation
+from sonar.models.change import Change, ChangeSearch
+from sonar.models.experiment import Experiment, ExperimentStep
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
 from sonar.models.registry import Credential, Downtime, Endpoint, Site, SizeClass
@@ -13,11 +15,15 @@ from sonar.models.version import Version
 
 __all__ = [
     "Annotation",
+    "Change",
+    "ChangeSearch",
     "Circuit",
     "Credential",
     "DirtyMark",
     "Downtime",
     "Endpoint",
+    "Experiment",
+    "ExperimentStep",
     "Leftover",
     "Mesh",
     "MeshInterval",

@@ -76,7 +76,10 @@ def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
 
 
 def reference(
-    to: type[models.Model], on_delete: Callable[..., None] = models.PROTECT
+    to: type[models.Model],
+    on_delete: Callable[..., None] = models.PROTECT,
+    *,
+    null: bool = False,
 ) -> models.ForeignKey[Any, Any]:
     """Refer to a row of the registry without a constraint and an index of its own.
 
@@ -85,7 +88,7 @@ def reference(
     schedules are made of the registry and follow it.
     """
     return models.ForeignKey(
-        to, on_delete=on_delete, related_name="+", db_constraint=False, db_index=False
+        to, on_delete=on_delete, null=null, related_name="+", db_constraint=False, db_index=False
     )
 
 
