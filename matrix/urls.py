@@ -8,6 +8,10 @@ from matrix.api.matrix_cells import CellsView
 from matrix.api.metrics import MetricsView
 from matrix.http.health import healthz, readyz
 from matrix.http.icon import icon
+from matrix.pages.causes import CausesPage
+from matrix.pages.changes.page import ChangesPage
+from matrix.pages.experiments.page import ExperimentPage
+from matrix.pages.experiments.views import cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.login import LogIn
@@ -35,9 +39,17 @@ urlpatterns = [
     path("", front, name="matrix"),
     path("cells/", CellsView.as_view(), name="cells"),
     path("table/", showing(TablePage), name="table"),
+    path("causes/", showing(CausesPage), name="causes"),
     path("links/<str:source>/<str:destination>/", showing(LinkPage), name="link"),
     path("links/<str:source>/<str:destination>/card/", link_card, name="link-card"),
     path("links/<str:source>/<str:destination>/tests/", link_probes, name="link-probes"),
+    path(
+        "links/<str:source>/<str:destination>/experiments/",
+        link_experiments,
+        name="link-experiments",
+    ),
+    path("experiments/<uuid:id>/", showing(ExperimentPage), name="experiment"),
+    path("experiments/<uuid:id>/cancel/", cancel_experiment, name="cancel-experiment"),
     path("transfers/<uuid:id>/", showing(TransferPage), name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
     path("sites/<str:name>/", showing(SitePage), name="site"),
@@ -47,6 +59,7 @@ urlpatterns = [
     path("sites/<str:name>/quiet-hours/", change_quiet_hours, name="change-quiet-hours"),
     path("sites/<str:name>/pause/", change_pause, name="change-pause"),
     path("sites/<str:name>/notes/", write_note, name="site-notes"),
+    path("changes/", showing(ChangesPage), name="changes"),
     path("search/", search, name="search"),
     path("login/", LogIn.as_view(), name="login"),
     path("my-site/", choose_my_site, name="my-site"),

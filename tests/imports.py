@@ -26,7 +26,7 @@ ROOMS = (
     ("answers",),
     ("plots", "http"),
     ("templatetags",),
-    ("api", "pages"),
+    ("api", "pages", "tasks", "management"),
     ("urls",),
 )
 # What a room has no business with, beside the rooms above it.

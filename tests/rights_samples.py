@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from sonar.models import Annotation, Downtime, Probe, Site, SizeClass
+from sonar.models import Annotation, Downtime, Experiment, Probe, Site, SizeClass
 from tests.matrix import world
 from tests.matrix.registry import BODIES
 from tests.matrix.world import HOUR, NOW
@@ -20,6 +20,7 @@ PASSWORD = "correct-horse-battery"
 API = "/api/v1"
 ENDS = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
 ORDER = {**ENDS, "sizes": ["small"]}
+SWEEP = {**ENDS, "variable": "mode", "size": "small"}
 RESULT = {
     **ENDS,
     "id": str(UUID(int=1)),
@@ -72,7 +73,13 @@ PAGE = {
     "/links/<str:source>/<str:destination>/tests/": Sample(
         "/links/RAL_DATADISK/DESY_DATADISK/tests/"
     ),
+    "/links/<str:source>/<str:destination>/experiments/": Sample(
+        "/links/RAL_DATADISK/DESY_DATADISK/experiments/"
+    ),
+    "/experiments/<uuid:id>/": Sample("/experiments/{experiment}/"),
     "/transfers/<uuid:id>/": Sample("/transfers/{transfer}/"),
+    "/changes/": Sample("/changes/"),
+    "/causes/": Sample("/causes/"),
     "/sites/": Sample("/sites/"),
     "/sites/<str:name>/": Sample("/sites/RAL/"),
     "/search/": Sample("/search/?q=DISK"),
@@ -90,9 +97,14 @@ CALLS = {
     "": Sample(f"{API}/"),
     "schema/": Sample(f"{API}/schema/"),
     "docs/": Sample(f"{API}/docs/"),
+    "experiments/": Sample(f"{API}/experiments/"),
+    "experiments/<uuid:id>/": Sample(f"{API}/experiments/{{experiment}}/"),
     "links/": Sample(f"{API}/links/"),
+    "causes/": Sample(f"{API}/causes/"),
+    "diagnosis/": Sample(f"{API}/diagnosis/?source=RAL_DATADISK&destination=DESY_DATADISK"),
     "matrix/": Sample(f"{API}/matrix/"),
     "series/": Sample(f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK"),
+    "changes/": Sample(f"{API}/changes/"),
     "strip/": Sample(f"{API}/strip/"),
     "status/": Sample(f"{API}/status/"),
     "probes/": Sample(f"{API}/probes/"),
@@ -187,6 +199,18 @@ WRITES = {
     ("/operations/probes/<uuid:id>/cancel/", "POST"): Sample(
         "/operations/probes/{probe}/cancel/", form={}, good=(302,)
     ),
+    ("/links/<str:source>/<str:destination>/experiments/", "POST"): Sample(
+        "/links/RAL_DATADISK/DESY_DATADISK/experiments/",
+        form={"variable": "mode", "size": "small"},
+        good=(302,),
+    ),
+    ("/experiments/<uuid:id>/cancel/", "POST"): Sample(
+        "/experiments/{experiment}/cancel/", form={}, good=(302,)
+    ),
+    (f"{API}/experiments/<uuid:id>/", "DELETE"): Sample(
+        f"{API}/experiments/{{experiment}}/", good=(204,)
+    ),
+    (f"{API}/experiments/", "POST"): Sample(f"{API}/experiments/", json=SWEEP, good=(202,)),
     (f"{API}/probes/<uuid:id>/", "DELETE"): Sample(f"{API}/probes/{{probe}}/", good=(204,)),
     (f"{API}/probes/", "POST"): Sample(f"{API}/probes/", json=ORDER, good=(202,)),
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),
@@ -216,6 +240,25 @@ def scene() -> dict[str, str]:
         requested_at=NOW,
         sent_at=NOW,
     )
+    step = Probe.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        size_class=probe.size_class,
+        bytes=20_000_000,
+        mover="http-tpc",
+        state=Probe.State.WAITING,
+        requested_at=NOW,
+        sent_at=NOW,
+    )
+    experiment = Experiment.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        variable="mode",
+        size_class=probe.size_class,
+        mover="http-tpc",
+        requested_at=NOW,
+    )
+    experiment.steps.create(position=0, value="pull", test_id=step.id)
     note = Annotation.objects.create(
         site=made.ral.site, text="a note", starts_at=NOW - HOUR, public=True
     )
@@ -228,6 +271,7 @@ def scene() -> dict[str, str]:
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),
         "probe": str(probe.id),
+        "experiment": str(experiment.id),
         "note": str(note.id),
         "downtime": str(downtime.id),
         "table": reverse("table"),

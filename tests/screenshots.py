@@ -124,6 +124,7 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("matrix-only-failing", "/?only=failing&only=slower"),
         Shot("matrix-by-cloud", "/?rows=cloud&columns=tier"),
         Shot("matrix-one-site", f"/?site={site}"),
+        Shot("matrix-compared", "/?compare=reverse"),
         Shot("operations", "/operations/", WIDE_DESK, tall=1300),
         Shot("wall", "/?wall=1&views=&views=size=medium&views=size=small", WALL),
         Shot("table", "/table/", WIDE_DESK),

@@ -64,7 +64,7 @@ def parameters(address: str, route: str, client: Client) -> list[str]:
     told = asked(client, address, "nonsense", "1")
     body = b"" if told.streaming else told.content
     listed = re.search(
-        r"There is no parameter “nonsense”: use (.+?)\.[\s<\"]", html.unescape(body.decode())
+        r"There is no parameter “nonsense”: use (.+?)\.(?:\s|</|\")", html.unescape(body.decode())
     )
     return re.split(r", | or ", listed[1]) if listed else ["nonsense"]
 

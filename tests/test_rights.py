@@ -302,7 +302,7 @@ def expected_of_a_faulty(row: Row, caller: Caller, answers: set[int]) -> set[int
 def test_a_form_without_a_right_is_refused_before_it_is_looked_at(made: Scene) -> None:
     forms = [row for row in ROWS if row.method == "POST" and row.cells["reader"] == "no"]
     pages = [row for row in forms if row.scope == "-" and row.route != ADMIN]
-    assert len(pages) == 10
+    assert len(pages) == 12
     reader = next(one for one in made.callers if one.role == "reader" and one.session)
     for row, who, status in [(row, *it) for row in pages for it in ((reader, 403), (NOBODY, 302))]:
         response = who.client(row).post(made.path(row), {"nothing": "x" * 1_000})

@@ -3,6 +3,7 @@
 
     sonar = Sonar("https://sonar.example.org")
     sonar.matrix(size="large", window="24h")         # a DataFrame, sources by destinations
+    sonar.matrix(compare="week", window="24h")       # ratios to the same day a week earlier
     sonar.links(source_cloud="UK", max_age=10800)    # a DataFrame, a row for each link
     for result in sonar.transfers(state="failed"):   # a stream of dicts, newest first
         print(result["error"])
@@ -49,8 +50,10 @@ MEDIA_TYPES = {
     "latex": "application/x-latex",
 }
 # What columns of CSV hold, by the last part of their names.
-TEXTS = ("name", "source", "destination", "site", "cloud", "country", "label", "state")
+TEXTS = ("name", "source", "destination", "site", "cloud", "country", "label", "state", "change")
 TIMES = ("last", "last_ok", "last_failed", "start", "started_at")
+# Of cells of the matrix: numbers that may be blank.
+FACTORS = ("value", "std", "rate", "other", "ratio", "low", "high", "p")
 # What CSV of `transfers/` says besides a result, which is not sent with one.
 BESIDES = ("size", "rate_mb_s", "moved_bytes", "verified")
 NUMBERS = {
@@ -194,14 +197,15 @@ class Sonar:
     def matrix(self, cell: str = "value", /, **params: object) -> pd.DataFrame:
         """Return the matrix, sources by destinations; ``attrs`` has `unit`, `average` and so on.
 
-        ``cell`` is `value`, `std`, `ok`, `failed`, `last` or `state`; what is blank is NaN.
+        ``cell`` is `value`, `std`, `ok`, `failed`, `last` or `state`; what is blank is NaN. With
+        `compare="previous"` and so on `value` is the ratio, and there is `p`, `low`, `change`...
         """
         answer = self.read("matrix/", **params, fields=cell)
         names = ([one["name"] for one in answer[axis]] for axis in ("sources", "destinations"))
         frame = pd.DataFrame(answer.pop("cells")[cell], *names)
         if cell == "last":
             frame = frame.apply(pd.to_datetime, utc=True)
-        frame = frame.astype(float) if cell in ("value", "std") else frame
+        frame = frame.astype(float) if cell in FACTORS else frame
         frame.attrs = answer
         return frame
 
@@ -417,13 +421,13 @@ WINDOW = "size window from to mover mode streams ip_version origin mesh beside "
 READING = {
     "matrix": (
         "The matrix, sources by destinations.",
-        f"fields shape stat rows columns max_age {WINDOW}{FILTERS}",
+        f"compare fields shape stat rows columns max_age {WINDOW}{FILTERS}",
         "",
     ),
     "links": (
         "One row per link, with its rates in each size class.",
-        "quantiles ordering search min_mb_s max_mb_s max_age only page_size cursor "
-        f"{WINDOW}{FILTERS}",
+        "quantiles overhead ordering search min_mb_s max_mb_s max_age only page_size cursor "
+        f"compare {WINDOW}{FILTERS}",
         r"source|destination|.+\.(mean_mb_s|ok|failed|last)",
     ),
     "transfers": (
@@ -431,7 +435,7 @@ READING = {
         f"state error page_size cursor {WINDOW}{FILTERS}",
         "started_at|source|destination|size|state|rate_mb_s|error",
     ),
-    "series": ("One link over time.", f"source destination bucket points {WINDOW}", ""),
+    "series": ("One link over time.", f"source destination bucket points compare {WINDOW}", ""),
     "sites": (
         "All sites, with their rates.",
         f"ordering search page_size cursor {WINDOW}{FILTERS}",

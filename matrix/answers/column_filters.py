@@ -11,7 +11,7 @@ the other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +20,7 @@ import numpy as np
 from matrix.answers.link_table import LinkTable
 from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAttribute
 from matrix.query.catalogue import TABLE_QUANTILES
-from matrix.query.forms import read_age
+from matrix.query.forms import BadQueryError, read_age
 from matrix.statistics.arrays import Flags
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import FAILING, STATES, fail_partly
@@ -60,7 +60,24 @@ NUMBERS = {
         for quantile in TABLE_QUANTILES.values()
     },
 }
+# Of a link, whatever the size class.
+LINE_NUMBERS = {
+    "overhead_s": "overhead (s)",
+    "bandwidth_mb_s": "bandwidth (MB/s)",
+    "half_size_bytes": "size at which half of the time is overhead",
+}
+# Of a comparison, in the size class that it is of.
+COMPARED_NUMBERS = {
+    "this_mb_s": "rate of this side (MB/s)",
+    "other_mb_s": "rate of the other side (MB/s)",
+    "compared_ratio": "ratio of this side to the other",
+    "compared_p": "p of the rank test",
+    "other_ok": "ok on the other side",
+}
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+ALL_NUMBERS = NUMBERS | COMPARED_NUMBERS | LINE_NUMBERS
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class Condition:
         if self.how == "is":
             return f"{of} {' or '.join(self.text.split(','))}"
         bound = "at least" if self.how == "min" else "at most"
-        return f"{of} {NUMBERS.get(field, field)} {bound} {self.text}".strip()
+        return f"{of} {ALL_NUMBERS.get(field, field)} {bound} {self.text}".strip()
 
     def holds(self, table: LinkTable, now: datetime) -> Flags:
         size, _, field = self.column.rpartition(".")
@@ -108,6 +125,8 @@ class Condition:
 
 def of_look(table: LinkTable, size: str, look: str) -> Flags:
     """Say which links have one of LOOKS, as cells of a matrix that each makes alone."""
+    if (change := table.of_change(size, look)) is not None:
+        return change
     if look in LEVELS:
         return np.asarray(table.column(f"{size}.level") == LEVELS.index(look))
     state = table.column(f"{size}.state")
@@ -117,15 +136,29 @@ def of_look(table: LinkTable, size: str, look: str) -> Flags:
     return fail_partly(ok, failed, state == FAILING)
 
 
-def names(sizes: Iterable[str]) -> list[str]:
-    """Name the parameters of all conditions, for these size classes."""
+def names(sizes: Iterable[str], *compared: str) -> list[str]:
+    """Name the parameters of all conditions, for these size classes, of which are ``compared``."""
     sizes = list(sizes)
-    measured = ["priority", *(f"{size}.{field}" for size in sizes for field in NUMBERS)]
+    of_classes = [f"{size}.{field}" for size in sizes for field in NUMBERS]
+    of_classes += [f"{size}.{field}" for size in compared for field in COMPARED_NUMBERS]
+    measured = ["priority", *LINE_NUMBERS, *of_classes]
     return [
         *OF_ENDS,
         *(f"{column}.{bound}" for column in measured for bound in ("min", "max")),
         *(f"{size}.state.is" for size in sizes),
     ]
+
+
+def check_compared(params: Iterable[str], own: Collection[str], sizes: Sequence[str]) -> None:
+    """Raise BadQueryError for conditions on what is only there while comparing this class."""
+    errors = {
+        name: [f"{name} is there only while comparing: give compare, and {size} as size."]
+        for name in params
+        if name not in own and name in names((), *sizes)
+        for size in [name.partition(".")[0]]
+    }
+    if errors:
+        raise BadQueryError(errors)
 
 
 def read_size(text: str) -> float:
@@ -139,5 +172,6 @@ def read_size(text: str) -> float:
 READERS: dict[str, Callable[[str], float]] = {
     "size_mean_bytes": read_size,
     "size_std_bytes": read_size,
+    "half_size_bytes": read_size,
     "age": read_age,
 }

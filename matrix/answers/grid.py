@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers import standing
-from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS
-from matrix.query.filters import Filter, on_links
+from matrix.answers import class_lines, standing
+from matrix.answers.comparison import sides as comparing
+from matrix.answers.comparison.sides import OtherSide
+from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS, TIMES
+from matrix.query.filters import on_links
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import reduce
+from matrix.statistics import discoveries, reduce
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import AxisGroup, LinkIndex
 from matrix.statistics.cells import CellArrays, Frame
+from matrix.statistics.overhead import Lines
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
 from matrix.statistics.standing import Standings
-from matrix.statistics.states import STATES
+from matrix.statistics.states import MEASURED, STALE, STATES
+from matrix.statistics.two_samples import Ratios
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
+from matrix.store.snapshot import snapshot
 from sonar.models import Downtime
 from sonar.windows import Window
+
+# How a cell may differ from the other side of a comparison.
+CHANGES = ("slower", "faster")
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,10 @@ class Grid:
     ``idle`` names the other endpoints in use that the filters let pass; ``shortest_promise``
     is the shortest interval in seconds at which a mesh tests one of these links, infinity
     for none; ``profiles`` are the ids of those that its results have, if they were asked for.
-    ``left_out`` says of which cells the filters on ends let nothing pass, None if of none.
+    ``left_out`` says of which cells the filters on ends let nothing pass, None if of none;
+    ``lines`` are those of the cells where the statistic is read off them.
+    While comparing there are ``comparison`` and ``other``, what it is compared with: then the
+    value of a cell is its ratio where there are enough results, and all else is of this side.
     Arrays are shared, and read-only.
     """
 
@@ -54,6 +66,9 @@ class Grid:
     shortest_promise: float = np.inf
     profiles: frozenset[int] = frozenset()
     left_out: Flags | None = None
+    lines: Lines | None = None
+    comparison: Ratios | None = None
+    other: OtherSide | None = None
 
     def __post_init__(self) -> None:
         for values in self._arrays():
@@ -61,7 +76,10 @@ class Grid:
 
     def _arrays(self) -> list[NDArray[Any]]:
         cells = (*vars(self.cells).values(), *self.cells.extras.values())
-        arrays = (*cells, self.averages.row, self.averages.column, self.left_out)
+        lines = vars(self.lines).values() if self.lines else ()
+        compared = vars(self.comparison).values() if self.comparison else ()
+        means = self.averages.row, self.averages.column
+        arrays = (*cells, *lines, *compared, *means, self.left_out)
         # The statistic of the query is one of the others.
         return list(
             {id(values): values for values in arrays if isinstance(values, np.ndarray)}.values()
@@ -73,7 +91,7 @@ class Grid:
 
     @property
     def unit(self) -> str:
-        return STATISTICS[self.query.stat].unit.name
+        return self.query.statistic.unit.name
 
     @property
     def simulated(self) -> bool:
@@ -86,6 +104,31 @@ class Grid:
         counts = np.bincount(shown, minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
+    @cached_property
+    def changed(self) -> Flags:
+        """Say which cells differ from the other side by more than chance explains.
+
+        Of those that are named so, one in twenty may be so by chance.
+        """
+        if self.comparison is None:
+            return np.zeros(self.cells.state.shape, dtype=bool)
+        return discoveries.changed(np.where(np.isnan(self.cells.value), np.nan, self.comparison.p))
+
+    @property
+    def too_few(self) -> Flags:
+        """Say which cells have results, but too few of them on a side to compare."""
+        if self.comparison is None:
+            return np.zeros(self.cells.state.shape, dtype=bool)
+        has_results = np.isin(self.cells.state, (MEASURED, STALE))
+        return has_results & ~self.comparison.enough
+
+    def of_look(self, look: str) -> Flags:
+        """Say which cells have one of LOOKS; while comparing, `slower` and `faster` are changes."""
+        if self.comparison is None or look not in CHANGES:
+            return self.cells.of_look(look)
+        ratio = self.comparison.ratio
+        return self.changed & ((ratio < 1) if look == "slower" else (ratio > 1))
+
     def links(self) -> dict[str, int]:
         """Count the links that are failing, slower, faster, and as usual."""
         kinds = ("failing", "slower", "faster", "judged")
@@ -95,11 +138,17 @@ class Grid:
 
 
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
-    """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
+    """Return what changes whenever the answer may, for one small SQL query: also the ETag.
+
+    While comparing for two, one for each side.
+    """
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
-    reach = standing.reach(window)
-    return data_version.read(query.size, reach).of_question((query, window, minute))
+    size = None if query.statistic.of_line else query.size
+    present = data_version.read(size, standing.reach(window))
+    if query.compare:
+        present = comparing.with_other(present, query.other(now))
+    return present.of_question((query, window, minute))
 
 
 def build(
@@ -139,24 +188,19 @@ def compute(
 
     The number of SQL queries does not depend on the data. ``extras`` are quantiles (of
     catalogue.QUANTILES) that CellArrays.extras is to have beside the statistic of the query;
-    ``results`` and ``standings`` are there where the caller has read them already; ``profiles``
-    asks for Grid.profiles.
+    ``results`` and ``standings`` are there where the caller has read them already: results of this
+    side alone are compared with nothing. ``profiles`` asks for Grid.profiles.
     """
+    if results is not None:
+        query = query.replace(compare=None)
     window = query.window_at(now)
     moment = min(now, window.end)
     links = LinkIndex(registry.read_places(known_version))
     allowed = links.matching(query.filters)
     narrowed = bool(on_links(query.filters))
+    others: Sequence[Run] = ()
     if results is None:
-        results = runs.read(
-            query.size,
-            window,
-            query.filters,
-            sizes=STATISTICS[query.stat].needs_sizes,
-            profiles=profiles and narrowed,
-            distinct_profiles=profiles and not narrowed,
-            failures=bool(query.max_age),
-        )
+        results, others = read_sides(query, now, profiles=profiles)
     promise = np.where(allowed, registry.read_promises(query, links, known_version), np.inf)
     newest = links.numbering.newest(results) * allowed.reshape(links.shape)
     grouping = query.rows, query.columns
@@ -165,8 +209,16 @@ def compute(
         standings = standing.read(
             query.size, query.filters, window, now, links, version=known_version
         )
-    cells = fill(query, frame, results, moment, standings=standings, extras=extras)
+    lines = class_lines.read(query, window, frame)
+    cells = fill(query, frame, results, moment, standings=standings, extras=extras, lines=lines)
+    comparison = comparing.ratios(query, now, frame, results, others) if query.compare else None
+    if comparison:
+        # Without a mean it has no success, or none as young as was asked for.
+        young = ~np.isnan(cells.mean)
+        cells = replace(cells, value=np.where(young, comparison.ratio, np.nan))
     shown = (links.numbering, allowed.reshape(links.shape)) if narrowed else ()
+    is_factor = query.statistic.unit == TIMES
+    averages = reduce.geometric_averages if is_factor else reduce.averages
     return Grid(
         query=query,
         window=window,
@@ -175,12 +227,33 @@ def compute(
         sources=frame.rows.groups,
         destinations=frame.columns.groups,
         cells=cells,
-        averages=reduce.averages(cells.value),
-        idle=idle(links, allowed, frame.applicable),
+        averages=averages(cells.value),
+        idle=links.idle(allowed, frame.applicable),
         shortest_promise=float(frame.promise.min(initial=np.inf)),
         profiles=runs.profiles_of(results, *shown) if profiles else frozenset(),
-        left_out=left_out(frame, query.filters) if narrowed else None,
+        left_out=frame.left_out(query.filters) if narrowed else None,
+        lines=lines,
+        comparison=comparison,
+        other=comparing.other_side(query, now, links) if query.compare else None,
     )
+
+
+def read_sides(
+    query: MatrixQuery, now: datetime, *, profiles: bool = False
+) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """Read the results of a question, and of what it is compared with, as of one moment."""
+    narrowed = bool(on_links(query.filters))
+    with snapshot():
+        results = runs.read(
+            query.size,
+            query.window_at(now),
+            query.filters,
+            sizes=query.statistic.needs_sizes,
+            profiles=profiles and narrowed,
+            distinct_profiles=profiles and not narrowed,
+            failures=bool(query.max_age),
+        )
+        return results, comparing.read(query.other(now)) if query.compare else ()
 
 
 def fill(
@@ -191,6 +264,7 @@ def fill(
     *,
     standings: Standings,
     extras: Collection[str] = (),
+    lines: Lines | None = None,
 ) -> CellArrays:
     """Compute the cells from the results, as they stand at a moment."""
     links = frame.links
@@ -201,26 +275,14 @@ def fill(
         newest = links.numbering.newest([run.newest_ok() for run in results])
         started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
         outdated = np.asarray(moment.timestamp() - started > read_age(query.max_age))
+    # What is shown while comparing is filled in afterwards.
+    stat = MatrixQuery.stat if query.compare else query.stat
     return frame.cells(
-        reduce.reduce(results, frame.pooling, EXTRAS & {query.stat, *extras}),
+        reduce.reduce(results, frame.pooling, EXTRAS & {stat, STATISTICS[stat].base, *extras}),
         down=links.ends(place.id in down for place in links.places).reshape(links.shape),
-        stat=query.stat,
+        stat=stat,
         moment=moment.timestamp(),
         standings=standings,
         outdated=outdated,
+        of_line=None if lines is None else lines.of(query.stat),
     )
-
-
-def left_out(frame: Frame, filters: Iterable[Filter]) -> Flags | None:
-    """Say of which cells the filters on ends let nothing pass, if there are such cells."""
-    passing = frame.links.passing(filters).reshape(frame.links.shape)
-    missing = ~frame.pool(np.logical_or, passing)
-    return missing if missing.any() else None
-
-
-def idle(links: LinkIndex, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
-    """Name the endpoints in use that match the filters and have no row and no column."""
-    used = np.logical_or(*links.touched(applicable))
-    unused = np.logical_or(*links.touched(allowed)) & ~used
-    places = (links.places[index] for index in np.flatnonzero(unused))
-    return tuple(place.name for place in places if not place.retired)

@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix.answers.grid import Grid
-from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS
+from matrix.answers.comparison.changes import changes
+from matrix.answers.grid import CHANGES, Grid
+from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
+from matrix.query.comparison import Comparison
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
@@ -45,8 +47,9 @@ class Item:
 class Highlight:
     """The first of the ``count`` cells of a kind.
 
-    `failing` (now), `slower` and `faster` (than usual), `failed` (too few tests to say more),
-    `stale`, `worst` or `asymmetric`. ``more`` is where all of them are, if there is such a place.
+    `changed` (of a comparison, beyond chance), `failing` (now), `slower` and `faster` (than usual),
+    `failed` (too few tests to say more), `stale`, `worst` or `asymmetric`. ``more`` is where all of
+    them are, if there is such a place.
     """
 
     kind: str
@@ -79,24 +82,49 @@ class Highlights:
 
     def all(self) -> list[Highlight]:
         cells = self.grid.cells
-        kinds = [
-            self.failing(),
-            self.shifted("slower", cells.now / cells.usual),
-            self.shifted("faster", cells.usual / cells.now),
-            self.of(
-                HighlightKind("failed", "failed", self.counts, self.count_figure),
-                cells.state == FAILED,
-                -cells.failed,
-            ),
-            self.of(
-                HighlightKind("stale", "stale", self.age_words, self.age_figure),
-                cells.state == STALE,
-                cells.last,
-            ),
-            *self.worst(),
-            *self.asymmetric(),
+        failed = HighlightKind("failed", "failed", self.counts, self.count_figure)
+        stale = HighlightKind("stale", "stale", self.age_words, self.age_figure)
+        silent = [
+            self.of(failed, cells.state == FAILED, -cells.failed),
+            self.of(stale, cells.state == STALE, cells.last),
         ]
+        if self.grid.comparison:
+            kinds = [self.changed(), self.failing(), *silent]
+        else:
+            kinds = [
+                self.failing(),
+                self.shifted("slower", cells.now / cells.usual),
+                self.shifted("faster", cells.usual / cells.now),
+                *silent,
+                *self.worst(),
+                *self.asymmetric(),
+            ]
         return [highlight for highlight in kinds if highlight.count]
+
+    def changed(self) -> Highlight:
+        """Find what differs from the other side, the most certain first, of these the largest.
+
+        Of two directions that differ from each other alone it is the slow one, as of asymmetric().
+        """
+        compare = self.grid.query.compare
+        kinds = CHANGES[:1] if is_mirrored(compare) else CHANGES
+        where = np.logical_or.reduce([self.grid.of_look(kind) for kind in kinds])
+        # A direction that differs comes with its opposite, which does by as much.
+        first = [change for change in changes(self.grid, 2 * MOST) if change.kind in kinds][:MOST]
+        items = [
+            Item(
+                source=change.source,
+                destination=change.destination,
+                why=change.pair.sides_words,
+                figure=format_factor(change.pair.ratio),
+                title=change.sentence,
+                url=self.url(change.row, change.column),
+            )
+            for change in first
+        ]
+        title = "what changed" if compare and compare.window else "what differs"
+        more = self.more.get("changed", "")
+        return Highlight("changed", title, int(where.sum()), items, more)
 
     def failing(self) -> Highlight:
         """Find what fails now, what began last first."""
@@ -202,7 +230,9 @@ class Highlights:
     def value_figure(self, row: int, column: int) -> str:
         if STATISTICS[self.grid.query.stat].unit == AGE:
             return self.age_figure(row, column)
-        return three_digits(float(self.grid.cells.value[row, column]))
+        value = float(self.grid.cells.value[row, column])
+        is_factor = STATISTICS[self.grid.query.stat].unit == TIMES
+        return format_factor(value) if is_factor else three_digits(value)
 
     def age_figure(self, row: int, column: int) -> str:
         return self.length(float(self.grid.cells.last[row, column]))
@@ -218,9 +248,14 @@ class Highlights:
         if unit == PERCENT:
             share = three_digits(float(cells.value[row, column]))
             return f"{share} % succeeded, {self.counts(row, column)}"
+        if STATISTICS[stat].of_line:
+            value = three_digits(float(cells.value[row, column]))
+            return f"{value} {unit.name}, from the times of all size classes"
         ok = int(cells.ok[row, column])
-        of = f"{stat} of {format_count(ok)} test{'s' * (ok != 1)}"
-        return f"{rate(cells.value[row, column])}, {of}"
+        tests = f"{format_count(ok)} test{'s' * (ok != 1)}"
+        if unit == TIMES:
+            return f"{format_factor(float(cells.value[row, column]))} of its expected rate, {tests}"
+        return f"{rate(cells.value[row, column])}, {stat} of {tests}"
 
     def counts(self, row: int, column: int) -> str:
         cells = self.grid.cells
@@ -233,6 +268,11 @@ class Highlights:
         is_past = self.grid.moment >= self.grid.window.end
         before = ago.removesuffix(" ago").replace("just now", "just")
         return f"last result {before} before the end" if is_past else f"last result {ago}"
+
+
+def is_mirrored(compare: Comparison | None) -> bool:
+    """Say whether each pair of directions is compared twice: one with the other, and back."""
+    return compare == Comparison(reverse=True, of=compare.of) if compare else False
 
 
 def minute(seconds: float) -> str:

@@ -14,12 +14,30 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import States
 from sonar.windows import Window
 
+# What the line through the times of all size classes says of a link, for who asks for it.
+LINE_COLUMNS = (
+    *("overhead_s", "overhead_low_s", "overhead_high_s"),
+    *("bandwidth_mb_s", "bandwidth_low_mb_s", "bandwidth_high_mb_s"),
+    *("half_size_bytes", "line"),
+)
 # What is said of a link in a size class.
 COLUMNS = (
     *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
     *("state", "last_ok", "last_failed"),
     *("level", "usual_mb_s", "now_mb_s", "ratio", "since", "streak"),
 )
+
+# And while comparing, in the size class that is asked for: the rates of this side and of the other
+# (medians, or means), their ratio, its interval, the p of a rank test, and the successes there.
+COMPARED = {
+    "this_mb_s": "value",
+    "other_mb_s": "other",
+    "compared_ratio": "ratio",
+    "compared_low": "low",
+    "compared_high": "high",
+    "compared_p": "p",
+    "other_ok": "other_ok",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +49,8 @@ class ClassColumns:
     ``state`` indexes STATES, ``level`` LEVELS; ``since`` (Unix s) and ``streak`` say since when and
     for how many tests a link is failing, slower or faster, as CellArrays has it; ``every`` is the
     shortest interval in seconds at which a mesh tests the link, infinity for none; ``quantiles``
-    are rates in MB/s that are there for who asks, by field.
+    are rates in MB/s that are there for who asks, by field, and ``compared`` is what is said of the
+    links while comparing, by the names in COMPARED.
     """
 
     mean_mb_s: Floats
@@ -50,6 +69,7 @@ class ClassColumns:
     streak: NDArray[np.int32]
     every: Floats
     quantiles: Mapping[str, Floats] = field(default_factory=dict)
+    compared: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def last(self) -> Floats:
@@ -62,13 +82,14 @@ class ClassColumns:
         return self.now_mb_s / self.usual_mb_s
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that is kept but the quantiles, by name."""
-        return {column.name: getattr(self, column.name) for column in fields(self)[:-1]}
+        """Return all that is kept but what is there for who asks, by name."""
+        return {column.name: getattr(self, column.name) for column in fields(self)[:-2]}
 
     def taken(self, rows: Integers | Flags | slice) -> ClassColumns:
         columns = {name: values[rows] for name, values in self.arrays().items()}
         quantiles = {name: values[rows] for name, values in self.quantiles.items()}
-        return ClassColumns(**columns, quantiles=quantiles)
+        compared = {name: values[rows] for name, values in self.compared.items()}
+        return ClassColumns(**columns, quantiles=quantiles, compared=compared)
 
 
 @dataclass(frozen=True)
@@ -77,8 +98,9 @@ class LinkColumns:
 
     ``source`` and ``destination`` are places in ``places``, ``priority`` is the highest of the
     meshes that test the link, NaN for none. The links are in the order of the places;
-    ``profiles`` are the ids of those that the results of all links have. Arrays are shared, and
-    read-only: 318 bytes a link.
+    ``profiles`` are the ids of those that the results of all links have. ``lines`` are
+    LINE_COLUMNS by name, for who asks for them: `line` indexes FITS, the others are numbers where
+    the line fits. Arrays are shared, and read-only: 318 bytes a link.
     """
 
     window: Window
@@ -88,6 +110,7 @@ class LinkColumns:
     priority: Floats
     classes: dict[str, ClassColumns]
     profiles: frozenset[int] = frozenset()
+    lines: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for values in self._arrays():
@@ -98,9 +121,11 @@ class LinkColumns:
 
     def _arrays(self) -> Iterator[NDArray[Any]]:
         yield from (self.source, self.destination, self.priority)
+        yield from self.lines.values()
         for of_class in self.classes.values():
             yield from of_class.arrays().values()
             yield from of_class.quantiles.values()
+            yield from of_class.compared.values()
 
     @property
     def nbytes(self) -> int:

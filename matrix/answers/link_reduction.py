@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers import standing
-from matrix.answers.link_columns import ClassColumns, LinkColumns
+from matrix.answers import class_lines, standing
+from matrix.answers.comparison import sides as comparing
+from matrix.answers.link_columns import COMPARED, ClassColumns, LinkColumns
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import LinkIndex
+from matrix.statistics.cell_ratios import SideRuns, cell_ratios
+from matrix.statistics.class_times import ClassTimes
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
@@ -26,11 +31,13 @@ from sonar.models import Downtime, SizeClass
 from sonar.units import MB
 
 
-def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] = ()) -> LinkColumns:
+def reduce_links(
+    query: MatrixQuery, now: datetime, quantiles: Collection[str] = (), *, lines: bool = False
+) -> LinkColumns:
     """Read and reduce the results of every size class, all as of one moment.
 
-    Filters on links are not applied. ``quantiles`` are names out of catalogue.QUANTILES. The number
-    of SQL statements depends on that of the classes alone.
+    Filters on links are not applied. ``quantiles`` are names out of catalogue.QUANTILES; ``lines``
+    asks for LinkColumns.lines. The number of SQL statements depends on that of the classes alone.
     """
     window = query.window_at(now)
     moment = min(now, window.end)
@@ -43,13 +50,14 @@ def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] =
         others = links.matching(()).reshape(links.shape)
         pooling = Pooling(links.numbering, place, place, others, links.shape)
         classes, profiles, priority = {}, set[int](), MeshPromises.blank(links).priority
+        times = []
         for size in SizeClass.objects.values_list("name", flat=True):
             plan = registry.read_plan(query.replace(size=size), links, versions)
             results = runs.read(
                 size, window, query.filters, sizes=True, distinct_profiles=True, failures=True
             )
             standings = standing.read(size, query.filters, window, now, links)
-            classes[size] = reduce_class(
+            of_class = reduce_class(
                 results,
                 pooling,
                 plan,
@@ -58,6 +66,10 @@ def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] =
                 moment=moment,
                 quantiles=quantiles,
             )
+            times += [ClassTimes.of_runs(results, pooling)] if lines else []
+            if size == query.size:
+                of_class = replace(of_class, compared=compared(query, now, pooling, links, results))
+            classes[size] = of_class
             profiles |= runs.profiles_of(results)
             priority = np.maximum(priority, plan.priority)
     shown = others & np.logical_or.reduce(
@@ -72,7 +84,22 @@ def reduce_links(query: MatrixQuery, now: datetime, quantiles: Collection[str] =
         np.where(priority == NO_PRIORITY, np.nan, priority).reshape(links.shape)[shown],
         {size: of_class.taken(shown) for size, of_class in classes.items()},
         frozenset(profiles),
+        class_lines.columns(times, shown) if lines else {},
     )
+
+
+def compared(
+    query: MatrixQuery, now: datetime, pooling: Pooling, links: LinkIndex, results: Sequence[Run]
+) -> dict[str, NDArray[Any]]:
+    """Compare the results of each link with those of the other side, by the names in COMPARED."""
+    if query.compare is None:
+        return {}
+    other = comparing.runs_of_other(query, now, links, comparing.read(query.other(now)))
+    own = SideRuns(results, pooling.shown)
+    ratios = cell_ratios(pooling, own, other, query.compare.of)
+    few = ~ratios.enough
+    arrays = {name: getattr(ratios, field) for name, field in COMPARED.items()}
+    return arrays | {"compared_ratio": np.where(few, np.nan, ratios.ratio)}
 
 
 def reduce_class(

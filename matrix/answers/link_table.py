@@ -12,11 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers import standing
+from matrix.answers.comparison import sides as comparing
+from matrix.answers.comparison.changes import KINDS
+from matrix.answers.grid import CHANGES
 from matrix.answers.link_columns import COLUMNS, ClassColumns, LinkColumns
 from matrix.answers.link_reduction import reduce_links
 from matrix.query.attributes import BY_KEY, ENDS, search_text
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics import discoveries
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import data_version, runs
@@ -26,6 +30,8 @@ from matrix.store.snapshot import snapshot
 from sonar.windows import Window
 
 ATTRIBUTES = tuple(BY_KEY)
+# The field of what changed beyond chance, while comparing.
+CHANGE = "change"
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,13 @@ class LinkTable:
     """Rows of the links of LinkColumns, in the order of the places until ordered otherwise.
 
     ``rows`` says which links they are, None for all of them. A column is only copied when it is
-    asked for: of a million links all are 318 MB.
+    asked for: of a million links all are 318 MB. While comparing, ``changed`` says of all links
+    which differ from the other side by more than chance explains, among those of the question.
     """
 
     links: LinkColumns
     rows: Integers | None = None
+    changed: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.links) if self.rows is None else len(self.rows)
@@ -61,6 +69,11 @@ class LinkTable:
         quantiles = (columns.quantiles for columns in self.links.classes.values())
         return (*COLUMNS, *next(quantiles, ()))
 
+    def compared_fields(self, size: str) -> tuple[str, ...]:
+        """Name what is said of a link beside that while comparing, in a size class."""
+        compared = self.links.classes[size].compared
+        return (*compared, CHANGE) if compared else ()
+
     @cached_property
     def source(self) -> Integers:
         return self._of_rows(self.links.source)
@@ -74,6 +87,11 @@ class LinkTable:
         return self._of_rows(self.links.priority)
 
     @property
+    def lines(self) -> Mapping[str, NDArray[Any]]:
+        """Return the columns of the lines, if they were asked for."""
+        return {name: self._of_rows(values) for name, values in self.links.lines.items()}
+
+    @property
     def classes(self) -> Mapping[str, ClassColumns]:
         """Return all columns of each size class."""
         if self.rows is None:
@@ -83,16 +101,22 @@ class LinkTable:
     def column(self, name: str) -> NDArray[Any]:
         """Return `source` or `destination` (names), `source.site`, `priority`, `large.mean_mb_s`.
 
-        Raises KeyError for any other name.
+        Those of LinkColumns.lines are called by their names: `overhead_s`. Raises KeyError for
+        any other name.
         """
         of, _, field = name.rpartition(".")
         if (of or name) in ENDS:
             return np.array(self._of_places(name), dtype=object)[self._places_at(of or name)]
         if name == "priority":
             return self.priority
+        if name in self.links.lines:
+            return self._of_rows(self.links.lines[name])
         columns = self.links.classes[of]
-        if field in columns.quantiles:
-            return self._of_rows(columns.quantiles[field])
+        for present in (columns.quantiles, columns.compared):
+            if field in present:
+                return self._of_rows(present[field])
+        if field == CHANGE and columns.compared:
+            return self._changes(of)
         if field not in COLUMNS:
             raise KeyError(name)
         return self._of_rows(getattr(columns, field))
@@ -141,7 +165,25 @@ class LinkTable:
     def taken(self, rows: Integers | Flags | slice) -> LinkTable:
         """Return some of the rows, in this order: a page, or what a search has found."""
         present = np.arange(len(self)) if self.rows is None else self.rows
-        return LinkTable(self.links, present[rows])
+        return LinkTable(self.links, present[rows], self.changed)
+
+    def _changes(self, size: str) -> NDArray[np.uint8]:
+        """Return of each link the number of its change in KINDS."""
+        numbers = np.zeros(len(self), dtype=np.uint8)
+        for look in CHANGES:
+            numbers[self.of_change(size, look)] = KINDS.index(look)
+        return numbers
+
+    def of_change(self, size: str, look: str) -> Flags | None:
+        """Say which links are `slower` or `faster` than on the other side, beyond chance.
+
+        None for another look, and where nothing is compared.
+        """
+        if self.changed is None or look not in CHANGES or not self.links.classes[size].compared:
+            return None
+        ratio = self.column(f"{size}.compared_ratio")
+        is_such = ratio < 1 if look == "slower" else ratio > 1
+        return np.asarray(self._of_rows(self.changed) & is_such)
 
     def ends(self) -> list[EndpointInfo]:
         """Return the places that at least one of the links starts from or goes to."""
@@ -175,7 +217,12 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     window = query.window_at(now)
     minute = now.replace(second=0, microsecond=0)
     filters = on_profiles(query.filters)
-    return data_version.read(None, standing.reach(window)).of_question((filters, window, minute))
+    present = data_version.read(None, standing.reach(window))
+    compared = None
+    if query.compare:
+        other = query.other(now)
+        present, compared = comparing.with_other(present, other), (query.size, query.compare, other)
+    return present.of_question((filters, window, minute, compared))
 
 
 def build(
@@ -183,23 +230,34 @@ def build(
     now: datetime,
     known_version: DataVersion | None = None,
     quantiles: Collection[str] = (),
+    *,
+    lines: bool = False,
 ) -> LinkTable:
     """Answer for all size classes, whichever the query asks for.
 
     ``known_version`` is that of version(), for which the columns of all links are kept: filters
     on links only choose rows of them. ``quantiles`` are names out of catalogue.QUANTILES, columns
-    that are there for who asks for them.
+    that are there for who asks for them, as ``lines`` asks for those of overhead and bandwidth.
     """
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
-    key = ("links", known_version, frozenset(quantiles))
-    links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles))
+    key = ("links", known_version, frozenset(quantiles), lines)
+    links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles, lines=lines))
     filters = on_links(query.filters)
-    if not filters:
-        return LinkTable(links)
-    matching = LinkIndex(links.places).matching(filters)
-    shown = matching[links.source * len(links.places) + links.destination]
-    return LinkTable(links, np.flatnonzero(shown))
+    shown = None
+    if filters:
+        matching = LinkIndex(links.places).matching(filters)
+        shown = np.flatnonzero(matching[links.source * len(links.places) + links.destination])
+    return LinkTable(links, shown, changed(links, shown, query) if query.compare else None)
+
+
+def changed(links: LinkColumns, shown: Integers | None, query: MatrixQuery) -> Flags:
+    """Say of all links which changed by more than chance explains among those that are shown."""
+    p = links.classes[query.size].compared["compared_p"]
+    flags = np.zeros(len(links), dtype=bool)
+    rows = np.arange(len(links)) if shown is None else shown
+    flags[rows] = discoveries.changed(p[rows])
+    return flags
 
 
 def profiles_of(table: LinkTable, query: MatrixQuery, now: datetime) -> frozenset[int]:

@@ -12,7 +12,7 @@ from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.store import probes, transfers
 from sonar import mover_catalogue, roles
-from sonar.models import Endpoint, Probe, Site, SizeClass, Transfer
+from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
 from sonar.models.registry import NAME
 from sonar.request_probes import ProbeRequest
 from sonar.roles import Anyone
@@ -53,8 +53,7 @@ def read(data: Mapping[str, object]) -> list[ProbeRequest]:
     try:
         tests = OrderedTests.model_validate(data)
     except ValidationError as error:
-        wrong = {str(each["loc"][0]): each["type"] for each in error.errors()}
-        raise BadQueryError({field: [sentence(field, wrong[field])] for field in wrong}) from error
+        raise refusal(error, ALLOWED) from error
     ends = [tests.source, tests.destination]
     endpoints = Endpoint.objects.in_bulk(ends, field_name="name")
     sizes = SizeClass.objects.in_bulk(tests.sizes, field_name="name")
@@ -97,13 +96,19 @@ def refusal_for(user: Anyone, tests: Iterable[ProbeRequest]) -> str:
     return f"One end must be at {whose}."
 
 
-def sentence(field: str, kind: str) -> str:
+def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError:
+    """Say of each field of a body that is wrong what is allowed there."""
+    wrong = {str(each["loc"][0]): each["type"] for each in error.errors()}
+    return BadQueryError({field: [sentence(field, kind, allowed)] for field, kind in wrong.items()})
+
+
+def sentence(field: str, kind: str, allowed: Mapping[str, str] = ALLOWED) -> str:
     """Say what is allowed in a field that is wrong."""
     if kind == "extra_forbidden":
-        return f"There is no field “{field}”: use {either(sorted(ALLOWED))}."
+        return f"There is no field “{field}”: use {either(sorted(allowed))}."
     if kind == "missing":
-        return f"{field} is missing: give {ALLOWED[field]}."
-    return f"{field} must be {ALLOWED[field]}."
+        return f"{field} is missing: give {allowed[field]}."
+    return f"{field} must be {allowed[field]}."
 
 
 def problems(
@@ -136,6 +141,6 @@ def ordered_test(test_id: UUID) -> Probe | Transfer | None:
     return probes.rows().filter(id=test_id).first() or transfers.by_id(test_id)
 
 
-def sites_of(tests: Iterable[ProbeRequest | Probe | Transfer]) -> set[int]:
+def sites_of(tests: Iterable[ProbeRequest | Probe | Transfer | Experiment]) -> set[int]:
     """Return the ids of the sites at both ends: an admin of either may order, and cancel."""
     return {end.site_id for test in tests for end in (test.source, test.destination)}

@@ -2,36 +2,33 @@
 
 The parameters are `search` (every word must be in some attribute of one of the ends), `ordering`
 (a column, with `-` in front for the greatest first), `quantiles` (columns that are there for who
-asks: `median,p95`), `page`, `per_page`, and those of matrix/answers/column_filters.py.
+asks: `median,p95`), `overhead` (`1` for those of overhead and bandwidth), `page`, `per_page`, and
+those of matrix/answers/column_filters.py.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from matrix.answers import column_filters
-from matrix.answers.column_filters import READERS, Condition
-from matrix.answers.link_columns import COLUMNS
+from matrix.answers.column_filters import Condition
+from matrix.answers.link_columns import COLUMNS, COMPARED, LINE_COLUMNS
 from matrix.answers.link_table import LinkTable
-from matrix.query.attributes import BY_KEY, ENDS, FACTS
+from matrix.answers.listing_fields import FIELDS, Bound, Ordering, PageNumber, Quantiles, Text
+from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
-from matrix.query.filters import either
-from matrix.query.forms import BadQueryError, OneOf, read_number
+from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
-from matrix.statistics.states import LOOKS
 
 PER_PAGE = (25, 50, 100, 250, 1000)
-LONGEST_TEXT = 200
 # Of the size class that the query asks for.
 SHORT = {
     "min_mb_s": "mean_mb_s.min",
@@ -50,6 +47,7 @@ class TableQuery:
     ordering: str = "source"
     search: str = ""
     quantiles: tuple[str, ...] = ()
+    overhead: bool = False
     conditions: tuple[Condition, ...] = ()
     page: int = 1
     per_page: int = 50
@@ -65,6 +63,7 @@ class TableQuery:
         named = {"search": self.search, "ordering": self.ordering}
         changed = {name: text for name, text in named.items() if text != getattr(TableQuery, name)}
         changed |= {"quantiles": ",".join(self.quantiles)} if self.quantiles else {}
+        changed |= {"overhead": "1"} if self.overhead else {}
         changed |= {condition.name: condition.text for condition in self.conditions}
         return {name: [text] for name, text in changed.items()}
 
@@ -80,26 +79,50 @@ class TableQuery:
     @property
     def columns(self) -> tuple[Statistic, ...]:
         """Return the quantiles that a table needs: those to show, to order or to filter by."""
-        used = {self.column, *(condition.column for condition in self.conditions)}
-        fields = {column.rpartition(".")[2] for column in used}
+        fields = {column.rpartition(".")[2] for column in self._used()}
         return tuple(
             quantile
             for name, quantile in TABLE_QUANTILES.items()
             if name in self.quantiles or quantile.field in fields
         )
 
-    def without_column(self, dropped: Statistic) -> Self:
-        """Return the listing without a quantile, and so neither ordered nor filtered by it."""
-        is_ordered = self.column.endswith(f".{dropped.field}")
+    @property
+    def lines(self) -> bool:
+        """Say whether a table needs the columns of overhead and bandwidth."""
+        return self.overhead or not self._used().isdisjoint(LINE_COLUMNS)
+
+    def _used(self) -> set[str]:
+        """Name the columns that rows are ordered or chosen by."""
+        return {self.column, *(condition.column for condition in self.conditions)}
+
+    def without_lines(self) -> Self:
+        """Return the listing without overhead and bandwidth, neither ordered nor filtered by it."""
         return self.replace(
-            ordering=TableQuery.ordering if is_ordered else self.ordering,
-            quantiles=tuple(name for name in self.quantiles if name != dropped.name),
+            ordering=TableQuery.ordering if self.column in LINE_COLUMNS else self.ordering,
+            overhead=False,
             conditions=tuple(
-                condition
-                for condition in self.conditions
-                if not condition.column.endswith(f".{dropped.field}")
+                condition for condition in self.conditions if condition.column not in LINE_COLUMNS
             ),
         )
+
+    def without_column(self, dropped: Statistic) -> Self:
+        """Return the listing without a quantile, and so neither ordered nor filtered by it."""
+        names = tuple(name for name in self.quantiles if name != dropped.name)
+        return self._without({dropped.field}).replace(quantiles=names)
+
+    def without_comparison(self) -> Self:
+        """Return the listing as it is where nothing is compared."""
+        return self._without(COMPARED)
+
+    def _without(self, fields: Collection[str]) -> Self:
+        """Return the listing neither ordered nor filtered by columns of these fields."""
+
+        def is_dropped(column: str) -> bool:
+            return column.rpartition(".")[2] in fields
+
+        conditions = tuple(own for own in self.conditions if not is_dropped(own.column))
+        ordering = TableQuery.ordering if is_dropped(self.column) else self.ordering
+        return self.replace(ordering=ordering, conditions=conditions)
 
     def text(self, parameter: str) -> str:
         """Return what a condition was given as, or nothing."""
@@ -131,8 +154,10 @@ def read(
     ``sizes`` are the names of all size classes; parameters named in ``also`` belong to the
     caller. Raises BadQueryError with sentences by parameter.
     """
-    own = parameters(sizes)
-    query = MatrixQuery.from_params(params, also=(*own, *also))
+    query = MatrixQuery.from_params(params, also=(*parameters(sizes, *sizes), *also))
+    compared = [query.size] if query.compare else []
+    own = parameters(sizes, *compared)
+    column_filters.check_compared(params, own, sizes)
     own_params = {name: texts for name, texts in params.lists() if name in own and any(texts)}
     shorts = {f"{query.size}.{name}": short for short, name in SHORT.items() if short in own_params}
     if "only" in own_params:
@@ -140,7 +165,7 @@ def read(
         own_params["only"] = [",".join(own_params["only"])]
     for name, short in shorts.items():
         own_params.setdefault(name, []).extend(own_params.pop(short))
-    form = ListingForm(own_params, sizes)
+    form = ListingForm(own_params, sizes, compared)
     if form.errors:
         # Each parameter is called as it was given.
         errors = {
@@ -154,40 +179,46 @@ def read(
         ordering=values["ordering"] or TableQuery.ordering,
         search=values["search"],
         quantiles=values["quantiles"],
+        overhead=bool(values["overhead"]),
         conditions=tuple(value for value in values.values() if isinstance(value, Condition)),
         page=values["page"],
         per_page=int(values["per_page"] or TableQuery.per_page),
     )
 
 
-def parameters(sizes: Sequence[str]) -> tuple[str, ...]:
-    """Name all parameters of a listing."""
-    turning = ("search", "ordering", "quantiles", "page", "per_page")
-    return (*turning, *SHORT, *column_filters.names(sizes))
+def parameters(sizes: Sequence[str], *compared: str) -> tuple[str, ...]:
+    """Name all parameters of a listing, in which these size classes are ``compared``."""
+    turning = ("search", "ordering", "quantiles", "overhead", "page", "per_page")
+    return (*turning, *SHORT, *column_filters.names(sizes, *compared))
 
 
-def orderings(sizes: Iterable[str]) -> list[str]:
+def orderings(sizes: Iterable[str], *compared: str) -> list[str]:
     """Name the columns that a table can be ordered by."""
     places = [f"{end}.{key}" for end in ENDS for key in FACTS]
     fields = (*COLUMNS, *(quantile.field for quantile in TABLE_QUANTILES.values()))
-    return [*ENDS, *places, "priority", *(f"{size}.{name}" for size in sizes for name in fields)]
+    named = ((sizes, fields), (compared, COMPARED))
+    of_sizes = [f"{size}.{name}" for of, names in named for size in of for name in names]
+    return [*ENDS, *places, "priority", *LINE_COLUMNS, *of_sizes]
 
 
 class ListingForm(forms.Form):
     """The parameters of a listing, checked; each is given once."""
 
-    def __init__(self, params: Mapping[str, Sequence[str]], sizes: Sequence[str]) -> None:
+    def __init__(
+        self, params: Mapping[str, Sequence[str]], sizes: Sequence[str], compared: Sequence[str]
+    ) -> None:
         super().__init__({name: texts[-1] for name, texts in params.items()})
         self.params = params
         self.fields |= {
             "search": Text("search"),
-            "ordering": Ordering("ordering", orderings(sizes)),
+            "ordering": Ordering("ordering", orderings(sizes, *compared)),
             "quantiles": Quantiles("quantiles"),
+            "overhead": OneOf("overhead", ("1",)),
             "page": PageNumber("page"),
             "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
             **{
                 name: FIELDS.get(name.rpartition(".")[2], Bound)(name)
-                for name in column_filters.names(sizes)
+                for name in column_filters.names(sizes, *compared)
                 if name in params
             },
         }
@@ -197,90 +228,3 @@ class ListingForm(forms.Form):
             if len(texts) > 1:
                 self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
         return self.cleaned_data
-
-
-class Named(forms.Field):
-    """A field that says its parameter's name in its sentences."""
-
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
-
-    def wrong(self, text: str, allowed: str) -> ValidationError:
-        return ValidationError(f"{self.parameter} “{text}” is not {allowed}.")
-
-
-class Text(Named):
-    def to_python(self, value: str | None) -> Any:  # noqa: ANN401 - text here, more in Has
-        text = " ".join((value or "").split())
-        if len(text) > LONGEST_TEXT or not text.isprintable():
-            raise self.wrong(text[:20], f"at most {LONGEST_TEXT} printable characters")
-        return text
-
-
-class Quantiles(Named):
-    def to_python(self, value: str | None) -> tuple[str, ...]:
-        names = [name.strip() for name in (value or "").split(",") if name.strip()]
-        for name in names:
-            if name not in TABLE_QUANTILES:
-                allowed = either(tuple(TABLE_QUANTILES))
-                raise ValidationError(f"{self.parameter} “{name}” is not known: use {allowed}.")
-        return tuple(name for name in TABLE_QUANTILES if name in names)
-
-
-class Ordering(OneOf):
-    def __init__(self, parameter: str, columns: Sequence[str]) -> None:
-        super().__init__(parameter, columns)
-        self.choices = [(f"{sign}{name}", name) for name in columns for sign in ("", "-")]
-        self.error_messages["invalid_choice"] += " Put - in front for the greatest first."
-
-
-class PageNumber(Named):
-    def to_python(self, value: str | None) -> int:
-        text = value or "1"
-        # Python reads no number of thousands of digits, not even of zeros.
-        if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,8}", text):
-            raise self.wrong(text, "a whole number from 1 on")
-        return int(text)
-
-
-class Has(Text):
-    def to_python(self, value: str | None) -> Condition | None:
-        column, _, how = self.parameter.rpartition(".")
-        text = super().to_python(value)
-        return Condition(column, how, text) if text else None
-
-
-class Is(Named):
-    def to_python(self, value: str | None) -> Condition | None:
-        column, _, how = self.parameter.rpartition(".")
-        key = column.rpartition(".")[2]
-        if key == "state":
-            return self.of_state(column, value or "")
-        attribute = BY_KEY[key]
-        if value and value not in attribute.allowed:
-            raise self.wrong(value, f"a {attribute.title}: use {either(attribute.allowed)}")
-        return Condition(column, how, value) if value else None
-
-    def of_state(self, column: str, value: str) -> Condition | None:
-        """Read some of LOOKS, as `failing,slower`."""
-        looks = [text.strip() for text in value.split(",") if text.strip()]
-        for look in looks:
-            if look not in LOOKS:
-                raise self.wrong(look, f"a state: use {either(LOOKS)}")
-        chosen = [look for look in LOOKS if look in looks]
-        return Condition(column, "is", ",".join(chosen)) if chosen else None
-
-
-class Bound(Named):
-    def to_python(self, value: str | None) -> Condition | None:
-        column, _, how = self.parameter.rpartition(".")
-        text = (value or "").strip()
-        try:
-            number = READERS.get(column.rpartition(".")[2], read_number)(text) if text else 0
-        except ValueError as error:
-            raise self.wrong(text, str(error)) from None
-        return Condition(column, how, text, number) if text else None
-
-
-FIELDS: dict[str, type[Named]] = {"has": Has, "is": Is}

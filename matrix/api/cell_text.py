@@ -13,15 +13,21 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from matrix.answers.comparison.changes import KINDS
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells import CellArrays
-from matrix.statistics.rounding import rounded
+from matrix.statistics.overhead import FITS
+from matrix.statistics.rounding import rounded, significant
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 
 BLOCK = 4096  # cells
 # Arrays of numbers that stand for words.
-WORDS = {"state": np.array(STATES, dtype=object), "level": np.array(LEVELS, dtype=object)}
+WORDS = {
+    "state": np.array(STATES, dtype=object),
+    "level": np.array(LEVELS, dtype=object),
+    "line": np.array(FITS, dtype=object),
+    "change": np.array(KINDS, dtype=object),
+}
 
 HOUR = 3600
 # A time is the text of its hour, quote first, and one of these.
@@ -38,9 +44,8 @@ def dumps(answer: object) -> bytes:
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def blocks(cells: CellArrays, name: str) -> Iterator[bytes]:
-    """Write an array of cells as blocks `[..],[..]` of rows; blank is null."""
-    array: NDArray[Any] = getattr(cells, name)
+def blocks(name: str, array: NDArray[Any]) -> Iterator[bytes]:
+    """Write an array of cells, by name, as blocks `[..],[..]` of rows; blank is null."""
     write = writer(name, array)
     height = max(1, BLOCK // max(1, array.shape[1]))
     for top in range(0, len(array), height):
@@ -52,7 +57,9 @@ def writer(name: str, array: NDArray[Any]) -> Write:
         return times(array)
     if name in WORDS:
         return lambda numbers: dumps(WORDS[name][numbers].tolist())[1:-1]
-    if name in ("ok", "failed", "streak"):
+    if name == "p":
+        return lambda values: dumps(significant(values))[1:-1]
+    if name in ("ok", "failed", "streak", "other_ok"):
         return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
     return numbers
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
-from matrix.answers.link_columns import ClassColumns
+from matrix.answers.link_columns import COMPARED, ClassColumns
 from matrix.answers.link_table import LinkTable
+from matrix.answers.ratio_words import PairRatio
 from matrix.api.documents import DOCUMENTS
 from matrix.api.streaming import Pieces
 from matrix.query.catalogue import RATE, TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.statistics.states import STATES
-from sonar.units import DASH, format_bytes, format_count, three_digits
+from matrix.statistics.two_samples import Ratios
+from sonar.units import DASH, format_bytes, format_chance, format_count, three_digits
 
 BLOCK = 1000
 # Of each size class, beside its quantiles.
 TITLES = (RATE.name, "file size", "ok", "failed", "state")
+COMPARED_TITLES = ("this side MB/s", "other side MB/s", "ratio", "n", "p")
 LABELS = {quantile.field: quantile.label for quantile in TABLE_QUANTILES.values()}
 
 
@@ -32,8 +36,10 @@ def pieces(table: LinkTable, rows: Integers, query: MatrixQuery, form: str) -> P
 
 def caption(table: LinkTable, query: MatrixQuery) -> str:
     window = query.replace(window="", start=table.window.start, end=table.window.end)
-    filters = [condition.words() for condition in query.filters]
-    subject = ", ".join(["Rates of links by size class", query.window_words(), *filters])
+    parts = [condition.words() for condition in query.filters]
+    if query.compare:
+        parts.append(f"{query.size} files compared with {query.other_words()}")
+    subject = ", ".join(["Rates of links by size class", query.window_words(), *parts])
     return (
         f"{subject}. Window: {window.window_words()}. "
         "Rates and sizes are means of single transfers ± their standard deviation."
@@ -42,7 +48,12 @@ def caption(table: LinkTable, query: MatrixQuery) -> str:
 
 def heads(table: LinkTable) -> list[str]:
     of_class = [TITLES[0], *quantile_titles(table), *TITLES[1:]]
-    return ["from", "to", *(f"{size} {title}" for size in table.sizes for title in of_class)]
+    titles = (
+        f"{size} {title}"
+        for size in table.sizes
+        for title in (*of_class, *(COMPARED_TITLES if table.compared_fields(size) else ()))
+    )
+    return ["from", "to", *titles]
 
 
 def quantile_titles(table: LinkTable) -> list[str]:
@@ -53,7 +64,11 @@ def quantile_titles(table: LinkTable) -> list[str]:
 
 
 def lines(table: LinkTable) -> Iterator[list[str]]:
-    classes = [list(class_texts(of_class)) for of_class in table.classes.values()]
+    classes = [
+        [[*texts, *compared] for texts, compared in zip(*columns, strict=True)]
+        for of_class in table.classes.values()
+        for columns in [(class_texts(of_class), compared_texts(of_class))]
+    ]
     ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
     for at, (source, destination) in enumerate(ends):
         texts = [text for of_class in classes for text in of_class[at]]
@@ -83,3 +98,20 @@ def class_texts(columns: ClassColumns) -> Iterator[list[str]]:
             volume += f" ± {format_bytes(size_std)}"
         counts = format_count(ok), format_count(failed)
         yield [*texts, volume, *counts, STATES[state].replace("_", " ")]
+
+
+def compared_texts(columns: ClassColumns) -> Iterator[list[str]]:
+    """Yield what a comparison says of each link, nothing where nothing is compared."""
+    if not columns.compared:
+        yield from ([] for _ in columns.ok)
+        return
+    arrays = {field: columns.compared[name] for name, field in COMPARED.items()}
+    ratios = Ratios(**arrays, ok=columns.ok)
+    for at in range(len(columns.ok)):
+        pair = PairRatio.at(ratios, (at,))
+        rates = [
+            DASH if math.isnan(rate) else three_digits(rate) for rate in (pair.value, pair.other)
+        ]
+        ratio = DASH if math.isnan(pair.ratio) else pair.factor_words
+        chance = DASH if math.isnan(pair.p) else format_chance(pair.p)
+        yield [*rates, ratio, pair.n_words, chance]

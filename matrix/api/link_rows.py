@@ -14,11 +14,11 @@ from matrix.answers.column_filters import column_name
 from matrix.answers.link_columns import COLUMNS
 from matrix.answers.link_table import LinkTable
 from matrix.api.cell_text import WORDS, dumps
-from matrix.api.matrix_formats import COUNTS, TIMES, csv_column, unix_time
+from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, csv_column, unix_time
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.rounding import rounded
+from matrix.statistics.rounding import rounded, significant
 from sonar import csv_text
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.
@@ -35,14 +35,20 @@ def records(table: LinkTable) -> Records:
     for size, of_class in table.classes.items():
         columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
         columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
+        columns |= {
+            name: json_column(name, table.column(f"{size}.{name}"))
+            for name in table.compared_fields(size)
+        }
         rows = zip(*columns.values(), strict=True)
         classes[size] = [dict(zip(columns, row, strict=True)) for row in rows]
+    lines = {name: json_column(name, values) for name, values in table.lines.items()}
     numbers = zip(table.source.tolist(), table.destination.tolist(), strict=True)
     return [
         {
             "source": places[source],
             "destination": places[destination],
             "priority": priority,
+            **{name: values[at] for name, values in lines.items()},
             **{size: of_size[at] for size, of_size in classes.items()},
         }
         for at, ((source, destination), priority) in enumerate(
@@ -56,6 +62,8 @@ def json_column(name: str, values: NDArray[Any]) -> list[Any]:
         return list(values.tolist())
     if name in WORDS:
         return list(WORDS[name].take(values).tolist())
+    if name in CHANCES:
+        return list(significant(values).tolist())
     if name not in TIMES:
         return list(rounded(values).tolist())
     texts = np.datetime_as_string(unix_time(values)).tolist()
@@ -94,8 +102,9 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
             words = [str(getattr(place, name)).lower() for place in table.places]
             columns[f"{end}.{name}"] = np.array(words, dtype=object)[at]
     columns["priority"] = pd.array(whole(table.priority), dtype="Int64")
+    columns |= {name: csv_column(name, values) for name, values in table.lines.items()}
     for size in table.sizes:
-        for name in table.fields:
+        for name in (*table.fields, *table.compared_fields(size)):
             column = f"{size}.{name}"
             columns[column] = csv_column(name, table.column(column))
     return columns

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
+import numpy as np
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers import link_table, table_query
-from matrix.answers.link_table import LinkTable
+from matrix.answers.comparison.changes import KINDS
+from matrix.answers.grid import CHANGES
+from matrix.answers.link_table import CHANGE, LinkTable
 from matrix.answers.table_query import TableQuery
 from matrix.api import link_documents, link_rows, pagination
 from matrix.api.base import ApiView, unless_known
@@ -100,7 +103,7 @@ def chosen_rows(
 ) -> tuple[LinkTable, Integers]:
     """Return the table, with the quantiles that it takes, and the rows that are asked for."""
     quantiles = [quantile.name for quantile in call.chosen.columns]
-    table = link_table.build(call.query, cursor.moment, version, quantiles)
+    table = link_table.build(call.query, cursor.moment, version, quantiles, lines=call.chosen.lines)
     return table, call.chosen.rows(table, cursor.moment)
 
 
@@ -109,8 +112,9 @@ def as_json(
 ) -> bytes:
     table, rows = chosen_rows(call, cursor, version)
     page = rows[cursor.rows : cursor.rows + call.page_size]
-    answer = {
+    answer: dict[str, Any] = {
         "query": echo(call, table),
+        **({"comparison": compared(call, table, cursor.moment)} if call.query.compare else {}),
         "total": len(table),
         "found": len(rows),
         "links": link_rows.records(table.taken(page)),
@@ -131,6 +135,24 @@ def echo(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
         "ordering": call.chosen.ordering,
         "search": call.chosen.search,
         **({"quantiles": call.chosen.quantiles} if call.chosen.quantiles else {}),
+        **({"overhead": "1"} if call.chosen.overhead else {}),
         **{condition.name: condition.text for condition in call.chosen.conditions},
         **by_parameter(call.query.filters),
+        **(call.query.compare.to_params() if call.query.compare else {}),
+    }
+
+
+def compared(call: LinksRequest, table: LinkTable, now: datetime) -> dict[str, Any]:
+    """Say what the links are compared with, and how many of them differ beyond chance."""
+    other = call.query.other(now)
+    window, size = other.window_at(now), call.query.size
+    changes = table.column(f"{size}.{CHANGE}")
+    return {
+        "description": call.query.other_words(),
+        "size": other.size,
+        "start": format_time(window.start),
+        "end": format_time(window.end),
+        "filters": by_parameter(other.filters),
+        "compared": int(np.count_nonzero(~np.isnan(table.column(f"{size}.compared_ratio")))),
+        **{kind: int(np.count_nonzero(changes == KINDS.index(kind))) for kind in CHANGES},
     }

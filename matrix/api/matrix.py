@@ -12,7 +12,7 @@ from matrix.answers.grid import Grid
 from matrix.api import matrix_formats, wide_matrix
 from matrix.api.base import ApiView, unless_known
 from matrix.api.documents import DOCUMENTS
-from matrix.api.matrix_formats import DEFAULT_FIELDS, FIELDS
+from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.matrix import FORMATS, MATRIX, SHAPES
 from matrix.http.compression import respond_once
@@ -39,7 +39,7 @@ class MatrixView(ApiView):
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
             if form != "json":
-                name = f"sonar-{query.size}-{query.stat}.{ENDINGS[form]}"
+                name = f"sonar-{query.size}-{query.statistic.name}.{ENDINGS[form]}"
                 response["Content-Disposition"] = f'inline; filename="{name}"'
             return response
 
@@ -62,16 +62,25 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     form, shape = asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
     if shape == "wide" and form != "csv":
         raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
-    fields = fields_of(params)
-    if (shape == "wide" or form in DOCUMENTS) and fields not in (DEFAULT_FIELDS, ("value",)):
+    fields = fields_of(params, default=default_fields(query))
+    only_value = default_fields(query), ("value",)
+    if (shape == "wide" or form in DOCUMENTS) and fields not in only_value:
         raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
     return query, fields, form, shape or "long"
 
 
-def fields_of(params: QueryDict) -> tuple[str, ...]:
-    """Return the fields that are answered: `fields=value,ok`, or DEFAULT_FIELDS."""
+def default_fields(query: MatrixQuery) -> tuple[str, ...]:
+    return (*DEFAULT_FIELDS, *COMPARED) if query.compare else DEFAULT_FIELDS
+
+
+def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields that are answered: `fields=value,ok`, or those by default."""
     texts = ",".join(params.getlist("fields")).split(",")
     names = {text.strip() for text in texts if text.strip()}
     for name in sorted(names - set(FIELDS)):
         raise wrong("fields", f"fields “{name}” is not known: use {either(FIELDS)}.")
-    return tuple(name for name in FIELDS if name in (names or DEFAULT_FIELDS))
+    for name in COMPARED:
+        if name in names and name not in default:
+            sentence = f"fields “{name}” is of a comparison: say with what by compare, too."
+            raise wrong("fields", sentence)
+    return tuple(name for name in FIELDS if name in (names or default))

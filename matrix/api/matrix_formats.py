@@ -9,31 +9,37 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from matrix.answers.comparison import changes
+from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
 from matrix.api import cell_text
 from matrix.api.cell_text import WORDS, dumps
-from matrix.query.catalogue import RATE, STATISTICS
+from matrix.query.catalogue import RATE
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import AxisGroup
-from matrix.statistics.rounding import rounded
+from matrix.statistics.rounding import rounded, significant
 from matrix.statistics.states import NOT_APPLICABLE
 from sonar import csv_text
 from sonar.windows import format_time
 
-# Arrays of cells that an answer has, and those that it has for who asks for them.
+# Arrays of cells that an answer has, and those that it has for who asks for them. Those of a
+# comparison it has while comparing.
 DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
-FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now")
+COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
+PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now")
+FIELDS = (*PLAIN_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
-COUNTS = ("ok", "failed", "streak")
+COUNTS = ("ok", "failed", "streak", "other_ok")
+CHANCES = ("p", "compared_p")
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
     pieces = [dumps(before_cells(grid)).removesuffix(b"}"), b',"cells":{']
     for number, name in enumerate(fields):
         pieces.append(b'%s"%s":[' % (b"," if number else b"", name.encode()))
-        for place, block in enumerate(cell_text.blocks(grid.cells, name)):
+        for place, block in enumerate(cell_text.blocks(name, array_of(grid, name))):
             pieces += (b",", block) if place else (block,)
         pieces.append(b"]")
     averages = {
@@ -44,6 +50,19 @@ def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
     return b"".join([*pieces, b"},", dumps(averages).removeprefix(b"{")])
 
 
+def array_of(grid: Grid, name: str) -> NDArray[Any]:
+    """Return an array of cells by the name of its field."""
+    if name not in COMPARED:
+        array: NDArray[Any] = getattr(grid.cells, name)
+        return array
+    if grid.comparison is None:
+        raise ValueError(f"{name} is of a comparison, and there is none")
+    if name == "change":
+        return changes.kinds(grid)
+    of_ratios: NDArray[Any] = getattr(grid.comparison, {"rate": "value"}.get(name, name))
+    return of_ratios
+
+
 def before_cells(grid: Grid) -> dict[str, Any]:
     return {
         "query": echo(grid),
@@ -51,6 +70,7 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "unit": grid.unit,
         "version": grid.version.text,
         "simulated": grid.simulated,
+        **({"comparison": compared(grid, grid.other)} if grid.other else {}),
         "sources": [group.record() for group in grid.sources],
         "destinations": [group.record() for group in grid.destinations],
     }
@@ -69,6 +89,20 @@ def echo(grid: Grid) -> dict[str, Any]:
         "columns": query.columns,
         "max_age": query.max_age or None,
         **by_parameter(query.filters),
+        **(query.compare.to_params() if query.compare else {}),
+    }
+
+
+def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
+    """Say what the cells are compared with, and how many of them differ beyond chance."""
+    return {
+        "description": other.words,
+        "size": other.query.size,
+        "start": format_time(other.window.start),
+        "end": format_time(other.window.end),
+        "simulated": other.simulated,
+        "filters": by_parameter(other.query.filters),
+        **changes.counts(grid),
     }
 
 
@@ -77,15 +111,15 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
     shown = grid.cells.state != NOT_APPLICABLE
     row, column = np.nonzero(shown)
     units = {
-        "value": f"value_{STATISTICS[grid.query.stat].unit.suffix}",
-        **{name: f"{name}_{RATE.suffix}" for name in ("std", "usual", "now")},
+        "value": f"value_{grid.query.statistic.unit.suffix}",
+        **{name: f"{name}_{RATE.suffix}" for name in ("std", "usual", "now", "rate", "other")},
     }
     frame = pd.DataFrame(
         {
             "source": names(grid.sources)[row],
             "destination": names(grid.destinations)[column],
             **{
-                units.get(name, name): csv_column(name, getattr(grid.cells, name)[shown])
+                units.get(name, name): csv_column(name, array_of(grid, name)[shown])
                 for name in fields
             },
         }
@@ -100,6 +134,8 @@ def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
         return unix_time(values)
     if name in WORDS:
         return WORDS[name].take(values)
+    if name in CHANCES:
+        return significant(values)
     return values if name in COUNTS else rounded(values)
 
 

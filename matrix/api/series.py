@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -15,21 +15,26 @@ from numpy.typing import NDArray
 from rest_framework.request import Request
 
 from matrix.answers import series
+from matrix.answers.ratio_words import PairRatio
 from matrix.answers.series import AUTO, BUCKETS, TimeSeries
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
+from matrix.api.compared import of_pair
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, one_of, text, wrong
 from matrix.api.schema.series import SERIES
 from matrix.http.negotiation import CONTENT_TYPES, asked_format
+from matrix.query import comparison
 from matrix.query.catalogue import SERIES_FIELDS
 from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics import two_samples
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
 from matrix.store import data_version, registry
+from matrix.store.data_version import DataVersion
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
@@ -48,7 +53,7 @@ class SeriesRequest:
 
     @classmethod
     def read(cls, params: QueryDict, now: datetime) -> Self:
-        check_names(params, (*WINDOW_AND_METHOD, *OWN))
+        check_names(params, (*WINDOW_AND_METHOD, *comparison.OF_A_LINK, *OWN))
         query = MatrixQuery.from_params(params, also=OWN)
         source, destination = ends(params)
         bucket = one_of(params, "bucket", (AUTO, *BUCKETS), AUTO)
@@ -62,6 +67,23 @@ class SeriesRequest:
             return series.build(link, self.query.size, self.window, self.bucket, self.query.filters)
         except ValueError as error:
             raise wrong("bucket", f"bucket: {error}.") from error
+
+    def other(self, bucket: str, now: datetime) -> SeriesRequest | None:
+        """Return the call for what this one is compared with, in the same buckets."""
+        if self.query.compare is None:
+            return None
+        query, ends = self.query.other(now), (self.source, self.destination)
+        source, destination = reversed(ends) if self.query.compare.reverse else ends
+        window = query.window_at(now)
+        return SeriesRequest(source, destination, query, window, bucket, self.points)
+
+    def version(self, now: datetime) -> DataVersion:
+        """Return what changes whenever the answer may, on either side."""
+        version = data_version.read(self.query.size, self.window).of_question(self)
+        if other := self.other("", now):
+            results = data_version.read_results(other.query.size, [other.window])
+            version = replace(version, results=(*version.results, *results))
+        return version
 
 
 def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
@@ -78,29 +100,62 @@ def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     return endpoints[names["source"]], endpoints[names["destination"]]
 
 
+@dataclass(frozen=True)
+class ComparedSeries:
+    """What a call answers: the link over time and, if it asks for that, what it is compared with.
+
+    ``pair`` says how the successes of both compare.
+    """
+
+    question: SeriesRequest
+    series: TimeSeries
+    other: ComparedSeries | None = None
+    pair: PairRatio | None = None
+
+    @classmethod
+    def read(cls, question: SeriesRequest, now: datetime) -> Self:
+        answer = question.series()
+        other = question.other(answer.bucket, now)
+        if other is None or question.query.compare is None:
+            return cls(question, answer)
+        there = other.series()
+        here, others = (each.points.rate[each.points.ok] for each in (answer, there))
+        ratios = two_samples.compare(here, others, question.query.compare.of)
+        return cls(question, answer, cls(other, there), PairRatio.at(ratios))
+
+
 class SeriesView(ApiView):
     @SERIES
     def get(self, request: Request) -> HttpResponseBase:
-        form = asked_format(request)
-        question = SeriesRequest.read(request.query_params, timezone.now())
+        form, now = asked_format(request), timezone.now()
+        question = SeriesRequest.read(request.query_params, now)
         write = as_csv if form == "csv" else as_json
-        version = data_version.read(question.query.size, question.window)
-        tag = version.of_question(question).shown(form)
-        return unless_known(request, tag, lambda: write(question, question.series()))
+        tag = question.version(now).shown(form)
+        return unless_known(request, tag, lambda: write(ComparedSeries.read(question, now)))
 
 
-def as_json(question: SeriesRequest, answer: TimeSeries) -> HttpResponse:
+def as_json(answer: ComparedSeries) -> HttpResponse:
+    content = {"query": echo(answer.question), "unit": "MB/s", **contents(answer)}
+    if answer.other and answer.pair:
+        content["comparison"] = {
+            "description": answer.question.query.other_words(),
+            **of_pair(answer.pair),
+        }
+        content["other"] = {"query": echo(answer.other.question), **contents(answer.other)}
+    return HttpResponse(dumps(content), content_type=CONTENT_TYPES["json"])
+
+
+def contents(answer: ComparedSeries) -> dict[str, Any]:
+    question, series = answer.question, answer.series
     content = {
-        "query": echo(question),
-        "unit": "MB/s",
         "simulated": question.source.simulated or question.destination.simulated,
-        "bucket": answer.bucket,
-        "bucket_seconds": BUCKETS[answer.bucket] // 1000,
-        "buckets": {"start": times(answer.starts), **buckets(answer)},
+        "bucket": series.bucket,
+        "bucket_seconds": BUCKETS[series.bucket] // 1000,
+        "buckets": {"start": times(series.starts), **buckets(series)},
     }
     if question.points:
-        content["points"] = points(answer, times(answer.points.started))
-    return HttpResponse(dumps(content), content_type=CONTENT_TYPES["json"])
+        content["points"] = points(series, times(series.points.started))
+    return content
 
 
 def echo(question: SeriesRequest) -> dict[str, Any]:
@@ -134,16 +189,26 @@ def times(unix: Floats) -> list[str]:
     return [f"{text}Z" for text in np.datetime_as_string(unix_time(unix)).tolist()]
 
 
-def as_csv(question: SeriesRequest, answer: TimeSeries) -> HttpResponse:
-    """Write a line for each bucket or, where single results are asked for, for each of those."""
-    table = (
-        points(answer, unix_time(answer.points.started))
-        if question.points
-        else {"start": unix_time(answer.starts), **buckets(answer)}
-    )
-    lines = pd.DataFrame(table).to_csv(
+def as_csv(answer: ComparedSeries) -> HttpResponse:
+    """Write a line for each bucket or, where single results are asked for, for each of those.
+
+    Those of what it is compared with follow, told apart by their first column.
+    """
+    sides = {"this": answer, "other": answer.other} if answer.other else {"": answer}
+    tables = [table_of(side, compared) for side, compared in sides.items() if compared]
+    lines = pd.concat(tables).to_csv(
         index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
     )
     response = HttpResponse(str(lines).encode(), content_type=CONTENT_TYPES["csv"])
     response["Content-Disposition"] = 'inline; filename="sonar-series.csv"'
     return response
+
+
+def table_of(side: str, answer: ComparedSeries) -> pd.DataFrame:
+    series = answer.series
+    table = (
+        points(series, unix_time(series.points.started))
+        if answer.question.points
+        else {"start": unix_time(series.starts), **buckets(series)}
+    )
+    return pd.DataFrame({"side": side, **table} if side else table)

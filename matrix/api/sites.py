@@ -6,12 +6,14 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
+from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import overview, question, reports, sites_query
 from matrix.answers.site.overview import SiteOverview
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import site_now
 from matrix.api.base import ApiView
+from matrix.api.diagnosis import of_rule
 from matrix.api.pagination import PAGING, PageRequest, TableCursor, following
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
 from matrix.api.registry.sites import SITES
@@ -60,7 +62,12 @@ class SiteView(ApiView):
         if form == "csv":
             return as_csv(row_and_column(report), CELLS, site.name)
         on_site = notes.on_site(site, report.window, request.user)
-        return as_json(of_report(report, site, site_now(report, on_site, now)))
+        diagnoses = [
+            {"source": link.source, "destination": link.destination, **of_rule(link.diagnosis)}
+            for link in site_diagnosis.of_site(report, now)
+        ]
+        answer = of_report(report, site, site_now(report, on_site, now))
+        return as_json(answer | {"diagnoses": diagnoses})
 
 
 def of_overview(site: SiteOverview) -> Json:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from matrix.api.causes import CausesView
+from matrix.api.changes import ChangesView
+from matrix.api.diagnosis import DiagnosisView
+from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.index import IndexView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
@@ -28,9 +32,14 @@ from matrix.http.exceptions import not_found
 urlpatterns = [
     path("v1/", IndexView.as_view(), name="api-index"),
     *routes(ANNOTATIONS),
+    path("v1/causes/", CausesView.as_view(), name="api-causes"),
+    path("v1/changes/", ChangesView.as_view(), name="api-changes"),
+    path("v1/diagnosis/", DiagnosisView.as_view(), name="api-diagnosis"),
     path("v1/docs/", docs, name="api-docs"),
     *routes(DOWNTIMES),
     *routes(ENDPOINTS),
+    path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
+    path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),
     path("v1/links/", LinksView.as_view(), name="api-links"),
     path("v1/matrix/", MatrixView.as_view(), name="api-matrix"),
     *routes(MESHES),

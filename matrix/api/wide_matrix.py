@@ -9,7 +9,7 @@ from matrix.answers.grid import Grid
 from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import names
 from matrix.plots.numbers import number
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
 from matrix.statistics.states import MEASURED, NOT_APPLICABLE, STATES
@@ -26,7 +26,7 @@ def as_csv(grid: Grid) -> bytes:
         index=[*names(grid.sources), MEAN],
         columns=[*names(grid.destinations), MEAN],
     )
-    corner = f"{CORNER} ({grid.query.stat}, {grid.unit})"
+    corner = f"{CORNER} ({grid.query.statistic.name}, {grid.unit})"
     return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
 
 
@@ -38,22 +38,26 @@ def with_averages(grid: Grid) -> Floats:
 
 def as_document(grid: Grid, form: str) -> bytes:
     """Write the numbers as the page shows them, in a form, `markdown` or `latex`."""
-    stat = grid.query.stat
+    statistic = grid.query.statistic
     last_column = grid.averages.row.tolist()
     cells = zip(grid.cells.value.tolist(), grid.cells.state.tolist(), strict=True)
     rows = [
-        [group.name, *map(cell_text, values, states, [stat] * len(values)), text(mean, stat)]
+        [
+            group.name,
+            *(cell_text(*cell, statistic) for cell in zip(values, states, strict=True)),
+            text(mean, statistic),
+        ]
         for group, (values, states), mean in zip(grid.sources, cells, last_column, strict=True)
     ]
     means = [*grid.averages.column.tolist(), grid.averages.grand]
     heads = [CORNER, *(group.name for group in grid.destinations), MEAN]
-    last = [MEAN, *(text(value, stat) for value in means)]
+    last = [MEAN, *(text(value, statistic) for value in means)]
     return DOCUMENTS[form].whole(caption(grid), heads, rows, last).encode()
 
 
 def caption(grid: Grid) -> str:
     """Say what the numbers are, of when, and in which unit."""
-    unit = STATISTICS[grid.query.stat].unit.behind
+    unit = grid.query.statistic.unit.behind
     bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
     subject = f"{grid.query.describe()}, in {unit}" if unit else grid.query.describe()
     sentences = [subject, f"Window: {bounds.window_words()}"]
@@ -61,12 +65,13 @@ def caption(grid: Grid) -> str:
     return ". ".join([*sentences, "Means are of measured cells", *simulated]) + "."
 
 
-def cell_text(value: float, state: int, stat: str) -> str:
+def cell_text(value: float, state: int, statistic: Statistic) -> str:
     """Write a cell; what is not simply measured says so in a word."""
     if state == NOT_APPLICABLE:
         return ""
-    return text(value, stat) if state == MEASURED else f"{text(value, stat)} {STATES[state]}"
+    written = text(value, statistic)
+    return written if state == MEASURED else f"{written} {STATES[state]}"
 
 
-def text(value: float, stat: str) -> str:
-    return number(value, stat) or DASH
+def text(value: float, statistic: Statistic) -> str:
+    return number(value, statistic) or DASH

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from matrix.pages.base import Page, QueryPage
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.units import format_bytes
 from sonar.windows import PRESET_WORDS, PRESETS, Window, format_bound
@@ -48,12 +50,20 @@ def size_choices(page: QueryPage) -> list[Choice]:
     return [
         Choice(
             size,
-            page.asking(query.replace(size=size)).url(),
+            page.asking(resized(query, size)).url(),
             size == query.size,
             f"test files of {format_bytes(test_bytes)}",
         )
         for size, test_bytes in SizeClass.objects.values_list("name", "test_bytes")
     ]
+
+
+def resized(query: MatrixQuery, size: str) -> MatrixQuery:
+    """Ask for another size class: what the question is compared with changes places with it."""
+    compare = query.compare
+    if compare and compare.size == size:
+        compare = dataclasses.replace(compare, size=query.size)
+    return query.replace(size=size, compare=compare)
 
 
 def window_choices(page: QueryPage) -> list[Choice]:
@@ -70,12 +80,19 @@ def window_choices(page: QueryPage) -> list[Choice]:
 
 
 def filter_chips(page: QueryPage) -> list[Choice]:
-    """Return the filters of a page's question, each with the page without it."""
+    """Return the filters of a page's question, and what it is compared with.
+
+    Each with the page without it.
+    """
     query = page.query
-    return [
+    filters = [
         Choice(condition.words(), page.asking(query.without(condition)).url(), True)
         for condition in query.filters
     ]
+    if query.compare is None:
+        return filters
+    alone = page.asking(query.replace(compare=None)).url()
+    return [*filters, Choice(f"compared with {query.other_words()}", alone, True)]
 
 
 def bounds_of(page: QueryPage, window: Window) -> Bounds:

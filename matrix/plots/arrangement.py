@@ -74,6 +74,11 @@ class Arrangement:
         return self.drawn(state if left_out is None else np.where(left_out, LEFT_OUT, state))
 
     @cached_property
+    def too_few(self) -> Flags:
+        """Say which cells have results, but of a comparison too few of them on a side."""
+        return self.drawn(self.grid.too_few)
+
+    @cached_property
     def value(self) -> Floats:
         return self.drawn(self.grid.cells.value)
 
@@ -95,7 +100,7 @@ def focus(grid: Grid, display: Display) -> Flags:
     value = grid.cells.value
     matches = np.full(value.shape, True)
     if display.only:
-        matches &= np.logical_or.reduce([grid.cells.of_look(look) for look in display.only])
+        matches &= np.logical_or.reduce([grid.of_look(look) for look in display.only])
     # What has no value is neither above nor below.
     if display.above is not None:
         matches &= value >= display.above

@@ -9,6 +9,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from matrix.answers.comparison import changes
+from matrix.answers.grid import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.query.matrix_query import MatrixQuery
@@ -33,6 +35,13 @@ KINDS = {
     "since": "f8",
     "streak": "u4",
 }
+# Of a comparison: the rate of this side and of the other, the interval of their ratio (which is the
+# value), what a rank test says, how many successes there are, and as what a change stands out.
+COMPARED = {
+    **dict.fromkeys(("here", "there", "low", "high", "p"), "f4"),
+    **dict.fromkeys(("here_ok", "there_ok"), "u4"),
+    "change": "u1",
+}
 # Of cells that may pool several links; else they would say of each cell what it says anyway.
 LINK_COUNTS = ("tested_links", "failing_links", "slower_links", "faster_links")
 Arrays = dict[str, NDArray[Any]]
@@ -47,11 +56,10 @@ def encode(arrangement: Arrangement) -> bytes:
     catalogue.CARD_EXTRAS.
     """
     cells, kinds = arrangement.grid.cells, kinds_for(arrangement.grid.query)
-    drawn = {
-        name: arrangement.drawn(values)
-        for name, values in (vars(cells) | dict(cells.extras)).items()
-        if name in kinds
-    } | {"state": arrangement.state}
+    whole = vars(cells) | dict(cells.extras) | compared(arrangement.grid)
+    drawn = {name: arrangement.drawn(values) for name, values in whole.items() if name in kinds} | {
+        "state": arrangement.state
+    }
     arrays = {
         name: np.ascontiguousarray(drawn[name], dtype=f"<{kind}") for name, kind in kinds.items()
     }
@@ -65,7 +73,25 @@ def encode(arrangement: Arrangement) -> bytes:
 def kinds_for(query: MatrixQuery) -> dict[str, str]:
     """Return the arrays of a file with their dtypes."""
     pools = (query.rows, query.columns) != ("endpoint", "endpoint")
-    return KINDS | dict.fromkeys(LINK_COUNTS if pools else (), "u4")
+    of_pools = dict.fromkeys(LINK_COUNTS if pools else (), "u4")
+    return KINDS | of_pools | (COMPARED if query.compare else {})
+
+
+def compared(grid: Grid) -> Arrays:
+    """Return what a comparison has of each cell, by the names in COMPARED."""
+    ratios = grid.comparison
+    if ratios is None:
+        return {}
+    return {
+        "here": ratios.value,
+        "there": ratios.other,
+        "low": ratios.low,
+        "high": ratios.high,
+        "p": ratios.p,
+        "here_ok": ratios.ok,
+        "there_ok": ratios.other_ok,
+        "change": changes.kinds(grid),
+    }
 
 
 def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, Any]:
@@ -82,6 +108,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "columns": len(arrangement.columns.groups),
         "states": [*STATE_WORDS.values(), LEFT_OUT_WORDS],
         "levels": list(LEVELS),
+        "changes": list(changes.KINDS),
         "leads_nowhere": NOT_APPLICABLE,
         "arrays": [
             {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}

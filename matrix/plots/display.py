@@ -181,7 +181,7 @@ class DisplayForm(forms.Form):
             "below": Number("below", positive=False),
             "palette": OneOf("palette", tuple(PALETTES)),
             "scale": OneOf("scale", SCALES),
-            "low": Number("low", positive=STATISTICS[stat].scale == "logarithmic"),
+            "low": Number("low", positive=STATISTICS[stat].scale != "linear"),
             "high": Number("high", positive=True),
             "wall": OneOf("wall", ("1",)),
         }

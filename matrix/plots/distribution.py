@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from matrix.plots.looks import THERE, Look
 from matrix.plots.scales import decades, round_step
 from matrix.statistics.arrays import Floats, Integers
 from sonar.units import three_digits
@@ -16,8 +17,6 @@ Json = dict[str, Any]
 
 # A bin is a quarter wider than the one before it.
 BINS_PER_DECADE = 10
-COLOURS = ("var(--there)", "var(--back)")
-BANDS = ("var(--there-band)", "var(--back-band)")
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class Shape:
 
     name: str
     rates: Floats
+    look: Look = THERE
 
 
 def bins_of(rates: Floats) -> Bins:
@@ -49,8 +49,8 @@ def figure(shapes: Sequence[Shape]) -> Json:
 
     That axis is of log10: bars on a logarithmic axis would have no even width.
     """
-    drawn = [(number, shape) for number, shape in enumerate(shapes) if shape.rates.size]
-    most = max(bins_of(shape.rates).counts.max() for _, shape in drawn)
+    drawn = [shape for shape in shapes if shape.rates.size]
+    most = max(bins_of(shape.rates).counts.max() for shape in drawn)
     layout = base() | rate_ticks(shapes)
     layout["yaxis"] = {
         "title": {"text": "transfers"},
@@ -59,11 +59,11 @@ def figure(shapes: Sequence[Shape]) -> Json:
         "dtick": round_step(float(most)),
         "automargin": True,
     }
-    layout["shapes"] = [median_mark(shape, number) for number, shape in drawn]
-    return {"data": [bars(shape, number) for number, shape in drawn], "layout": layout}
+    layout["shapes"] = [median_mark(shape) for shape in drawn]
+    return {"data": [bars(shape) for shape in drawn], "layout": layout}
 
 
-def bars(shape: Shape, direction: int) -> Json:
+def bars(shape: Shape) -> Json:
     bins = bins_of(shape.rates)
     logs = np.log10(bins.edges)
     return {
@@ -72,7 +72,7 @@ def bars(shape: Shape, direction: int) -> Json:
         "x": np.round((logs[:-1] + logs[1:]) / 2, 4).tolist(),
         "y": bins.counts.tolist(),
         "width": 1 / BINS_PER_DECADE,
-        "marker": {"color": BANDS[direction], "line": {"color": COLOURS[direction], "width": 1}},
+        "marker": {"color": shape.look.band, "line": {"color": shape.look.colour, "width": 1}},
         "hovertext": [
             f"{shape.name}<br>{count} from {three_digits(low)} to {three_digits(high)} MB/s"
             for count, low, high in zip(
@@ -83,7 +83,7 @@ def bars(shape: Shape, direction: int) -> Json:
     }
 
 
-def median_mark(shape: Shape, direction: int) -> Json:
+def median_mark(shape: Shape) -> Json:
     log = float(np.log10(np.median(shape.rates)))
     return {
         "type": "line",
@@ -92,11 +92,7 @@ def median_mark(shape: Shape, direction: int) -> Json:
         "y0": 0,
         "y1": 1,
         "yref": "paper",
-        "line": {
-            "color": COLOURS[direction],
-            "width": 2,
-            "dash": "solid" if direction == 0 else "dash",
-        },
+        "line": {"color": shape.look.colour, "width": 2, "dash": shape.look.dash},
     }
 
 

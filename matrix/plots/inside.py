@@ -3,38 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from matrix.statistics.courses import Stretch
 from sonar.units import MB
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """What was moved between two samples: from and to in seconds, bytes so far, rate in MB/s."""
-
-    start: float
-    end: float
-    bytes: int
-    rate: float
-
-
-def stretches(samples: Sequence[Sequence[float]]) -> list[Stretch]:
-    """Turn samples of [seconds, bytes so far] into what was moved between them.
-
-    The first stretch begins with the transfer. A sample that is not later than the one before
-    it says nothing of a rate and is left out.
-    """
-    parts: list[Stretch] = []
-    since, before = 0.0, 0.0
-    for seconds, moved in samples:
-        if seconds > since:
-            rate = (moved - before) / (seconds - since) / MB
-            parts.append(Stretch(since, seconds, int(moved), rate))
-            since, before = seconds, moved
-    return parts
 
 
 def figure(parts: Sequence[Stretch]) -> Json | None:

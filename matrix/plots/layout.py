@@ -8,7 +8,6 @@ from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import Labels
 from matrix.plots.palettes import colorscale, palette_for
 from matrix.plots.scales import Scale
-from matrix.query.catalogue import STATISTICS
 
 Json = dict[str, Any]
 
@@ -69,11 +68,11 @@ def axis(names: list[str], domain: list[float], title: str, side: Json) -> Json:
 
 def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     grid, display = arrangement.grid, arrangement.display
-    unit = STATISTICS[grid.query.stat].unit
+    unit = grid.query.statistic.unit
     title = unit.title or unit.name
     has_top = scale.high in scale.ticks
     return {
-        "colorscale": colorscale(palette_for(display.palette, grid.query.stat)),
+        "colorscale": colorscale(palette_for(display.palette, grid.query.statistic)),
         "cmin": scale.low,
         "cmax": scale.high,
         "colorbar": {

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from matrix.plots import bands
-from matrix.plots.bands import TimeSpan, milliseconds
+from matrix.plots.bands import TimeSpan
 from matrix.plots.direction_traces import Line, crosses, median, singles
 from matrix.plots.labels import cut
 from matrix.plots.scales import decades
+from matrix.plots.time_axes import time_axes
 from matrix.statistics.arrays import Floats
 from sonar.units import MB, three_digits
 from sonar.windows import Window
@@ -27,6 +28,15 @@ LEAST_APART = 0.12
 LINEAR_UP_TO = 20
 # Parts of the height: of the strip with the failures of a direction, and above it.
 STRIP, GAP = 0.05, 0.035
+# Where the legend begins, and where it does above the times of another window.
+LEGEND, LEGEND_ABOVE = 1.01, 1.08
+TIME_AXIS = {
+    "title": {"text": "UTC", "standoff": 2},
+    "anchor": "free",
+    "position": 0,
+    "gridcolor": "var(--line)",
+    "automargin": True,
+}
 # Room above the fastest, and more of it for each row of words.
 ROOM, ROOM_OF_ROW = 1.08, 0.07
 
@@ -50,22 +60,25 @@ def figure(
     window: Window,
     spans: Sequence[TimeSpan],
     usual: UsualRange | None = None,
+    other: Window | None = None,
 ) -> Json:
-    """Return data and layout: the direction of the page, and the reverse one if it is there, too.
+    """Return data and layout: the direction of the page, and what it is compared with, if anything.
 
+    ``other`` is the window of lines on the second axis of time; both begin at the left.
     ``customdata`` of points and crosses are ids of transfers, for static/js/link.js.
     """
     points = sum(len(line.points) for line in lines)
     strip = STRIP * len(lines)
     data: list[Json] = []
-    for direction, line in enumerate(lines):
-        data.append(singles(line, direction, "y", points))
-        data.append(median(line, direction, "y"))
-    data += [crosses(line, direction, "y2") for direction, line in enumerate(lines)]
+    for line in lines:
+        data.append(singles(line, "y", points))
+        data.append(median(line, "y"))
+    data += [crosses(line, height, "y2") for height, line in enumerate(lines)]
     words = bands.words(spans, window)
     rows = max((1 + word["yshift"] // -bands.ROW for word in words), default=0)
     axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)
-    layout = frame(window) | {
+    layout = time_axes(window, other, TIME_AXIS) | frame(LEGEND_ABOVE if other else LEGEND)
+    layout |= {
         "yaxis": axis | {"domain": [strip + GAP, 1]},
         "yaxis2": strip_axis([0, strip], len(lines)),
         "shapes": bands.shapes(spans, window) + usual_shapes(usual),
@@ -128,21 +141,11 @@ def usual_words(usual: UsualRange | None, *, logarithmic: bool) -> list[Json]:
     ]
 
 
-def frame(window: Window) -> Json:
-    bounds = [milliseconds(window.start), milliseconds(window.end)]
+def frame(legend: float) -> Json:
     return {
-        "xaxis": {
-            "type": "date",
-            "range": bounds,
-            "title": {"text": "UTC", "standoff": 2},
-            "anchor": "free",
-            "position": 0,
-            "gridcolor": "var(--line)",
-            "automargin": True,
-        },
         "legend": {
             "orientation": "h",
-            "y": 1.01,
+            "y": legend,
             "yanchor": "bottom",
             "x": 0,
             "itemsizing": "constant",

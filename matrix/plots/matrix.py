@@ -46,10 +46,11 @@ CODES = {
     for number, state in enumerate((FAILING, FAILED, UNTESTED, DOWN, NOT_APPLICABLE))
 }
 # There are results but not this statistic of them: a deviation of one, say.
-NO_VALUE, UNFOCUSED, GAP = (2 * STEPS + number for number in (5, 6, 7))
+# Of a comparison it has too few of them on a side.
+NO_VALUE, TOO_FEW, UNFOCUSED, GAP = (2 * STEPS + number for number in (5, 6, 7, 8))
 COLOURS = (
     *("failing-soft", "failed", "untested", "down", "not-applicable"),
-    *("raised", "unfocused", "surface"),
+    *("raised", "too-few", "unfocused", "surface"),
 )
 
 WHITE, BLACK = "#ffffff", "#000000"
@@ -65,7 +66,7 @@ def figure(arrangement: Arrangement) -> Json:
     """
     display, grid = arrangement.display, arrangement.grid
     scale = scale_for(
-        grid.query.stat,
+        grid.query.statistic,
         grid.cells.value,
         display.low,
         display.high,
@@ -82,7 +83,7 @@ def figure(arrangement: Arrangement) -> Json:
 
 def cells(arrangement: Arrangement, scale: Scale) -> Json:
     """Draw all cells in one trace: each further one would be drawn over all of them again."""
-    colours = palette_for(arrangement.display.palette, arrangement.grid.query.stat)
+    colours = palette_for(arrangement.display.palette, arrangement.grid.query.statistic)
     # The frame of a failing cell takes all of a small one.
     failing = "failing-soft" if has_room(arrangement) else "failing"
     stops = scale_of_codes(colours, failing)
@@ -96,6 +97,7 @@ def codes(arrangement: Arrangement, scale: Scale) -> NDArray[np.uint16]:
     shares = scale.shares(arrangement.value)
     look = np.where(np.isnan(shares), NO_VALUE, np.rint(shares * (STEPS - 1)))
     look[(states == STALE) & ~np.isnan(shares)] += STEPS
+    look[arrangement.too_few] = TOO_FEW
     for state, code in CODES.items():
         look[states == state] = code
     look[~arrangement.in_focus & (states != NOT_APPLICABLE)] = UNFOCUSED
@@ -150,16 +152,16 @@ def strip(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) ->
 
 def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
     """Write the values into the cells in focus, in an ink that can be read on what is there."""
-    states, stat = arrangement.state, arrangement.grid.query.stat
+    states, statistic = arrangement.state, arrangement.grid.query.statistic
     values = np.where(arrangement.in_focus, arrangement.value, np.nan)
     measured = arrangement.spread(np.where(states == MEASURED, values, np.nan), np.nan)
     traces = on_palette(arrangement, scale, measured, {})
     # There are results, but not this statistic of them.
     bare = np.isin(states, [MEASURED, STALE]) & np.isnan(arrangement.value) & arrangement.in_focus
-    traces += dashes(arrangement.spread(bare, False), {})
+    traces += dashes(arrangement.spread(bare & ~arrangement.too_few, False), {})
     for state, ink in INKS.items():
         of_state = arrangement.spread(np.where(states == state, values, np.nan), np.nan)
-        traces += number_texts(of_state, stat, ink, {})
+        traces += number_texts(of_state, statistic, ink, {})
     return traces + durations(arrangement)
 
 
@@ -183,10 +185,10 @@ def duration(seconds: float) -> str:
 
 
 def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:
-    stat = arrangement.grid.query.stat
-    white = white_reads(palette_for(arrangement.display.palette, stat), STEPS)
+    statistic = arrangement.grid.query.statistic
+    white = white_reads(palette_for(arrangement.display.palette, statistic), STEPS)
     steps = np.rint(np.nan_to_num(scale.shares(values)) * (STEPS - 1)).astype(np.int64)
     return [
-        *number_texts(np.where(white[steps], values, np.nan), stat, WHITE, axes),
-        *number_texts(np.where(white[steps], np.nan, values), stat, BLACK, axes),
+        *number_texts(np.where(white[steps], values, np.nan), statistic, WHITE, axes),
+        *number_texts(np.where(white[steps], np.nan, values), statistic, BLACK, axes),
     ]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.plots.packed import packed
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
-from sonar.units import DASH, format_age, format_count, three_digits
+from sonar.units import DASH, format_age, format_count, three_digits, two_digits
 
 Json = dict[str, Any]
 
@@ -43,11 +43,11 @@ def dashes(where: Flags, axes: Json) -> list[Json]:
     return text_in(where, np.where(where, DASH, "").tolist(), "var(--ink)", axes)
 
 
-def number_texts(values: Floats, stat: str, ink: str, axes: Json) -> list[Json]:
+def number_texts(values: Floats, statistic: Statistic, ink: str, axes: Json) -> list[Json]:
     """Return a trace of numbers, or none where there are no values or no room."""
     if not room_for_numbers(values.shape):
         return []
-    texts = [[number(value, stat) for value in row] for row in values.tolist()]
+    texts = [[number(value, statistic) for value in row] for row in values.tolist()]
     return text_in(~np.isnan(values), texts, ink, axes)
 
 
@@ -69,13 +69,15 @@ def room_for_numbers(shape: tuple[int, ...]) -> bool:
     return shape[0] <= ROWS_WITH_NUMBERS and shape[1] <= COLUMNS_WITH_NUMBERS
 
 
-def number(value: float, stat: str) -> str:
+def number(value: float, statistic: Statistic) -> str:
     """Write a value as it stands in a cell, without its unit; nothing for none."""
     if np.isnan(value):
         return ""
-    written = STATISTICS[stat].unit.written
+    written = statistic.unit.written
     if written == "age":
         return format_age(timedelta(seconds=value)).removesuffix(" ago")
+    if written == "factor":
+        return two_digits(value)
     if written == "count" and value == int(value):
         return format_count(int(value))
     return three_digits(value)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
 
 DEFAULT_PALETTE = "viridis"
@@ -30,6 +30,13 @@ PALETTES: dict[str, tuple[str, ...]] = {
         *("#d9ef8b", "#a6d96a", "#66bd63", "#1a9850", "#006837"),
     ),
 }
+# Ratios fade from two dark colours, that no colour blindness makes one, to a pale one at 1: paler
+# than any other, but still no white of a cell without a result, and no glare on a dark page.
+DIVERGING = (
+    *("#6b3003", "#96480a", "#bf6a1c", "#d8954f", "#dcbd94"),
+    "#d9d5ca",
+    *("#a9c0d4", "#6f9fc8", "#3c79ac", "#1c558a", "#0b3563"),
+)
 PALETTE_LABELS = {
     "cividis": "cividis (colour-blind safe)",
     "rdylgn": "red-yellow-green",
@@ -38,11 +45,16 @@ PALETTE_LABELS = {
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
-def palette_for(name: str, stat: str) -> tuple[str, ...]:
-    """Return the colours from the low to the high end of a statistic's scale; "" is the default."""
+def palette_for(name: str, statistic: Statistic) -> tuple[str, ...]:
+    """Return the colours from the low to the high end of a statistic's scale; "" is the default.
+
+    Around 1 no palette shows what is what that has no middle: of all, red-yellow-green has one.
+    """
+    if statistic.scale == "diverging" and name != "rdylgn":
+        return DIVERGING
     colours = PALETTES[name or DEFAULT_PALETTE]
     # Red is at the end of the bad values.
-    is_turned = name == "rdylgn" and STATISTICS[stat].worse == "high"
+    is_turned = name == "rdylgn" and statistic.worse == "high"
     return colours[::-1] if is_turned else colours
 
 

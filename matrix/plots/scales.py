@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Floats
 from sonar.units import format_age, format_count, three_digits
 
@@ -34,6 +34,17 @@ STEPS = {
     2: (1, 3),
     0.7: (1, 2, 5),
     -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9),
+}
+# Ratios reach from one of these to its inverse, the ticks of which are those of FACTOR_STEPS. What
+# differs by less than the narrowest differs by chance, and must not look as if it did not.
+NARROWEST = 2
+FACTORS = (2, 3, 4, 6, 8, 10, 16, 30, 100, 300, 1000)
+FACTOR_STEPS = {
+    2: (1.25, 1.5, 2),
+    3: (1.5, 2, 3),
+    8: (2, 4, 8),
+    30: (3, 10, 30),
+    1000: (10, 100, 1000),
 }
 # A spread of almost nothing must not use up the colours: what is smaller has the lowest.
 WIDEST = 1e5
@@ -85,7 +96,7 @@ class Scale:
 
 
 def scale_for(
-    stat: str,
+    statistic: Statistic,
     values: Floats,
     low: float | None = None,
     high: float | None = None,
@@ -95,10 +106,12 @@ def scale_for(
     """Choose the scale of a statistic for these values: logarithmic for rates and ages.
 
     ``low`` and ``high`` fix its ends, where they are given. Else it runs over the middle of the
-    values, so that these differ in colour, or over the ``whole`` of them.
+    values, so that these differ in colour, or over the ``whole`` of them. That of ratios has 1 in
+    its middle: the end that is further from 1 is mirrored.
     """
     present = values[~np.isnan(values)]
-    statistic = STATISTICS[stat]
+    if statistic.scale == "diverging":
+        return centred(present, (low, high), whole=whole)
     is_age = statistic.unit.written == "age"
     if statistic.scale == "linear":
         drawn = present if whole else middle(present)
@@ -114,6 +127,45 @@ def scale_for(
         end_text("≤", low, is_age=is_age) or end_text("▼", below, is_age=is_age),
         end_text("≥", high, is_age=is_age) or end_text("▲", above, is_age=is_age),
     )
+
+
+def centred(present: Floats, bounds: tuple[float | None, float | None], *, whole: bool) -> Scale:
+    """Return the logarithmic scale around 1 that reaches these bounds, or else these ratios."""
+    ratios = present[present > LEAST]
+    limits = np.array([bound for bound in bounds if bound is not None])
+    ends = limits if limits.size else ratios if whole else middle(ratios)
+    most = float(np.exp(np.abs(np.log(ends)).max(initial=np.log(NARROWEST))))
+    # The ends of a scale that is asked for stand as they are, and others at a tick.
+    reach = most if limits.size else next((end for end in FACTORS if end >= most * 0.999), most)
+    scale = factors(reach)
+    below, above = scale.outside(present)
+    is_fixed = bool(limits.size)
+    return scale.ending(
+        f"{'≤' if is_fixed else '▼'} {factor_text(1 / reach)}" if is_fixed or below else "",
+        f"{'≥' if is_fixed else '▲'} {factor_text(reach)}" if is_fixed or above else "",
+    )
+
+
+def factors(reach: float) -> Scale:
+    """Return the scale to as far on both sides of 1, with ticks that tell it."""
+    steps = next((steps for widest, steps in FACTOR_STEPS.items() if reach <= widest), (reach,))
+    ticks = {
+        sign * float(np.log10(factor)): factor_text(factor**sign)
+        for sign in (-1, 1)
+        for factor in (1, *steps)
+        if factor <= reach * 1.001
+    }
+    end = float(np.log10(reach))
+    return Scale(-end, end, dict(sorted(ticks.items())), True)
+
+
+def factor_text(ratio: float) -> str:
+    """Write a tick of ratios by how many times the rate it is, or what part of it."""
+    if ratio == 1:
+        return "1"
+    factor = max(ratio, 1 / ratio)
+    digits = f"{factor:.3g}" if factor < 1000 else format_count(round(factor))
+    return f"{'×' if ratio > 1 else '÷'}{digits}"
 
 
 def middle(values: Floats) -> Floats:

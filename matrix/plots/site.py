@@ -11,7 +11,9 @@ import numpy as np
 
 from matrix.answers.site.history import RatioSeries
 from matrix.plots import bands
-from matrix.plots.bands import TimeSpan, milliseconds
+from matrix.plots.bands import TimeSpan
+from matrix.plots.looks import OTHER, SECOND_AXIS, THERE, Look
+from matrix.plots.time_axes import time_axes
 from matrix.statistics.arrays import Flags, Integers
 from sonar.units import format_count, format_factor
 from sonar.windows import Window
@@ -29,6 +31,25 @@ TIME_FORMATS = [
     {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%a %-d %b"},
     {"dtickrange": [43_200_000, None], "value": "%a %-d %b"},
 ]
+
+
+TIME_AXIS = {
+    "anchor": "y2",
+    "gridcolor": "var(--line)",
+    "showgrid": False,
+    "automargin": True,
+    "tickformatstops": TIME_FORMATS,
+    "nticks": 9,
+}
+
+
+@dataclass(frozen=True)
+class OtherSeries:
+    """What the links of an end are compared with, over its window, and how it is drawn."""
+
+    series: RatioSeries
+    window: Window
+    look: Look
 
 
 @dataclass(frozen=True)
@@ -59,14 +80,20 @@ def figure(
     axes: Axes,
     *,
     is_slower: bool = False,
+    other: OtherSeries | None = None,
 ) -> Json:
     """Return data and layout; ``is_slower`` says that some of the links are slower than usual.
+
+    ``other`` is what the links are compared with; of another window, it has its own axis of time.
 
     The axis of rates is logarithmic, with usual at 1; that of failed tests begins at 0.
     """
     colour = SLOWER if is_slower else OTHERS
-    data = [middle_half(series, colour), median(series, colour), failures(series)]
-    layout = frame(window) | {
+    data = [middle_half(series, colour), median(series, THERE, colour), failures(series)]
+    if other:
+        data.insert(1, median(other.series, other.look, OTHER.colour))
+    shown = other.window if other and other.look.axis == SECOND_AXIS else None
+    layout = frame(window, shown) | {
         "yaxis": ratio_axis(axes.bound),
         "yaxis2": failure_axis(axes.failed),
         "shapes": [*bands.shapes(spans, window), usual_line()],
@@ -77,24 +104,14 @@ def figure(
     return {"data": data, "layout": layout}
 
 
-def frame(window: Window) -> Json:
-    return {
-        "xaxis": {
-            "type": "date",
-            "range": [milliseconds(window.start), milliseconds(window.end)],
-            "anchor": "y2",
-            "gridcolor": "var(--line)",
-            "showgrid": False,
-            "automargin": True,
-            "tickformatstops": TIME_FORMATS,
-            "nticks": 9,
-        },
+def frame(window: Window, other: Window | None) -> Json:
+    return time_axes(window, other, TIME_AXIS) | {
         "showlegend": False,
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
         "dragmode": "zoom",
         "bargap": 0.1,
-        "margin": {"l": 44, "r": 8, "t": 8, "b": 24},
+        "margin": {"l": 44, "r": 8, "t": 24 if other else 8, "b": 24},
         "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
         "paper_bgcolor": "var(--surface)",
         "plot_bgcolor": "var(--surface)",
@@ -150,7 +167,7 @@ def no_ratio(series: RatioSeries) -> Json:
     }
 
 
-def median(series: RatioSeries, colour: str) -> Json:
+def median(series: RatioSeries, look: Look, colour: str) -> Json:
     """Draw the median as steps as wide as their buckets, with gaps where no link was measured."""
     x: list[int | None] = []
     y: list[float | None] = []
@@ -163,12 +180,13 @@ def median(series: RatioSeries, colour: str) -> Json:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "median link",
+        "name": f"{look.prefix}median link",
         "x": x,
+        "xaxis": look.axis,
         "y": y,
         "text": texts,
-        "line": {"color": colour, "width": 2},
-        "hovertemplate": f"%{{text}}<br>{series.bucket} from %{{x|%a %d %b %H:%M}} UTC"
+        "line": {"color": colour, "width": 2, "dash": look.dash},
+        "hovertemplate": f"{look.prefix}%{{text}}<br>{series.bucket} from %{{x|%a %d %b %H:%M}} UTC"
         "<extra></extra>",
     }
 

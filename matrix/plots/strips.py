@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -15,8 +16,9 @@ from matrix.answers.grid import Grid
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.cells import CellArrays
-from matrix.statistics.reduce import averages
+from matrix.statistics.reduce import averages, geometric_averages
 from matrix.statistics.states import NOT_APPLICABLE
+from matrix.statistics.two_samples import Ratios
 
 Kind = TypeVar("Kind", bound=np.generic)
 
@@ -27,9 +29,15 @@ class Strips(Grid):
 
     In the first ``sending`` rows links lead to the partners, in the others they come from these.
     A link between two of the rows is in both strips. The mean of a column is of both directions.
+    What has ``changed`` is what has in the grid: chance is told by all of its cells, each once.
     """
 
     sending: int = 0
+    changed_cells: Flags | None = None
+
+    @cached_property
+    def changed(self) -> Flags:
+        return super().changed if self.changed_cells is None else self.changed_cells
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,9 @@ def filled(
     arrays = {name: cross.gather(values) for name, values in named.items()}
     arrays["state"][cross.missing] = NOT_APPLICABLE
     facts = {field.name: getattr(grid, field.name) for field in dataclasses.fields(Grid)}
-    means = dataclasses.replace(averages(arrays["value"]), grand=grid.averages.grand)
+    ratios = grid.comparison and Ratios(*map(cross.gather, vars(grid.comparison).values()))
+    mean_of = geometric_averages if ratios else averages
+    means = dataclasses.replace(mean_of(arrays["value"]), grand=grid.averages.grand)
     return Strips(
         **facts
         | {
@@ -142,8 +152,10 @@ def filled(
             "cells": CellArrays(**arrays, extras=extras),
             "averages": means,
             "left_out": missing_by_filter(grid, cross),
+            "comparison": ratios,
         },
         sending=cross.sending,
+        changed_cells=cross.gather(grid.changed),
     )
 
 

@@ -38,7 +38,8 @@ def _path_of_links(prefix: str) -> str:
 
 def about_link(query: MatrixQuery) -> MatrixQuery:
     """Leave out what says nothing about a single link."""
-    return bare(query).replace(filters=tuple(on_profiles(query.filters)))
+    compare = query.compare.on_profiles() if query.compare else None
+    return bare(query).replace(filters=tuple(on_profiles(query.filters)), compare=compare)
 
 
 def site_url(name: str, query: MatrixQuery) -> str:
@@ -58,6 +59,11 @@ def bare(query: MatrixQuery) -> MatrixQuery:
 
 def matrix_url(query: MatrixQuery) -> str:
     return query.url(address("matrix"))
+
+
+def causes_url(query: MatrixQuery) -> str:
+    """Return the page of causes of sites, for the window and the ways of measuring of a query."""
+    return about_link(query).replace(rows="site", columns="site").url(address("causes"))
 
 
 def endpoint_url(name: str) -> str:

@@ -7,7 +7,7 @@ matrix/statistics/.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -15,24 +15,26 @@ from typing import Literal
 class Unit:
     """What values are in: its name, how names of fields end, and how a number is written.
 
-    ``title`` stands above a colour bar. An age has its own units in its text.
+    ``title`` stands above a colour bar. An age has its own units in its text, and so has a factor.
     """
 
     name: str
     suffix: str
-    written: Literal["digits", "count", "age"] = "digits"
+    written: Literal["digits", "count", "age", "factor"] = "digits"
     title: str = ""
 
     @property
     def behind(self) -> str:
         """Return what stands behind a number that is written, or nothing."""
-        return "" if self.written == "age" else self.name
+        return "" if self.written in ("age", "factor") else self.name
 
 
 RATE = Unit("MB/s", "mb_s")
 PERCENT = Unit("%", "percent")
 TRANSFERS = Unit("transfers", "transfers", written="count")
 AGE = Unit("s", "seconds", written="age", title="age")
+SECONDS = Unit("s", "s")
+TIMES = Unit("×", "times", written="factor", title="ratio")
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,17 @@ class Statistic:
 
     ``label`` is what controls call it, ``sentence`` describes it, of ``{files}``. ``quantile`` is
     the share of rates below it, for what is one; ``needs_sizes`` says that its formula takes the
-    bytes of transfers beside their rates. A linear scale begins at 0 and ends at ``greatest``, or
-    where the values do. ``worse`` is the end of the scale where the bad values are, if any, and
-    ``worst`` what those are called when they are listed, first in the ``worst_first`` order of
-    the link table (after the name of the size class); without a word they are not listed.
+    bytes of transfers beside their rates; ``of_line`` that it is read off the line through the
+    times of all size classes. A linear scale begins at 0 and ends at ``greatest``, or where the
+    values do; a diverging one is logarithmic, with 1 in its middle. ``worse`` is the end of the
+    scale where the bad values are, if any, and ``worst`` what those are called when they are
+    listed, first in the ``worst_first`` order of the link table (after the name of the size
+    class), if it has one; without a word they are not listed.
 
     ``on_card`` says that the card of a cell has it whatever is asked for, ``of_link`` that the
     page and the series of a link have it, ``in_band`` that it is one end of the range that is
-    shaded there, and ``in_table`` that the link table has a column of it for who asks.
+    shaded there, and ``in_table`` that the link table has a column of it for who asks. ``base`` is
+    the statistic of all cells of a matrix that it is computed of, for what a cell alone has not.
     """
 
     name: str
@@ -57,7 +62,8 @@ class Statistic:
     unit: Unit = RATE
     quantile: float | None = None
     needs_sizes: bool = False
-    scale: Literal["logarithmic", "linear"] = "logarithmic"
+    of_line: bool = False
+    scale: Literal["logarithmic", "linear", "diverging"] = "logarithmic"
     greatest: float | None = None
     worse: Literal["low", "high", ""] = "low"
     worst: str = "slowest"
@@ -66,6 +72,7 @@ class Statistic:
     of_link: bool = False
     in_band: bool = False
     in_table: bool = False
+    base: str = ""
 
     @property
     def field(self) -> str:
@@ -125,6 +132,22 @@ STATISTICS = {
             needs_sizes=True,
         ),
         Statistic(
+            "overhead",
+            "overhead (s)",
+            "Overhead of transfers of all size classes (seconds that pass whatever the size)",
+            unit=SECONDS,
+            of_line=True,
+            worse="high",
+            worst="most overhead",
+        ),
+        Statistic(
+            "bandwidth",
+            "bandwidth without overhead",
+            "Bandwidth of transfers of all size classes (their rate without the overhead)",
+            of_line=True,
+            worst="least bandwidth",
+        ),
+        Statistic(
             "success",
             "success (%)",
             "Share of {files} that succeeded",
@@ -154,10 +177,37 @@ STATISTICS = {
             worst_first="last",
             on_card=True,
         ),
+        Statistic(
+            "expected",
+            "expected from both ends",
+            "Median rate that both ends explain, of {files}",
+            worst="",
+            base="median",
+        ),
+        Statistic(
+            "residual",
+            "rate / expected (×)",
+            "Median rate in parts of what both ends explain, of {files}",
+            unit=TIMES,
+            scale="diverging",
+            worst="furthest below what both ends explain",
+            worst_first="",
+            base="median",
+        ),
     )
 }
 STATS = tuple(STATISTICS)
-UNITS = {statistic.unit.name: statistic.unit for statistic in STATISTICS.values()}
+# What a question shows that is compared with another, whichever statistic it names.
+RATIO = Statistic(
+    "ratio",
+    "ratio",
+    "Ratio of median rates of {files}",
+    unit=TIMES,
+    scale="diverging",
+    worst="most slowed down",
+)
+RATIO_OF_MEANS = replace(RATIO, sentence="Ratio of mean rates of {files}")
+UNITS = {statistic.unit.name: statistic.unit for statistic in (*STATISTICS.values(), RATIO)}
 QUANTILES = {
     statistic.name: statistic.quantile
     for statistic in STATISTICS.values()
@@ -182,6 +232,8 @@ SERIES_FIELDS = {
     statistic.field: statistic.name
     for statistic in sorted(OF_LINK, key=lambda statistic: statistic.quantile or 0)
 }
+# What is read off the line of a link, which is of all size classes: columns of the link table.
+OF_LINE = tuple(statistic for statistic in STATISTICS.values() if statistic.of_line)
 # The ends of the band, and what it is called.
 LOW, HIGH = sorted(
     (statistic for statistic in OF_LINK if statistic.in_band),

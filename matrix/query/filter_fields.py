@@ -39,13 +39,13 @@ REGISTERED: dict[str, type[models.Model]] = {
 
 
 class FilterField(forms.Field):
-    """The filters of one parameter."""
+    """The filters of one parameter; what stands before its name in the URL is its ``prefix``."""
 
     widget = forms.MultipleHiddenInput
 
-    def __init__(self, parameter: str) -> None:
+    def __init__(self, parameter: str, prefix: str = "") -> None:
         super().__init__(required=False)
-        self.parameter = parameter
+        self.parameter, self.prefix = parameter, prefix
 
     def clean(self, value: list[str] | None) -> tuple[Filter, ...]:
         filters = [
@@ -54,7 +54,7 @@ class FilterField(forms.Field):
             if text
         ]
         for sentence in filter(None, map(problem, filters)):
-            raise ValidationError(sentence)
+            raise ValidationError(f"{self.prefix}{sentence}")
         return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
 
 

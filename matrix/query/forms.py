@@ -11,6 +11,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
 
+from matrix.query import comparison
 from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATS
 from matrix.query.filter_fields import FilterField, unregistered
@@ -22,7 +23,11 @@ from sonar.windows import PRESETS
 
 DEFAULT_SIZE = "large"
 
-PARAMETERS = ("size", "window", "from", "to", "stat", "rows", "columns", "max_age", *FILTERS)
+PARAMETERS = (
+    *("size", "window", "from", "to", "stat", "rows", "columns", "max_age"),
+    *FILTERS,
+    *comparison.PARAMETERS,
+)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,7 +46,11 @@ class BadQueryError(ValueError):
 
 
 def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
-    advice = f"use {either(sorted(set(allowed)))}" if allowed else "this address takes none"
+    # As many again as there are filters are said in one.
+    others = comparison.OF_FILTERS if set(comparison.OF_FILTERS) <= set(allowed) else ()
+    short = dict.fromkeys(others, f"{comparison.PREFIX}<filter>")
+    advised = sorted({short.get(name, name) for name in allowed})
+    advice = f"use {either(advised)}" if allowed else "this address takes none"
     return {
         name: [f"There is no parameter “{name}”: {advice}."]
         for name in names

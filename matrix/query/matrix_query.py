@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import RATIO, RATIO_OF_MEANS, STATISTICS, Statistic
+from matrix.query.comparison import CUSTOM, OF, Comparison
+from matrix.query.comparison_form import ComparisonForm
 from matrix.query.filters import Filter, alternatives, by_parameter, words_of
 from matrix.query.forms import (
     DEFAULT_SIZE,
@@ -20,6 +22,7 @@ from matrix.query.forms import (
     QueryForm,
     unknown,
 )
+from matrix.query.moments import around
 from sonar import windows
 from sonar.windows import PRESET_WORDS, Window
 
@@ -33,7 +36,8 @@ class MatrixQuery:
     ``window`` is a preset, or empty where ``start`` and ``end`` bound it. ``filters`` of one
     parameter are alternatives, those of different parameters must all hold, and every
     exclusion must hold. ``max_age`` is how old the last success of a cell may be, as it was
-    written (`6h`, `21600`), or empty for any age.
+    written (`6h`, `21600`), or empty for any age. With something to ``compare`` it asks for the
+    ratio of its rates to those of other().
     """
 
     size: str = DEFAULT_SIZE
@@ -45,6 +49,7 @@ class MatrixQuery:
     columns: str = "endpoint"
     max_age: str = ""
     filters: tuple[Filter, ...] = ()
+    compare: Comparison | None = None
 
     @classmethod
     def from_params(
@@ -60,10 +65,12 @@ class MatrixQuery:
         form = QueryForm(MultiValueDict(own_params))
         foreign = unknown(own_params, [*PARAMETERS, *also])
         errors = {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
+        compared = ComparisonForm(own_params, form.sizes)
+        errors |= compared.sentences
         if foreign or errors:
             raise BadQueryError(foreign | errors, foreign)
         values = form.cleaned_data
-        return cls(
+        query = cls(
             size=values["size"] or form.default_size(),
             window=values["window"] or ("" if values["from"] else cls.window),
             start=values["from"],
@@ -73,6 +80,12 @@ class MatrixQuery:
             columns=values["columns"] or cls.columns,
             max_age=values["max_age"],
             filters=form.filters(),
+        )
+        if compared.after:
+            query = query.during(compared.after)
+        groupings = query.rows, query.columns
+        return query.replace(
+            compare=compared.comparison(query.size, query.filters, query.bounds, groupings)
         )
 
     def to_params(self) -> dict[str, list[str]]:
@@ -88,7 +101,8 @@ class MatrixQuery:
                 "from": [windows.format_time(self.start)],
                 "to": [windows.format_time(self.end)],
             }
-        return params | by_parameter(self.filters)
+        params |= by_parameter(self.filters)
+        return params | self.compare.to_params() if self.compare else params
 
     def url(self, path: str, **also: str) -> str:
         """Return a path with these parameters and the caller's own behind it."""
@@ -97,29 +111,83 @@ class MatrixQuery:
         )
         return f"{path}?{text}" if text else path
 
-    def replace(self, **changes: str | datetime | tuple[Filter, ...] | None) -> MatrixQuery:
-        """Return the same question with some fields changed; a preset replaces both bounds."""
+    def replace(
+        self, **changes: str | datetime | tuple[Filter, ...] | Comparison | None
+    ) -> MatrixQuery:
+        """Return the same question with some fields changed; a preset replaces both bounds.
+
+        What no longer differs on the other side is no longer compared.
+        """
         if changes.get("window"):
             changes |= {"start": None, "end": None}
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+        query = dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+        if query.compare is None:
+            return query
+        compare = query.compare.narrowed(
+            query.size, query.filters, query.bounds, (query.rows, query.columns)
+        )
+        return dataclasses.replace(query, compare=compare)
 
     def without(self, dropped: Filter) -> MatrixQuery:
         return self.replace(
             filters=tuple(condition for condition in self.filters if condition != dropped)
         )
 
+    def during(self, window: Window) -> MatrixQuery:
+        """Return the same question about a window between two bounds."""
+        return self.replace(window="", start=window.start, end=window.end)
+
+    def around(
+        self, moment: datetime, now: datetime, before: timedelta | None = None
+    ) -> MatrixQuery:
+        """Compare the time since a moment with that before it; ValueError as moments.around."""
+        after, other = around(moment, now, before)
+        compare = Comparison(CUSTOM, other.start, other.end)
+        return self.replace(compare=None).during(after).replace(compare=compare)
+
+    @property
+    def bounds(self) -> Window | None:
+        """Return the window if no preset names it."""
+        return Window(self.start, self.end) if self.start and self.end else None
+
     def window_at(self, now: datetime) -> Window:
         """Return the window in force: a preset ends with the minute of ``now``."""
-        if self.start and self.end:
-            return Window(self.start, self.end)
-        return windows.preset(self.window, now)
+        return self.bounds or windows.preset(self.window, now)
+
+    def other(self, now: datetime) -> MatrixQuery:
+        """Return the question that this one is compared with, its window between two bounds."""
+        if self.compare is None:
+            raise ValueError("the question is compared with nothing")
+        window = self.compare.window_of(self.window_at(now))
+        return self.replace(
+            size=self.compare.size or self.size,
+            window="",
+            start=window.start,
+            end=window.end,
+            max_age="",
+            filters=self.compare.filters_of(self.filters),
+            compare=None,
+        )
+
+    @property
+    def statistic(self) -> Statistic:
+        """Return what is shown: a ratio while comparing, or else the statistic by its name."""
+        if self.compare is None:
+            return STATISTICS[self.stat]
+        return RATIO if self.compare.of == OF[0] else RATIO_OF_MEANS
 
     def describe(self) -> str:
         """Say the question as one English sentence, without a full stop."""
-        subject = STATISTICS[self.stat].sentence.format(files=f"{self.size}-file transfers")
+        subject = self.statistic.sentence.format(files=f"{self.size}-file transfers")
         parts = [subject, self.window_words(), f"from {self.rows} to {self.columns}"]
         parts += [words_of(group) for group in alternatives(self.filters)]
-        return ", ".join([*parts, self.age_words()] if self.max_age else parts)
+        parts += [self.age_words()] if self.max_age else []
+        parts += [f"compared with {self.other_words()}"] if self.compare else []
+        return ", ".join(parts)
+
+    def other_words(self) -> str:
+        """Say what the question is compared with; nothing if with nothing."""
+        return self.compare.words(self.window, self.bounds) if self.compare else ""
 
     def age_words(self) -> str:
         """Say how old a last success may be."""
@@ -128,6 +196,4 @@ class MatrixQuery:
 
     def window_words(self) -> str:
         """Say the window: `the last 7 days`, or its two bounds."""
-        if not (self.start and self.end):
-            return PRESET_WORDS[self.window]
-        return f"{windows.format_bound(self.start)} to {windows.format_bound(self.end)} UTC"
+        return windows.format_window(self.bounds) if self.bounds else PRESET_WORDS[self.window]

@@ -205,6 +205,13 @@ class LinkIndex:
         square = links.reshape(self.shape)
         return np.asarray(square.any(axis=1)), np.asarray(square.any(axis=0))
 
+    def idle(self, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
+        """Name the places in use that have an allowed link, and none that is applicable."""
+        used = np.logical_or(*self.touched(applicable))
+        unused = np.logical_or(*self.touched(allowed)) & ~used
+        places = (self.places[index] for index in np.flatnonzero(unused))
+        return tuple(place.name for place in places if not place.retired)
+
     def ends(self, flags: Iterable[bool], end: str = "") -> Flags:
         """Return the links whose source, destination, or (for no end) one of both is flagged."""
         size = len(self.places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import AGE, STATISTICS, TRANSFERS
+from matrix.query.filters import Filter
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import Axis, LinkIndex
 from matrix.statistics.cell_standings import CellStandings, Counts
+from matrix.statistics.explained import of_both_ends
 from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import Reduced
 from matrix.statistics.standing import LEVELS, Standings
@@ -104,6 +106,12 @@ class Frame:
         """Make one of the values of each cell's links."""
         return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
 
+    def left_out(self, filters: Iterable[Filter]) -> Flags | None:
+        """Say of which cells the filters on ends let nothing pass, if there are such cells."""
+        passing = self.links.passing(filters).reshape(self.links.shape)
+        missing = ~self.pool(np.logical_or, passing)
+        return missing if missing.any() else None
+
     def cells_of(self, numbers: Integers) -> Integers:
         """Return the flat places of the cells of applicable links, given by their numbers."""
         source, destination = np.divmod(numbers, len(self.links.places))
@@ -118,21 +126,29 @@ class Frame:
         *,
         standings: Standings,
         outdated: Flags | None = None,
+        of_line: Floats | None = None,
     ) -> CellArrays:
         """Return the cells as they stand at a moment (Unix time).
 
         ``down`` says which links have an end in a declared downtime, ``outdated`` which cells
-        have no success as young as was asked for: these have no value.
+        have no success as young as was asked for: these have no value. ``of_line`` is the statistic
+        where it is read off the lines of the cells.
         """
         newest = self.pool(np.maximum, self.newest)
         last = np.where(newest > 0, newest / 1000, np.nan)
         mean, std = reduced.mean / MB, reduced.std / MB
         extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
         rates = {"mean": mean, "std": std, **extras}
-        shown = rates[stat] if stat in rates else value(stat, reduced, moment - last)
+        base = STATISTICS[stat].base
+        rate = rates.get(base or stat)
+        if of_line is not None:
+            rate = rates[stat] = of_line
+        shown = value(stat, reduced, moment - last) if rate is None else rate
         if outdated is not None:
             for numbers in (shown, *rates.values()):
                 np.putmask(numbers, outdated, np.nan)
+        if base:
+            shown = of_both_ends(stat, shown, self.rows.groups, self.columns.groups)
         has_results = self.newest > 0
         now = CellStandings.of(
             standings, self.applicable & ~down, has_results, self.pool, self.cells_of

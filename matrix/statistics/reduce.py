@@ -16,7 +16,7 @@ from matrix.statistics.run import Run
 from matrix.statistics.threads import each
 
 # The sign of a float32 is set in failed samples, and nowhere else.
-_FAILED = np.uint32(1 << 31)
+FAILED = np.uint32(1 << 31)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Samples:
 
     def reduced(self, extras: Collection[str]) -> Reduced:
         """Reduce to one value for each cell."""
-        failed = np.flatnonzero(self.bits >= _FAILED)
+        failed = np.flatnonzero(self.bits >= FAILED)
         failures = self.count(self.cell[failed])
         ok = self.count(self.cell) - failures
         mean, std = self._moments(failed, ok)
@@ -187,3 +187,9 @@ def averages(values: Floats) -> Averages:
         column=ratio(filled.sum(axis=0), is_number.sum(axis=0)),
         grand=float(ratio(filled.sum(), is_number.sum())),
     )
+
+
+def geometric_averages(values: Floats) -> Averages:
+    """Average ratios: half as fast and twice as fast make 1."""
+    logs = averages(np.log(values))
+    return Averages(np.exp(logs.row), np.exp(logs.column), float(np.exp(logs.grand)))

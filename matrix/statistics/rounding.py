@@ -17,3 +17,12 @@ def rounded(values: Floats) -> Floats:
     scale = SCALES.take(power, mode="clip")
     result: Floats = np.rint(values * scale) / scale
     return result
+
+
+def significant(values: Floats, digits: int = 4) -> Floats:
+    """Round to so many digits, however small a number is: a p of 1e-9 is not 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # of 0 and NaN
+        power = digits - 1 - np.floor(np.log10(np.abs(values)))
+        scale = np.power(10.0, np.clip(power, -300, 300))
+        result: Floats = np.where(values == 0, 0.0, np.rint(values * scale) / scale)
+    return result

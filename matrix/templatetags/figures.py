@@ -10,9 +10,18 @@ from django import template
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from matrix.answers.causes.attribution import EndEffect
 from matrix.answers.link.errors import WHERE
 from matrix.plots.labels import cut
-from sonar.units import DASH, format_age, format_bytes, format_count, format_factor, three_digits
+from sonar.units import (
+    DASH,
+    format_age,
+    format_bytes,
+    format_chance,
+    format_count,
+    format_factor,
+    three_digits,
+)
 from sonar.windows import format_moment
 
 register = template.Library()
@@ -27,7 +36,9 @@ MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 DAY = rf"\d{{4}}-\d\d-\d\d|(?:[A-Z][a-z][a-z] )?\d\d? (?:{MONTH})\b"
 TIME = rf"(?:{DAY})(?: {CLOCK})?(?: UTC)?|{CLOCK} UTC"
 FIGURE = r"\d[\d.,\u202f]*\s+(?:%|(?:[kMGT]?B(?:/s)?|Gbit/s|min|[dhs])\b(?: ago\b)?)"
-WHOLE = re.compile(rf"(?<![\w.])\(?(?:{TIME}|{FIGURE})[.,:;)]*")
+# As `whole` finds it: escaped.
+CHANCE = r"p (?:=|&lt;) \d[\d.]*"
+WHOLE = re.compile(rf"(?<![\w.])\(?(?:{TIME}|{FIGURE}|{CHANCE})[.,:;)]*")
 TAG = re.compile("(<[^>]*>)")
 
 
@@ -53,6 +64,22 @@ def rate(value: float | None, reason: str = NO_RESULT) -> str:
 def times(factor: float, reason: str = NO_RESULT) -> str:
     """Write a factor, as lists of what stands out do."""
     return dash(reason) if math.isnan(factor) else format_factor(factor)
+
+
+@register.filter
+def chance(p: float, reason: str = NO_RESULT) -> str:
+    """Write how probable something is by chance alone, below a heading that says p."""
+    if math.isnan(p):
+        return dash(reason)
+    return format_chance(p).removeprefix("p = ").removeprefix("p ")
+
+
+@register.filter
+def factor_of(effect: EndEffect, reason: str) -> str:
+    """Write the factor of a source or destination, with its interval if it has one."""
+    if math.isnan(effect.low):
+        return dash(reason)
+    return format_factor(effect.factor, effect.low, effect.high)
 
 
 @register.filter

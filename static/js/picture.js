@@ -8,6 +8,8 @@ import { enlarge, jsonOf, payloadOf } from "./figures.js";
 
 // The library comes after the first look at the page, which would have to wait while it is compiled.
 const library = painted().then(load);
+// If it does not come, who draws with it says so.
+library.catch(() => {});
 
 const PLOTLY = {
   displaylogo: false,

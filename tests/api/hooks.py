@@ -33,6 +33,8 @@ KNOWN = {
     "source": ENDPOINTS[:2],
     "destination": ENDPOINTS[2:],
     "size": ("small", "medium", "large"),
+    "compare": ("previous", "week"),
+    "around": ("2026-11-19T20:15:00Z",),
     "sources": ENDPOINTS,
     "destinations": ENDPOINTS,
     "mover": ("http-tpc", "fake"),
@@ -50,7 +52,7 @@ KNOWN = {
     "size_std_bytes": ("1.5 GB", "0"),
 }
 # `source_site` is a site, `large.age.max` an age.
-NOT_THE_NAME = re.compile(r"^(source_|destination_|\w+\.(?=\w+\.))|\.(min|max)$")
+NOT_THE_NAME = re.compile(r"^(compare\.)?(source_|destination_|\w+\.(?=\w+\.))?|\.(min|max)$")
 Values = dict[str, Any]
 
 

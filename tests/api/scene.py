@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
 from sonar import roles, tokens
-from sonar.models import Annotation, Downtime, Probe, SizeClass
+from sonar.models import Annotation, Downtime, Experiment, Probe, SizeClass
 from sonar.roles import Role
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
@@ -47,6 +47,7 @@ def make() -> Scene:
         "size-classes": "large",
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(probe(made).id),
+        "experiments": str(experiment(made).id),
         "downtimes": str(downtime(made).id),
         "annotations": str(annotation(made, administrator).id),
     }
@@ -78,6 +79,23 @@ def probe(made: World) -> Probe:
         requested_at=NOW,
         sent_at=NOW,
     )
+
+
+def experiment(made: World) -> Experiment:
+    """Make one of two tests, of which the first has ended and the second was cancelled."""
+    transfer = world.transfer(made.ral, made.glasgow, 12.0, size="small")
+    ordered = Experiment.objects.create(
+        source=made.ral,
+        destination=made.glasgow,
+        variable="mode",
+        size_class=SizeClass.objects.get(name="small"),
+        mover="http-tpc",
+        streams=1,
+        requested_at=transfer.started_at,
+    )
+    for position, (mode, test_id) in enumerate((("pull", transfer.id), ("push", uuid4()))):
+        ordered.steps.create(position=position, value=mode, test_id=test_id)
+    return ordered
 
 
 def downtime(made: World) -> Downtime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,7 +138,7 @@ def same(value: Any) -> Any:
         return {name: same(one) for name, one in value.items()}
     if isinstance(value, list):
         return [same(one) for one in value]
-    if isinstance(value, str) and value[:2] == "20" and "T" in value:
+    if isinstance(value, str) and re.match(r"20\d\d-\d\d-\d\dT", value):
         return datetime.fromisoformat(value).astimezone(UTC)
     return value
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from matrix.answers import grid as grids
 from matrix.answers.grid import Grid
 from matrix.api import matrix_formats
+from matrix.query.comparison import Comparison
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import reduce
 from matrix.statistics.pooling import Numbering, Pooling
@@ -46,8 +47,17 @@ def grid(size: str, window: Window, stat: str) -> Grid:
     return grids.compute(query, END, grids.version(query, END))
 
 
+def compared(size: str, window: Window) -> Grid:
+    """Build the grid that compares a window with the one before, and take nothing that is kept."""
+    compare = Comparison("previous")
+    query = MatrixQuery(
+        size=size, window="", start=window.start, end=window.end, stat="median", compare=compare
+    )
+    return grids.compute(query, END, grids.version(query, END))
+
+
 def as_bytes(one: Grid) -> bytes:
-    return matrix_formats.as_json(one, matrix_formats.FIELDS)
+    return matrix_formats.as_json(one, matrix_formats.PLAIN_FIELDS)
 
 
 def answer(size: str, window: Window) -> Answer:

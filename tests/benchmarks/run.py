@@ -7,7 +7,17 @@ from importlib import import_module
 
 from tests.benchmarks import facts
 from tests.benchmarks.bench import Bench, console
-from tests.benchmarks.goals import answering, browser, ingest, matrix, over_http, time_series
+from tests.benchmarks.goals import (
+    answering,
+    attribution,
+    browser,
+    changes,
+    comparison,
+    ingest,
+    matrix,
+    over_http,
+    time_series,
+)
 from tests.benchmarks.measured import Goal
 
 
@@ -32,6 +42,9 @@ GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     7: time_series.goal_7,
     10: browser.goal_10,
     11: over_http.goal_11,
+    12: comparison.goal_12,
+    13: attribution.goal_13,
+    14: changes.goal_14,
     0: facts.all_of_them,
     8: elsewhere("flight"),
     9: elsewhere("planning"),

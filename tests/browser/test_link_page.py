@@ -149,7 +149,7 @@ def test_without_a_script_tables_have_the_numbers(visit: Visit, scene: Scene) ->
     expect(table.locator("tbody tr").first).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
     expect(table).to_be_visible()
     expect(page.get_by_role("region", name="Distribution as a table")).to_be_visible()
-    expect(page.locator(".picture")).to_have_count(3)
+    expect(page.locator(".picture")).to_have_count(4)
     expect(page.locator(".picture").first).to_be_hidden()
     page.get_by_role("link", name="24h").click()
     page.wait_for_url(f"**{LINK}?window=24h&reverse=1")

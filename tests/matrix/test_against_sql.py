@@ -53,7 +53,12 @@ GROUPS = {
     "tier": "'Tier ' || {end}s.tier",
     "country": "{end}s.country",
 }
-STATS = tuple(name for name in catalogue.STATS if name != "last")
+STATS = tuple(
+    name
+    for name, statistic in catalogue.STATISTICS.items()
+    # What is made of the whole matrix is compared in test_causes, and in test_lines_of_links.
+    if name != "last" and not statistic.base and not statistic.of_line
+)
 SQL = """
     SELECT {row}, {column},
         count(*) FILTER (WHERE t.state = 'done') AS ok,

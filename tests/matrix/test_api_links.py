@@ -243,7 +243,7 @@ def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     """The table has 1,560 links, and is written in some blocks."""
     table = many_links.table(40)
     monkeypatch.setattr(link_rows, "BLOCK", 500)
-    monkeypatch.setattr(link_table, "build", lambda *asked: table)
+    monkeypatch.setattr(link_table, "build", lambda *asked, **also: table)
 
 
 def pages(client: Client, text: str) -> Iterator[list[dict[str, Any]]]:

@@ -40,6 +40,11 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.api.transfers.lines",
     "matrix.api.schema.transfers",
     "matrix.answers.link.link_profiles",
+    "matrix.answers.experiments.request",
+    "matrix.api.experiments",
+    "matrix.api.schema.experiments",
+    "matrix.management.commands.experiment",
+    "matrix.pages.experiments.form",
 }
 
 

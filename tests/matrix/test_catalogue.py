@@ -111,8 +111,8 @@ rates = np.array([1, 2, 3, 4, 5], dtype=np.float32) * 1_000_000
 print(json.dumps({
     "sentence": MatrixQuery(stat="p25").describe(),
     "control": controls.STATISTIC_LABELS["p25"],
-    "written": number(12.345, "p25"),
-    "logarithmic": scale_for("p25", rates).logarithmic,
+    "written": number(12.345, module.STATISTICS["p25"]),
+    "logarithmic": scale_for(module.STATISTICS["p25"], rates).logarithmic,
     "fraction": reduce.QUANTILES["p25"],
     "in a series": series.in_buckets(started, rates, cut).rates["p25"].tolist(),
     "of a direction": sorted(directions.LINK_QUANTILES),

@@ -219,7 +219,7 @@ def test_filters_hold_for_what_is_usual_too(small_world: World) -> None:
         (0.0123, "0.012×"),
         (2.4, "2.4×"),
         (214.8, "215×"),
-        (1500.0, "1500×"),
+        (1500.0, "1\u202f500×"),
     ],
 )
 def test_a_ratio_is_said_in_words(ratio: float, words: str) -> None:

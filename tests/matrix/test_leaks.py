@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db.models import Q
@@ -18,6 +19,7 @@ from sonar.models import (
     Annotation,
     Downtime,
     Endpoint,
+    Experiment,
     Leftover,
     Probe,
     Schedule,
@@ -51,6 +53,7 @@ MARKS = {
     "note on RAL": "note-mark-site",
     "note on a link of RAL": "note-mark-link",
     "author of notes": "author-mark",
+    "orderer of an experiment": "orderer-mark",
     "leftover": "leftover-mark",
     "name of a token": "token-mark",
     "e-mail of an account": "mail-mark",
@@ -77,6 +80,7 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     bind(Endpoint.objects.get(id=made.ral.id), MARKS["credential"])
     not_verified(made)
     names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
+    names["experiment"] = str(swept(made))
     lost()
     signs()
     left(made)
@@ -109,6 +113,23 @@ def not_verified(made: World) -> None:
 
 def running() -> object:
     return probe_of(MARKS["worker of a probe"], NOW - MINUTE, free_link()).id
+
+
+def swept(made: World) -> object:
+    """Keep an experiment of one test, ordered by an account whose name others may not know."""
+    author = account(Role.OPERATOR, name=MARKS["orderer of an experiment"])
+    experiment = Experiment.objects.create(
+        source=made.ral,
+        destination=made.desy,
+        variable="mode",
+        size_class=SizeClass.objects.get(name="large"),
+        mover="http-tpc",
+        streams=1,
+        requested_at=NOW - HOUR,
+        requested_by=author,
+    )
+    experiment.steps.create(position=0, value="pull", test_id=uuid4())
+    return experiment.id
 
 
 def lost() -> None:

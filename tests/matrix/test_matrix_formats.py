@@ -104,7 +104,7 @@ def named(name: str) -> AxisGroup:
     return AxisGroup(name, dict.fromkeys(FACTS), simulated=False)
 
 
-def as_read(found: Grid, fields: tuple[str, ...] = matrix_formats.FIELDS) -> Any:
+def as_read(found: Grid, fields: tuple[str, ...] = matrix_formats.PLAIN_FIELDS) -> Any:
     text = matrix_formats.as_json(found, fields).decode()
     return json.loads(text, parse_constant=pytest.fail)
 
@@ -131,8 +131,8 @@ def written_cell(name: str, value: float) -> Any:
 @given(grids())
 def test_the_bytes_say_what_the_grid_says(found: Grid):
     answer = as_read(found)
-    assert list(answer["cells"]) == list(matrix_formats.FIELDS)
-    for name in matrix_formats.FIELDS:
+    assert list(answer["cells"]) == list(matrix_formats.PLAIN_FIELDS)
+    for name in matrix_formats.PLAIN_FIELDS:
         assert answer["cells"][name] == written(found, name), name
     for axis in ("sources", "destinations"):
         assert [one["name"] for one in answer[axis]] == [one.name for one in getattr(found, axis)]
@@ -145,13 +145,13 @@ def test_the_bytes_say_what_the_grid_says(found: Grid):
 @given(grids())
 def test_csv_says_what_the_grid_says(found: Grid):
     lines = list(
-        csv.reader(matrix_formats.as_csv(found, matrix_formats.FIELDS).decode().split("\n"))
+        csv.reader(matrix_formats.as_csv(found, matrix_formats.PLAIN_FIELDS).decode().split("\n"))
     )
     expected = [
         [
             source.name,
             destination.name,
-            *(written(found, name)[i][j] for name in matrix_formats.FIELDS),
+            *(written(found, name)[i][j] for name in matrix_formats.PLAIN_FIELDS),
         ]
         for i, source in enumerate(found.sources)
         for j, destination in enumerate(found.destinations)
@@ -162,7 +162,7 @@ def test_csv_says_what_the_grid_says(found: Grid):
 
 
 def read_line(line: list[str]) -> list[Any]:
-    texts = dict(zip(("source", "destination", *matrix_formats.FIELDS), line, strict=True))
+    texts = dict(zip(("source", "destination", *matrix_formats.PLAIN_FIELDS), line, strict=True))
     values: dict[str, Any] = {name: text or None for name, text in texts.items()}
     values |= {name: csv_text.unquoted(texts[name]) for name in ("source", "destination")}
     values |= {name: int(texts[name]) for name in ("ok", "failed", "streak")}
@@ -218,10 +218,10 @@ def test_arrays_in_any_order_of_memory_are_written_row_by_row():
     assert as_read(replace(found, cells=CellArrays(**turned))) == as_read(found)
 
 
-@pytest.mark.parametrize("name", matrix_formats.FIELDS)
+@pytest.mark.parametrize("name", matrix_formats.PLAIN_FIELDS)
 def test_a_field_that_was_not_asked_is_not_looked_at(name: str):
     found = filled(2, 2)
-    others = tuple(other for other in matrix_formats.FIELDS if other != name)
+    others = tuple(other for other in matrix_formats.PLAIN_FIELDS if other != name)
     without = replace(found, cells=replace(found.cells, **{name: None}))
     assert list(as_read(without, others)["cells"]) == list(others)
 
@@ -238,7 +238,7 @@ def test_csv_quotes_only_names_that_need_it():
         **standings_of(np.zeros((1, 2), np.uint8), {"level": [[2, 0]], "usual": [[4.5, NAN]]}),
     )
     found = grid(cells, [named('a "b", c')], [named("d"), named("é")])
-    assert matrix_formats.as_csv(found, matrix_formats.FIELDS).decode() == (
+    assert matrix_formats.as_csv(found, matrix_formats.PLAIN_FIELDS).decode() == (
         "source,destination,value_mb_s,std_mb_s,ok,failed,last,state,level,since,streak,"
         "usual_mb_s,now_mb_s\n"
         '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured,slower,,0,4.5,\n'

@@ -23,7 +23,7 @@ from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
 from matrix.plots.labels import cut, shortened
 from matrix.plots.scales import scale_for
-from matrix.query.catalogue import STATS
+from matrix.query.catalogue import STATISTICS, STATS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.standing import FASTER, SLOWER
 from matrix.statistics.states import STATES
@@ -269,31 +269,31 @@ def test_fixed_ends_of_the_colours_say_what_lies_beyond() -> None:
 
 def test_colours_run_over_the_middle_of_the_values_and_arrows_say_that_some_lie_beyond() -> None:
     values = np.array([0.01, *range(100, 138), 90_000.0])
-    scale = scale_for("mean", values)
+    scale = scale_for(STATISTICS["mean"], values)
     assert (10**scale.low, 10**scale.high) == pytest.approx((100, 137))
     assert (scale.ticks[scale.low], scale.ticks[scale.high]) == ("▼ 100", "▲ 137")
     assert set(scale.shares(values[[0, -1]])) == {0, 1}
-    whole = scale_for("mean", values, whole=True)
+    whole = scale_for(STATISTICS["mean"], values, whole=True)
     assert 10**whole.high == pytest.approx(90_000)
     assert not [text for text in whole.ticks.values() if text.startswith("▲")]
 
 
 def test_an_end_that_is_fixed_needs_no_arrow() -> None:
     values = np.array([0.01, *range(100, 138), 90_000.0])
-    scale = scale_for("mean", values, 50, 500)
+    scale = scale_for(STATISTICS["mean"], values, 50, 500)
     assert (scale.ticks[scale.low], scale.ticks[scale.high]) == ("≤ 50", "≥ 500")
 
 
 def test_few_values_have_the_colours_to_themselves_and_shares_the_whole_of_them() -> None:
     few = np.geomspace(1, 1000, 19)
-    assert scale_for("mean", few) == scale_for("mean", few, whole=True)
-    success = scale_for("success", np.array([*[100.0] * 50, 3.0, 7.0, 9.0]))
+    assert scale_for(STATISTICS["mean"], few) == scale_for(STATISTICS["mean"], few, whole=True)
+    success = scale_for(STATISTICS["success"], np.array([*[100.0] * 50, 3.0, 7.0, 9.0]))
     assert (success.low, success.high) == (0, 100)
 
 
 def test_one_end_beyond_all_values_still_leaves_room_for_colours() -> None:
     for stat, low, high in [("mean", 1000, None), ("mean", None, 0.001), ("count", 500, None)]:
-        scale = scale_for(stat, np.array([1.0, 5.0]), low, high)
+        scale = scale_for(STATISTICS[stat], np.array([1.0, 5.0]), low, high)
         assert scale.low < scale.high
         assert set(scale.shares(np.array([1.0, 5.0]))) == {0.0 if low else 1.0}
 
@@ -312,7 +312,7 @@ def test_every_value_stands_on_its_scale(
 ) -> None:
     array = np.array([*values, np.nan])
     array = np.minimum(array, 100) if stat == "success" else array
-    scale = scale_for(stat, array, low, high, whole=True)
+    scale = scale_for(STATISTICS[stat], array, low, high, whole=True)
     positions = scale.positions(array)
     assert scale.low < scale.high
     assert np.isnan(positions[-1])
@@ -344,9 +344,9 @@ def as_hex(colour: str) -> str:
 
 def test_red_is_where_it_is_bad() -> None:
     red, green = palettes.PALETTES["rdylgn"][0], palettes.PALETTES["rdylgn"][-1]
-    assert palettes.palette_for("rdylgn", "mean")[0] == red
-    assert palettes.palette_for("rdylgn", "last")[0] == green
-    assert palettes.palette_for("cividis", "last") == palettes.PALETTES["cividis"]
+    assert palettes.palette_for("rdylgn", STATISTICS["mean"])[0] == red
+    assert palettes.palette_for("rdylgn", STATISTICS["last"])[0] == green
+    assert palettes.palette_for("cividis", STATISTICS["last"]) == palettes.PALETTES["cividis"]
 
 
 @pytest.mark.parametrize("name", palettes.PALETTES)
@@ -453,7 +453,7 @@ def test_the_published_averages_stand_in_the_strips(db: None) -> None:
 @pytest.mark.parametrize("columns", [25, 26])
 def test_numbers_are_written_while_they_fit(columns: int) -> None:
     values = np.ones((2, columns))
-    assert bool(numbers.number_texts(values, "mean", "#000000", {})) == (columns == 25)
+    assert bool(numbers.number_texts(values, STATISTICS["mean"], "#000000", {})) == (columns == 25)
 
 
 def test_dark_colours_carry_white_numbers_and_light_ones_black() -> None:

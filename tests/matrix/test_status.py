@@ -41,7 +41,8 @@ def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
-    assert found["tasks"] == dict.fromkeys(["sweep", "clean", "seal", "keep_months"], not_yet)
+    names = ["sweep", "clean", "seal", "keep_months", "find_changes"]
+    assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
     }

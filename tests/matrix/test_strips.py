@@ -15,6 +15,7 @@ from matrix.plots.display import Display
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import GAP, codes
 from matrix.plots.scales import scale_for
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
@@ -130,7 +131,7 @@ def test_what_is_shown_beside_the_cross_keeps_the_matrix_whole() -> None:
     assert arrangement.rows.names == list(NAMES)
     # What the filters leave out has a code, a state and words of its own.
     assert arrangement.state[0, 2] == LEFT_OUT
-    scale = scale_for("mean", more.cells.value, None, None)
+    scale = scale_for(STATISTICS["mean"], more.cells.value, None, None)
     assert codes(arrangement, scale)[0, 2] == GAP
     header = cells_file.header(arrangement, {}, 0)
     assert header["states"][LEFT_OUT].startswith("left out: the filters")

@@ -183,7 +183,7 @@ def test_it_says_which_of_how_many_links_are_shown(
 def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     """The table has 1,560 links."""
     table = many_links.table(40)
-    monkeypatch.setattr(link_table, "build", lambda *asked: table)
+    monkeypatch.setattr(link_table, "build", lambda *asked, **also: table)
 
 
 def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) -> None:

@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from matrix.plots.inside import stretches
+from matrix.statistics.courses import stretches
 from sonar.models import Mesh, Probe, SizeClass
 from sonar.roles import Role
 from tests.accounts import account

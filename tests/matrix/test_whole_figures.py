@@ -21,6 +21,7 @@ from matrix.templatetags.figures import whole
         ("288 GB a day", "288 GB"),
         ("due (in 12 min)", "12 min)"),
         ("8.3 % of them", "8.3 %"),
+        ("n = 9 and 9, p = 0.012, as it seems", "p = 0.012,"),
         ("on average 1.67\n      MB/s", "1.67\n      MB/s"),
     ],
 )
@@ -32,6 +33,11 @@ def test_a_time_or_a_figure_with_its_unit_is_kept_on_its_line(text: str, kept: s
 @pytest.mark.parametrize("text", ["7 Days", "3 sites", "16 of 17 hosts", "pool12 s", "", "May 5"])
 def test_other_words_break_where_they_may(text: str) -> None:
     assert whole(text) == text
+
+
+def test_a_small_p_is_kept_on_its_line_though_its_sign_is_escaped() -> None:
+    kept = '<span class="text-nowrap">p &lt; 0.001</span>'
+    assert whole("n = 9 and 9, p < 0.001") == f"n = 9 and 9, {kept}"
 
 
 def test_text_is_escaped_and_html_keeps_its_tags_and_attributes() -> None:

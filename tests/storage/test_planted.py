@@ -149,12 +149,12 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 def world(tmp_path: Path, processes: Processes) -> Iterator[World]:
     """Run a test with every way of telling, and clean up after them."""
     with ExitStack() as stack:
-        names = scene()  # its test is queued, and nobody is sent it
+        names = scene()  # one of its tests is queued, and nobody is sent it; one waits for that
         ports = start_echo(tmp_path, stack)
         order_all(ports)
         queue = everything_in_redis()
         processes.start(*WORKER, "-c", "32", "-Q", "transfers", "-n", "transfers@%h")
-        processes.wait_for(lambda: Probe.objects.count() == 1, seconds=300)
+        processes.wait_for(lambda: Probe.objects.count() == 2, seconds=300)
         processes.start(*WORKER, "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h")
         Leftover.objects.update(next_try=timezone.now())
         tasks.clean.delay()

@@ -15,7 +15,6 @@ from matrix.query.filters import Filter
 from matrix.statistics import slowdown
 from matrix.statistics.slowdown import Slowdown
 from sonar.models import Profile
-from sonar.units import MB
 
 Group = TypeVar("Group", bound=Hashable)
 
@@ -137,15 +136,10 @@ def measured(
     telling = results.taken(results.ok) if results.ok.any() else results
     ids = set(np.unique(telling.profiles).tolist())
     used = {profile.streams_used for profile in alike if profile.id in ids}
-    median = float(np.median(rates_of(results))) if results.ok.any() else np.nan
+    median = float(np.median(results.successes)) if results.ok.any() else np.nan
     ok = int(results.ok.sum())
     ordered = tuple(sorted(used, key=lambda number: number or 0))
     return ProfileSummary(key, size, ok, len(results) - ok, median, ordered)
-
-
-def rates_of(results: Results) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the rates of the ok ones in MB/s."""
-    return results.rates[results.ok].astype(np.float64) / MB
 
 
 def slowed(
@@ -158,11 +152,9 @@ def slowed(
         of_class = results.of_class(size)
         for alike in groups:
             alone, company = (
-                rates_of(
-                    of_class.of_profiles(
-                        profile for profile in alike if company_of(profile) == beside
-                    )
-                )
+                of_class.of_profiles(
+                    profile for profile in alike if company_of(profile) == beside
+                ).successes
                 for beside in (ALONE, IN_COMPANY)
             )
             if rates := slowdown.slowdown(alone, company):

@@ -1,54 +1,116 @@
-"""What a test costs beside its bytes, from tests of several sizes."""
+"""What a transfer of a link costs beside its bytes, from the times of all its size classes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sonar.units import MB
+from matrix.statistics import overhead
+from matrix.statistics.arrays import Integers
+from matrix.statistics.class_times import ClassTimes
+from matrix.statistics.overhead import FEW, FITS
 
-# The medians of fewer tests of a size say little.
-FEWEST = 5
-# And so do times of two sizes that are nearly the same.
-LEAST_RATIO = 1.01
+# Between these lie the middle half of the times.
+SPREAD = (0.25, 0.75)
+
+
+@dataclass(frozen=True)
+class ClassSample:
+    """The successful transfers of a size class: bytes, and rates in bytes/s."""
+
+    name: str
+    sizes: Integers
+    rates: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ClassTime:
+    """A size class: medians in MB and seconds, the middle half of the seconds, and how many.
+
+    ``line`` is what the line says of its seconds, and ``off`` how many times as long it takes as
+    the line through the other classes says; NaN where there is none.
+    """
+
+    name: str
+    size: float
+    seconds: float
+    low: float
+    high: float
+    ok: int
+    line: float
+    off: float
 
 
 @dataclass(frozen=True)
 class Overhead:
-    """Seconds that pass whatever the size, MB/s of the bytes alone, and MB of the smallest."""
+    """The line seconds = overhead + size / bandwidth of a link, with 95 % intervals.
 
-    seconds: float
+    Seconds, MB/s and MB; ``fit`` is one of FITS that has a line. ``bandwidth_high`` is infinite
+    where it has no bound, ``bandwidth`` NaN where larger files take no longer.
+    """
+
+    overhead: float
+    overhead_low: float
+    overhead_high: float
     bandwidth: float
-    smallest: float
+    bandwidth_low: float
+    bandwidth_high: float
+    half_size: float
+    fit: str
+    classes: tuple[ClassTime, ...]
 
     @property
-    def share(self) -> float:
-        """Return the share of the time of the smallest file that is no transfer of bytes."""
-        return self.seconds / (self.seconds + self.smallest / self.bandwidth)
+    def fits(self) -> bool:
+        return self.fit == "line"
+
+    @property
+    def furthest(self) -> ClassTime | None:
+        """Return the class that is furthest off the line through the others, if one can be."""
+        between = [each for each in self.classes if not math.isnan(each.off)]
+        return max(between, key=lambda each: abs(math.log(each.off)), default=None)
 
 
-def overhead_of(
-    classes: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]],
-) -> Overhead | None:
-    """Draw a line through the median times of the smallest and the largest size.
-
-    ``classes`` are the bytes and rates (bytes/s) of successful tests. None for fewer than two
-    sizes with FEWEST tests each, and where the line says nothing: if larger files take no longer,
-    or small ones are not slowed by anything.
-    """
-    medians = sorted(
-        (float(np.median(sizes)) / MB, float(np.median(sizes / rates)))
-        for sizes, rates in classes
-        if len(rates) >= FEWEST
+def overhead_of(samples: Sequence[ClassSample]) -> Overhead | None:
+    """Fit the line as the matrix does; None where there is none, not even one that does not fit."""
+    present = [sample for sample in samples if len(sample.rates)]
+    if not present:
+        return None
+    times = [
+        ClassTimes.of_groups(
+            sample.sizes.astype(np.float64), sample.rates, np.array([len(sample.rates)])
+        )
+        for sample in present
+    ]
+    lines = overhead.fit(times)
+    if lines.fit[0] == FEW:
+        return None
+    values = {
+        name: float(getattr(lines, name)[0])
+        for quantity in ("overhead", "bandwidth")
+        for name in (quantity, f"{quantity}_low", f"{quantity}_high")
+    }
+    classes = tuple(
+        class_time(sample, of_class, float(lines.seconds(of_class.size)[0]), float(off[0]))
+        for sample, of_class, off in zip(present, times, lines.off, strict=True)
     )
-    if len(medians) < 2 or medians[0][0] == medians[-1][0]:
-        return None
-    (smallest, quick), (largest, slow) = medians[0], medians[-1]
-    if slow < LEAST_RATIO * quick:
-        return None
-    bandwidth = (largest - smallest) / (slow - quick)
-    seconds = quick - smallest / bandwidth
-    return Overhead(seconds, bandwidth, smallest) if seconds > 0 else None
+    return Overhead(
+        **values, half_size=float(lines.half_size[0]), fit=FITS[lines.fit[0]], classes=classes
+    )
+
+
+def class_time(sample: ClassSample, times: ClassTimes, line: float, off: float) -> ClassTime:
+    low, high = np.quantile(sample.sizes / sample.rates.astype(np.float64), SPREAD).tolist()
+    return ClassTime(
+        name=sample.name,
+        size=float(times.size[0]),
+        seconds=float(times.seconds[0]),
+        low=low,
+        high=high,
+        ok=int(times.ok[0]),
+        line=line,
+        off=off,
+    )

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 
 from django.db.models import Q
 
-from matrix.answers import series
-from matrix.answers.link import directions, samples, scheduled
+from matrix.answers import inside, series
+from matrix.answers.inside import InsideTransfers
+from matrix.answers.link import comparison, directions, samples, scheduled
+from matrix.answers.link.comparison import LinkComparison
 from matrix.answers.link.directions import Direction, History, StateInputs
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
@@ -18,7 +20,7 @@ from matrix.answers.link.link_profiles import (
     slowed,
     summaries,
 )
-from matrix.answers.link.overhead import Overhead, overhead_of
+from matrix.answers.link.overhead import ClassSample, Overhead, overhead_of
 from matrix.answers.link.samples import Results
 from matrix.answers.link.verdict import LinkNow
 from matrix.answers.series import Cut, TimeSeries
@@ -35,7 +37,7 @@ from matrix.store.transfers import (
     TransferList,
     TransferSelection,
 )
-from sonar.models import Downtime, Probe, Schedule, SizeClass, Transfer
+from sonar.models import Downtime, Probe, Profile, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
 RESULTS_PER_PAGE = 50
@@ -58,14 +60,19 @@ class Question:
     def ends(self) -> tuple[EndpointInfo, EndpointInfo]:
         return self.source, self.destination
 
-    def of_lists(self, window: Window, size_class: int | None) -> TransferSelection:
-        """Return which results its lists have: those of this direction, lost ones too."""
-        ends = (
+    @property
+    def filters(self) -> tuple[Filter, Filter]:
+        """Return what chooses this direction."""
+        return (
             Filter("source_endpoint", self.source.name),
             Filter("destination_endpoint", self.destination.name),
         )
+
+    def of_lists(self, window: Window, size_class: int | None) -> TransferSelection:
+        """Return which results its lists have: those of this direction, lost ones too."""
         states = tuple(Transfer.State.values)
-        return TransferSelection(window, size_class, (*self.query.filters, *ends), states)
+        filters = (*self.query.filters, *self.filters)
+        return TransferSelection(window, size_class, filters, states)
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,9 @@ class ClassReport:
 class LinkReport:
     """The answer. ``classes`` begin with the smallest.
 
-    ``errors`` are the most common ones, by size class, of classes that fail.
+    ``errors`` are the most common ones, by size class, of classes that fail; ``comparison`` is
+    there if the question asks for one. ``results`` are those of the direction, of every class,
+    made with the ``profiles``.
     """
 
     question: Question
@@ -106,6 +115,10 @@ class LinkReport:
     failures: list[SimilarFailures]
     errors: dict[str, CommonError]
     last: datetime | None
+    inside: InsideTransfers | None
+    comparison: LinkComparison | None
+    results: Results
+    profiles: list[Profile]
 
     @property
     def now_or_end(self) -> datetime:
@@ -114,8 +127,10 @@ class LinkReport:
 
     def overhead(self) -> Overhead | None:
         """Return what its tests cost beside their bytes, in the direction of the page."""
-        done = [part.results.taken(part.results.ok) for part in self.classes]
-        return overhead_of([(results.bytes, results.rates) for results in done])
+        done = [(part.size, part.results.taken(part.results.ok)) for part in self.classes]
+        return overhead_of(
+            [ClassSample(size, results.bytes, results.rates) for size, results in done]
+        )
 
     def link_now(self) -> LinkNow:
         """Return what the verdict is made of."""
@@ -170,6 +185,22 @@ def answer(question: Question, now: datetime) -> LinkReport:
             failures=transfers.failures(rows),
             errors=read_errors(question, window, classes, sizes),
             last=read_last(question),
+            inside=inside.read(
+                question.query,
+                window,
+                question.ends,
+                question.filters,
+                [endpoint.site for endpoint in question.ends],
+            ),
+            comparison=comparison.compare(
+                question.query,
+                question.ends,
+                {part.size: part.results for part in classes},
+                sizes,
+                now,
+            ),
+            results=this_way,
+            profiles=profiles,
         )
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import link_rows
 from matrix.store.read_plan import Span
 from sonar import pg_copy, segments
 from sonar.models import Profile
+from sonar.units import MB
 from sonar.windows import Window
 
 
@@ -68,11 +69,23 @@ class Results:
         done: Flags = self.rates >= 0
         return done
 
+    @property
+    def successes(self) -> Floats:
+        """Return the rates of those that succeeded, in MB/s."""
+        rates: Floats = self.rates[self.ok] / np.float64(MB)
+        return rates
+
 
 def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]) -> Results:
     """Read the results between two endpoints, both ways, with one SQL statement."""
     source, destination = (endpoint.id for endpoint in ends)
-    pairs = (source, destination), (destination, source)
+    return of_links([(source, destination), (destination, source)], window, filters)
+
+
+def of_links(
+    pairs: Sequence[tuple[int, int]], window: Window, filters: Sequence[Filter]
+) -> Results:
+    """Read the results of links, given by the ids of their ends, with one SQL statement."""
     rows = link_rows.read(pairs, window, filters)
     rates = segments.rates(rows)
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)

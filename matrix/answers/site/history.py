@@ -155,13 +155,17 @@ class EndHistory:
     series: RatioSeries
     window: Window
 
+    @property
+    def inside(self) -> LinkResults:
+        """Return the results in the window."""
+        return self.results.during(self.window.start, self.window.end)
+
     def note_effect(self, moment: datetime) -> BeforeAndAfter:
         return around(self.results, self.usual, moment, self.window.end)
 
     def sizes(self) -> list[tuple[float, float]]:
         """Return mean and standard deviation of the bytes of each link's files in the window."""
-        inside = self.results.during(self.window.start, self.window.end)
-        ok = inside.taken(inside.ok)
+        ok = self.inside.taken(self.inside.ok)
         count = np.bincount(ok.link, minlength=len(self.usual))
         mean = ratio(np.bincount(ok.link, ok.size, minlength=len(self.usual)), count)
         squares = (ok.size - mean[ok.link]) ** 2

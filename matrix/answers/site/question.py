@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.http import Http404, QueryDict
 
+from matrix.query.comparison import OF_A_LINK
 from matrix.query.filters import PROFILE_FILTERS
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
@@ -18,6 +19,12 @@ def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
     """Read the parameters of a report on one site; they cannot choose among its links."""
     check_names(params, (*PARAMETERS, *also))
     return MatrixQuery.from_params(params, also=also)
+
+
+def compared_question(params: QueryDict) -> MatrixQuery:
+    """Read the parameters of a report on one site that compares it with something."""
+    check_names(params, (*PARAMETERS, *OF_A_LINK))
+    return MatrixQuery.from_params(params)
 
 
 def registered(name: str) -> Site:

@@ -11,6 +11,7 @@ import numpy as np
 from matrix.answers import grid, standing
 from matrix.answers.grid import Grid
 from matrix.answers.site.ranking import RankedSide, Standing, standing_of
+from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
@@ -125,6 +126,8 @@ class Report:
 def build(name: str, query: MatrixQuery, now: datetime) -> Report:
     """Report on a site as of one moment; the query has no filters on links.
 
+    What it compares with is left to site_now.
+
     The number of SQL queries depends on that of the size classes alone.
     """
     window = query.window_at(now)
@@ -139,7 +142,7 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
             size: of_sites(query.replace(size=size), now, version, results[size], standings[size])
             for size in sizes
         }
-        own = query.replace(filters=(*query.filters, Filter("site", name)))
+        own = query.replace(filters=(*query.filters, Filter("site", name)), compare=None)
         judged = standings[query.size]
         own_links = grid.compute(own, now, version, results=results[query.size], standings=judged)
     return Report(name, query, window, own_links.moment, sites, own_links, endpoints, judged)
@@ -152,6 +155,7 @@ def of_sites(
     results: Sequence[Run] | None = None,
     standings: Standings | None = None,
 ) -> Grid:
-    """Return the matrix of sites, with the best single rate of each cell as the extra `max`."""
-    of_sites = query.replace(rows="site", columns="site")
-    return grid.compute(of_sites, now, version, ("max",), results, standings=standings)
+    """Return the matrix of sites, with best single rates and medians as the extras of its cells."""
+    of_sites = query.replace(rows="site", columns="site", compare=None)
+    extras = ("max", STATISTICS["expected"].base)
+    return grid.compute(of_sites, now, version, extras, results, standings=standings)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, create_model
 
 from matrix.answers import column_filters
-from matrix.answers.table_query import LONGEST_TEXT, SHORT, orderings
+from matrix.answers.link_columns import COMPARED as COMPARED_FIELDS
+from matrix.answers.link_table import CHANGE
+from matrix.answers.listing_fields import LONGEST_TEXT
+from matrix.answers.table_query import SHORT, orderings
 from matrix.api import pagination
 from matrix.api.schema.describe import described
 from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, number, paging, text
-from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.schema.schemas import Answer, CellLevel, CellState, Listed
+from matrix.api.schema.queries import COMPARED, LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
+from matrix.api.schema.schemas import Answer, CellChange, CellLevel, CellState, Listed
 from matrix.http.negotiation import DOCUMENT, LIST
 from matrix.query.attributes import BY_KEY, GROUPINGS
 from matrix.query.catalogue import STATS, TABLE_QUANTILES
+from matrix.statistics.overhead import FITS
 from matrix.statistics.states import LOOKS
 
+WHILE_COMPARING = " Only with compare, in the size class that is asked for."
 DESCRIPTIONS = {
     "has": "Only rows with this text in the column.",
     "is": "Only rows with this value in the column.",
@@ -62,24 +67,53 @@ class FixedColumns(Answer):
 QUANTILES = {quantile.field: (float | None, None) for quantile in TABLE_QUANTILES.values()}
 
 
-class OfClass(create_model("Columns", __base__=FixedColumns, **QUANTILES)):  # type: ignore[misc]
+COMPARED_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(COMPARED_FIELDS, (float | None, None)),
+    "other_ok": (int, None),
+    CHANGE: (CellChange, None),
+}
+
+
+class OfClass(
+    create_model("Columns", __base__=FixedColumns, **QUANTILES, **COMPARED_COLUMNS)  # type: ignore[misc]
+):
     """What is known about a link in one size class in the window.
 
     `last` is the start of its newest result, `last_ok` and `last_failed` of the newest success and
     the newest failure. `state` is as in the matrix, as are `level`, which compares its newest
     successes with usual (`ratio` is now divided by usual), `since` and `streak`: since when and
     for how many tests it has been failing, slower or faster. Quantiles are there on request.
+
+    While comparing the size class that is asked for has `this_mb_s` and `other_mb_s`, the medians
+    (or means) of both sides, `compared_ratio` with its interval of 95 % from `compared_low` to
+    `compared_high`, `compared_p` of a rank test, `other_ok`, the successes of the other side, and
+    `change`: slower or faster beyond what chance makes of so many links, or nothing.
     """
 
 
 class Link(BaseModel, extra="allow"):
-    """A row: its ends, the highest priority of its meshes, and each size class by its name."""
+    """A row: its ends, the highest priority of its meshes, and each size class by its name.
+
+    With `overhead=1`, also the line seconds = overhead + size / bandwidth through the median times
+    of all size classes, with 95 % intervals: null unless `line` is `line`. It is `few` without
+    3 successes of two sizes, one 4 times the other, and `bent` where a class is off the line.
+    A `bandwidth_high_mb_s` of null has no upper bound; of files of `half_size_bytes`, half of the
+    time is overhead.
+    """
 
     __pydantic_extra__: dict[str, OfClass]
 
     source: End  # type: ignore[valid-type]
     destination: End  # type: ignore[valid-type]
     priority: int | None
+    overhead_s: float | None = None
+    overhead_low_s: float | None = None
+    overhead_high_s: float | None = None
+    bandwidth_mb_s: float | None = None
+    bandwidth_low_mb_s: float | None = None
+    bandwidth_high_mb_s: float | None = None
+    half_size_bytes: float | None = None
+    line: Literal[FITS] = FITS[0]  # type: ignore[valid-type]
 
 
 ECHO: dict[str, Any] = {
@@ -94,6 +128,17 @@ ECHO: dict[str, Any] = {
 }
 
 
+COMPARISON: dict[str, Any] = {
+    "type": "object",
+    "description": "While comparing: the other side, and how many links differ beyond chance.",
+    "properties": {
+        **{name: {"type": "string"} for name in ("description", "size", "start", "end")},
+        "filters": {"type": "object"},
+        **{name: {"type": "integer"} for name in ("compared", "slower", "faster")},
+    },
+}
+
+
 def condition(name: str) -> OpenApiParameter:
     how = name.rpartition(".")[2]
     if name.endswith(".state.is"):
@@ -104,13 +149,16 @@ def condition(name: str) -> OpenApiParameter:
         return text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
     if ".age." in name:
         return text(name, AGES[how], "6h")
-    return bound(name, DESCRIPTIONS[how])
+    column = name.rpartition(".")[0].rpartition(".")[2]
+    compared = WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
+    return bound(name, f"{DESCRIPTIONS[how]}{compared}")
 
 
 def bound(name: str, description: str) -> OpenApiParameter:
     """A number as it is written for its column: sizes may have a unit."""
     column = name.removesuffix(".min").removesuffix(".max").rpartition(".")[2]
-    example = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB"}.get(column)
+    sizes = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
+    example = sizes.get(column)
     if example:
         return text(name, description, example)
     return number(name, description, minimum=0)
@@ -191,7 +239,7 @@ OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
 IGNORED = "A parameter of the matrix: the address of a page may have it; it has no effect here."
 # A column of a size class has its name in front.
 OF_ANY_CLASS = [
-    column.replace(re.escape(SIZE), ".+") for column in map(re.escape, orderings([SIZE]))
+    column.replace(re.escape(SIZE), ".+") for column in map(re.escape, orderings([SIZE], SIZE))
 ]
 ORDERING = rf"^-?({'|'.join(OF_ANY_CLASS)})$"
 
@@ -201,16 +249,19 @@ LINKS = described(
         "links",
         Link,
         also={"query": ECHO, "total": {"type": "integer"}, "found": {"type": "integer"}},
+        optional={"comparison": COMPARISON},
     ),
     parameters=[
         SIZE_CLASS,
         *WINDOW,
         *LINKS_FILTERED,
         *METHOD_FILTERED,
+        *COMPARED,
         *(choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
         text(
             "ordering",
-            "The column to sort by, as in CSV; - for descending order.",
+            "The column to sort by, as in CSV; - for descending order. What is compared is there "
+            "only with compare.",
             f"-{SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
@@ -228,8 +279,9 @@ LINKS = described(
             ",".join(TABLE_QUANTILES),
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),
+        choice("overhead", ("1",), "With the columns of overhead and bandwidth."),
         *map(short, SHORT),
-        *map(condition, column_filters.names([SIZE])),
+        *map(condition, column_filters.names([SIZE], SIZE)),
         *paging(pagination.LINKS),
     ],
     formats=FORMATS,

@@ -12,7 +12,7 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.parameters import choice, text
 from matrix.api.schema.queries import QUERY, Echo
-from matrix.api.schema.schemas import Answer, CellLevel, CellState
+from matrix.api.schema.schemas import Answer, CellChange, CellLevel, CellState
 from matrix.http.negotiation import DOCUMENT, TABLE
 from matrix.query.catalogue import UNITS
 
@@ -41,6 +41,11 @@ class Cells(Answer):
     `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
     the start of the first of the `streak` tests that made a cell failing, slower or faster. The
     last three are there only if `fields` names them.
+
+    While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
+    and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
+    from `low` to `high`, `p` of a rank test, `other_ok`, the successes of the other side, and
+    `change`: slower or faster beyond what chance makes of so many cells, or nothing.
     """
 
     value: Numbers = []
@@ -54,6 +59,33 @@ class Cells(Answer):
     streak: Counts = []
     usual: Numbers = []
     now: Numbers = []
+    rate: Numbers = []
+    other: Numbers = []
+    ratio: Numbers = []
+    low: Numbers = []
+    high: Numbers = []
+    p: Numbers = []
+    other_ok: Counts = []
+    change: list[list[CellChange]] = []
+
+
+class OtherAnswer(Answer):
+    """What the cells are compared with, and how many of them there are.
+
+    `compared` have enough results on both sides, `too_few` have not; `slower` and `faster` differ
+    by more than chance: of those, one in twenty may be chance.
+    """
+
+    description: str
+    size: str
+    start: datetime
+    end: datetime
+    simulated: bool
+    filters: dict[str, list[str]]
+    compared: int
+    too_few: int
+    slower: int
+    faster: int
 
 
 class Matrix(Answer):
@@ -62,6 +94,7 @@ class Matrix(Answer):
     unit: Annotated[str, Field(json_schema_extra={"enum": list(UNITS)})]
     version: str
     simulated: bool
+    comparison: OtherAnswer | None = None
     sources: list[Group]  # type: ignore[valid-type]
     destinations: list[Group]  # type: ignore[valid-type]
     cells: Cells
@@ -140,7 +173,8 @@ MATRIX = described(
         *QUERY,
         text(
             "fields",
-            "The arrays of cells to return; by default all but streak, usual and now.",
+            "The arrays of cells to return; by default all but streak, usual and now. Those of a "
+            "comparison are there with compare.",
             "value,ok",
             pattern=FIELD_LIST,
         ),

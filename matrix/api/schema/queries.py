@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
@@ -11,8 +12,18 @@ from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, several, text
 from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
 from matrix.query.catalogue import STATS
+from matrix.query.comparison import (
+    OF,
+    OF_AROUND,
+    OF_OF,
+    OF_SIZE,
+    PREFIX,
+    PREVIOUS,
+    REVERSE,
+    WEEK,
+)
 from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
-from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter
+from matrix.query.filters import FILTERS, LINK_FILTERS, PROFILE_FILTERS, Filter
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import PRESETS
@@ -29,7 +40,7 @@ class Echo(BaseModel, extra="allow"):
     end: str
 
 
-def filter_of(name: str) -> OpenApiParameter:
+def filter_of(name: str, prefix: str = "", besides: str = "") -> OpenApiParameter:
     items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + LONGEST_VALUE}
     criterion = Filter(name, "")
     if allowed := ALLOWED.get(criterion.attribute):
@@ -39,7 +50,8 @@ def filter_of(name: str) -> OpenApiParameter:
     else:
         title = OF_ENDPOINTS[criterion.attribute].title
         words = f"links {PREPOSITIONS[criterion.end]} this {title}"
-    return several(name, f"Only {words}; with a leading ! none of these.", **items)
+    sentence = f"{besides}Only {words}; with a leading ! none of these."
+    return several(f"{prefix}{name}", sentence, **items)
 
 
 SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)
@@ -69,5 +81,39 @@ MAX_AGE = text(
 )
 LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))
 METHOD_FILTERED = tuple(map(filter_of, PROFILE_FILTERS))
+MOMENT = r"[0-9T:.Z+-]+"
+# What a question is compared with.
+COMPARE = (
+    several(
+        "compare",
+        "Compare with another window: as long and just before (previous), a week earlier (week), "
+        "or between two times (<from>..<to>); or each link with its opposite direction (reverse). "
+        "A window and reverse may stand together.",
+        anyOf=[
+            {"enum": [PREVIOUS, WEEK, REVERSE]},
+            {"pattern": rf"^{MOMENT}\.\.{MOMENT}$", "examples": ["2026-11-01..2026-11-08"]},
+        ],
+    ),
+    text(OF_SIZE, "The size class of the other side of the comparison.", "small"),
+    choice(OF_OF, OF, "What is divided: medians or means of the rates.", OF[0]),
+    text(
+        OF_AROUND,
+        "Before and after a moment: the window from it up to now, at most 7 days, compared with "
+        "the one before it, as long. In place of window, from, to, and a window to compare.",
+        "2026-11-19T20:15:00Z",
+    ),
+)
+OTHER_SIDE = "Of the other side, in place of its filters of this name; empty for none. "
+
+
+def compared_by(names: Iterable[str]) -> tuple[OpenApiParameter, ...]:
+    """The filters of the other side of a comparison."""
+    return tuple(filter_of(name, PREFIX, OTHER_SIDE) for name in names)
+
+
+COMPARED = (*COMPARE, *compared_by(FILTERS))
 # All of a MatrixQuery.
-QUERY = (SIZE_CLASS, *WINDOW, STAT, ROWS, COLUMNS, MAX_AGE, *LINKS_FILTERED, *METHOD_FILTERED)
+QUERY = (
+    *(SIZE_CLASS, *WINDOW, STAT, ROWS, COLUMNS, MAX_AGE),
+    *(*LINKS_FILTERED, *METHOD_FILTERED, *COMPARED),
+)

@@ -11,6 +11,7 @@ from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from pydantic import BaseModel, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
+from matrix.answers.comparison.changes import KINDS
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 
@@ -27,11 +28,15 @@ NEXT: Json = {
 
 @dataclass(frozen=True)
 class Listed:
-    """A page of a list: `{"<plural>": [row, ...], "next": address or null}`, and more of it."""
+    """A page of a list: `{"<plural>": [row, ...], "next": address or null}`, and more of it.
+
+    ``also`` is what every page has besides, ``optional`` what some have.
+    """
 
     plural: str
     row: type[BaseModel]
     also: Mapping[str, Json] = field(default_factory=dict)
+    optional: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,10 @@ CellState = Annotated[str, Field(json_schema_extra={"enum": list(STATES)})]
 
 # How it is beside that, against what is usual.
 CellLevel = Annotated[str, Field(json_schema_extra={"enum": list(LEVELS)})]
+
+
+# How it differs from the other side of a comparison, beyond chance.
+CellChange = Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
 
 
 class Error(Answer):
@@ -105,7 +114,7 @@ class Shapes:
             fields = {**shape.also, shape.plural: rows, "next": NEXT}
             return {
                 "type": "object",
-                "properties": fields,
+                "properties": {**fields, **shape.optional},
                 "required": list(fields),
                 "additionalProperties": False,
             }

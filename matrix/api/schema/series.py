@@ -8,11 +8,20 @@ from typing import Literal
 from pydantic import create_model
 
 from matrix.answers.series import AUTO, BUCKETS
+from matrix.api.schema.compared import ComparedRates
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, text
-from matrix.api.schema.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
+from matrix.api.schema.queries import (
+    COMPARE,
+    METHOD_FILTERED,
+    SIZE_CLASS,
+    WINDOW,
+    Echo,
+    compared_by,
+)
 from matrix.api.schema.schemas import Answer
 from matrix.query.catalogue import QUANTILES, SERIES_FIELDS
+from matrix.query.filters import PROFILE_FILTERS
 
 Numbers = list[float | None]
 RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
@@ -41,14 +50,29 @@ class Points(Answer):
     rate_mb_s: Numbers
 
 
-class Series(Answer):
+class SeriesComparison(ComparedRates):
+    """The successes of both sides; `description` says with what the link is compared."""
+
+    description: str
+
+
+class OneSeries(Answer):
+    """A link over time."""
+
     query: SeriesEcho
-    unit: Literal["MB/s"]
     simulated: bool
     bucket: str
     bucket_seconds: int
     buckets: Buckets
     points: Points = Points(started_at=[], state=[], rate_mb_s=[])
+
+
+class Series(OneSeries):
+    """A link over time; `comparison` and `other` are there if it is compared with something."""
+
+    unit: Literal["MB/s"]
+    comparison: SeriesComparison | None = None
+    other: OneSeries | None = None
 
 
 # Three transfers, of 4.26, 4.7 and 5.14 MB/s.
@@ -89,6 +113,8 @@ SERIES = described(
         SIZE_CLASS,
         *WINDOW,
         *METHOD_FILTERED,
+        *COMPARE,
+        *compared_by(PROFILE_FILTERS),
         choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
         choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
     ],

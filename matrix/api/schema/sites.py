@@ -14,6 +14,7 @@ from matrix.answers.site.sites_query import LONGEST_SEARCH
 from matrix.answers.site.verdict import KINDS
 from matrix.api.registry.sites import REGISTERED, SINCE, NewSite
 from matrix.api.schema.describe import described
+from matrix.api.schema.diagnosis import LinkRuleSays
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.schema.schemas import Answer, CellLevel, CellState, Listed
@@ -253,6 +254,7 @@ class SiteReport(Answer):
     as_destination: SiteEnd
     notes: list[SiteNote]
     findings: list[SiteFinding]
+    diagnoses: list[LinkRuleSays]
     errors: list[SiteErrors]
     errors_total: int
     planned: SitePlan
@@ -385,6 +387,7 @@ REPORT = {
     "as_destination": END,
     "notes": [NOTE],
     "findings": [],
+    "diagnoses": [],
     "errors": [],
     "errors_total": 0,
     "planned": {

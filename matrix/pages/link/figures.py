@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 
 import numpy as np
 
+from matrix.answers import series
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
@@ -17,11 +19,12 @@ from matrix.plots.bands import TimeSpan
 from matrix.plots.direction_traces import Line
 from matrix.plots.distribution import Shape
 from matrix.plots.link import Json, UsualRange, figure, name_of
+from matrix.plots.looks import BACK, THERE, Look, other_look
 from matrix.query.catalogue import BAND_WORDS, OF_LINK
 from matrix.statistics.arrays import Floats
 from matrix.statistics.standing import LEVELS
 from sonar.models import Annotation
-from sonar.units import MB
+from sonar.windows import Window
 
 # Levels that begin at a moment worth a line.
 SHIFTED = LEVELS[2:]
@@ -30,28 +33,37 @@ HEIGHT, HEIGHT_OF_DISTRIBUTION = 21, 13
 
 @dataclass(frozen=True)
 class DirectionLine:
-    """One direction of the size class that is drawn."""
+    """One direction of the size class that is drawn, or what it is compared with, in ``words``."""
 
     source: str
     destination: str
+    size: str
     results: Results
     series: TimeSeries
+    look: Look = THERE
+    words: str = ""
 
     @property
     def name(self) -> str:
-        return name_of(self.source, self.destination)
+        name = name_of(self.source, self.destination)
+        return f"{name}, {escape(self.words)}" if self.words else name
+
+    @property
+    def direction(self) -> str:
+        """Say the direction, and of what it is compared with what that is."""
+        return ", ".join(filter(None, (f"{self.source} → {self.destination}", self.words)))
 
     @property
     def rates(self) -> Floats:
-        rates: Floats = self.results.rates[self.results.ok] / np.float64(MB)
-        return rates
+        return self.results.successes
 
 
 @dataclass(frozen=True)
 class Drawn:
     """One size class as pictures and tables.
 
-    ``points`` of ``results`` results are drawn singly; the running median is of all.
+    ``points`` of ``results`` results are drawn singly; the running median is of all. ``other`` says
+    with what it is compared, and ``has_other_times`` whether that has an axis of time of its own.
     """
 
     size: str
@@ -62,6 +74,8 @@ class Drawn:
     buckets: list[Bucket]
     bins: list[Bin]
     usual: UsualRange | None
+    other: str
+    has_other_times: bool
     # Heights of the pictures in rem.
     rates_height: int = HEIGHT
     distribution_height: int = HEIGHT_OF_DISTRIBUTION
@@ -101,34 +115,54 @@ class Bin:
     count: int
 
 
-def drawn(answer: LinkReport, notes: Sequence[Annotation], *, reverse: bool) -> Drawn:
+def drawn(
+    answer: LinkReport,
+    notes: Sequence[Annotation],
+    changes: Sequence[TimeSpan] = (),
+    *,
+    reverse: bool,
+) -> Drawn:
     """Draw the size class of the query, with the reverse direction if it is asked for.
 
-    Notes, those that the reader may see, stand in the picture as downtimes do.
+    Notes, those that the reader may see, and changes stand in the picture as downtimes do.
     """
     part = next(part for part in answer.classes if part.size == answer.question.query.size)
-    lines = lines_of(part, answer)[: 1 + reverse]
-    since = 0  # from when on (Unix ms) results are drawn as points: not too many of them
-    if sum(len(line.results) for line in lines) > MOST_POINTS:
-        started = np.sort(np.concatenate([line.results.started for line in lines]))
-        since = int(started[-MOST_POINTS])
-    newest = [
-        Line(line.name, line.results, line.results.taken(line.results.started >= since))
-        for line in lines
-    ]
-    spans = spans_of(part.there, answer, notes)
+    lines = [*lines_of(part, answer)[: 1 + reverse], *other_lines(answer, part.size)]
+    spans = [*spans_of(part.there, answer, notes), *changes]
     usual = usual_of(part.there)
-    results = sum(len(line.results) for line in lines)
+    newest = newest_of(lines)
+    window, results = other_window(answer), sum(len(line.results) for line in lines)
     return Drawn(
         size=part.size,
-        rates=figure(newest, answer.window, spans, usual) if results else None,
+        rates=figure(newest, answer.window, spans, usual, window) if results else None,
         distribution=distribution_of(lines),
         points=sum(len(line.points) for line in newest),
         results=results,
-        buckets=list(buckets_of(part.size, lines)),
-        bins=list(bins_of(part.size, lines)),
+        buckets=list(buckets_of(lines)),
+        bins=list(bins_of(lines)),
         usual=usual,
+        other=answer.comparison.words if answer.comparison else "",
+        has_other_times=window is not None,
     )
+
+
+def newest_of(lines: Sequence[DirectionLine]) -> list[Line]:
+    """Return what is drawn of each line: as points not too many, of each window as many."""
+    axes = {line.look.axis for line in lines}
+    most, since = MOST_POINTS // len(axes), dict.fromkeys(axes, 0)
+    for axis in axes:
+        started = np.concatenate([line.results.started for line in lines if line.look.axis == axis])
+        if started.size > most:
+            since[axis] = int(np.sort(started)[-most])
+    return [
+        Line(
+            line.name,
+            line.results,
+            line.results.taken(line.results.started >= since[line.look.axis]),
+            line.look,
+        )
+        for line in lines
+    ]
 
 
 def lines_of(part: ClassReport, answer: LinkReport) -> list[DirectionLine]:
@@ -136,9 +170,37 @@ def lines_of(part: ClassReport, answer: LinkReport) -> list[DirectionLine]:
     there, back = part.buckets(cut_for_table(answer.window))
     source, destination = answer.question.source.name, answer.question.destination.name
     return [
-        DirectionLine(source, destination, part.results, there),
-        DirectionLine(destination, source, part.reverse, back),
+        DirectionLine(source, destination, part.size, part.results, there),
+        DirectionLine(destination, source, part.size, part.reverse, back, BACK),
     ]
+
+
+def other_lines(answer: LinkReport, size: str) -> list[DirectionLine]:
+    """Return what the class is compared with, if it is compared with anything."""
+    comparison = answer.comparison
+    if comparison is None:
+        return []
+    compared, (source, destination) = comparison.classes[size], comparison.ends
+    results, window = compared.results, comparison.window
+    buckets = series.in_buckets(results.started, results.rates, cut_for_table(window))
+    look = other_look(comparison.words, has_own_times=other_window(answer) is not None)
+    return [
+        DirectionLine(
+            source.name,
+            destination.name,
+            compared.other_size,
+            results,
+            buckets,
+            look,
+            comparison.words,
+        )
+    ]
+
+
+def other_window(answer: LinkReport) -> Window | None:
+    """Return the window that the link is compared with, if that is another one."""
+    window = answer.comparison.window if answer.comparison else answer.window
+    return None if window == answer.window else window
 
 
 def usual_of(there: Direction) -> UsualRange | None:
@@ -157,31 +219,30 @@ def spans_of(there: Direction, answer: LinkReport, notes: Sequence[Annotation]) 
 
 
 def distribution_of(lines: Sequence[DirectionLine]) -> Json | None:
-    shapes = [Shape(line.name, line.rates) for line in lines]
+    shapes = [Shape(line.name, line.rates, line.look) for line in lines]
     return distribution.figure(shapes) if any(shape.rates.size for shape in shapes) else None
 
 
-def buckets_of(size: str, lines: Sequence[DirectionLine]) -> Iterator[Bucket]:
+def buckets_of(lines: Sequence[DirectionLine]) -> Iterator[Bucket]:
     """Yield the buckets that have a test, newest first within each direction."""
     for line in lines:
-        series = line.series
-        for at in np.flatnonzero(series.ok + series.failed)[::-1].tolist():
+        buckets = line.series
+        for at in np.flatnonzero(buckets.ok + buckets.failed)[::-1].tolist():
             yield Bucket(
-                start=datetime.fromtimestamp(series.starts[at], UTC),
-                size=size,
-                direction=f"{line.source} → {line.destination}",
-                ok=int(series.ok[at]),
-                failed=int(series.failed[at]),
-                rates=[float(series.rates[statistic.name][at]) for statistic in OF_LINK],
+                start=datetime.fromtimestamp(buckets.starts[at], UTC),
+                size=line.size,
+                direction=line.direction,
+                ok=int(buckets.ok[at]),
+                failed=int(buckets.failed[at]),
+                rates=[float(buckets.rates[statistic.name][at]) for statistic in OF_LINK],
             )
 
 
-def bins_of(size: str, lines: Sequence[DirectionLine]) -> Iterator[Bin]:
+def bins_of(lines: Sequence[DirectionLine]) -> Iterator[Bin]:
     """Yield the bins that have a transfer, lowest rates first within each direction."""
     for line in lines:
         if line.rates.size:
             bins = distribution.bins_of(line.rates)
             for at in np.flatnonzero(bins.counts).tolist():
                 low, high = bins.edges[at : at + 2].tolist()
-                direction = f"{line.source} → {line.destination}"
-                yield Bin(size, direction, low, high, int(bins.counts[at]))
+                yield Bin(line.size, line.direction, low, high, int(bins.counts[at]))

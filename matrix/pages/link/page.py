@@ -10,18 +10,26 @@ from typing import Any, ClassVar, Self
 from django.http import QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
 from matrix.answers.link.errors import where_at
 from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.verdict import verdict_of
-from matrix.answers.series import MOST, is_too_long
+from matrix.pages import inside as inside_part
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.controls import Choice, bounds_of, filter_chips, window_choices
+from matrix.pages.changes.marks import ChangesPart
+from matrix.pages.compare import compare_control
+from matrix.pages.controls import Choice, bounds_of, filter_chips, resized, window_choices
+from matrix.pages.experiments.page import LinkExperimentsPage, experiments_part
+from matrix.pages.link import overhead
+from matrix.pages.link.comparison import changed_since, comparison_part
 from matrix.pages.link.endpoints import endpoints_of
 from matrix.pages.link.figures import drawn
 from matrix.pages.link.notices import advice_for, paused_sites, planned_for, why_waits
 from matrix.pages.link.numbers import QUANTILE_COLUMNS, directions_of
+from matrix.pages.link.parameters import OWN, check_length, read_own
 from matrix.pages.link.tiles import tiles_of
+from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.notices import with_filter
 from matrix.pages.probes.page import LinkProbesPage, probes_part
 from matrix.pages.progress import TransferLine, every_words, progress_words, until_words
@@ -32,19 +40,18 @@ from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE, OF_PROFILES
 from matrix.query.filters import Filter, alternatives, words_of
-from matrix.query.forms import DEFAULT_SIZE, BadQueryError
+from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
-from matrix.store import notes
+from matrix.statistics.courses import stretches
+from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.store.transfers import Cursor
 from sonar import roles
 from sonar.models import Transfer
 from sonar.roles import Anyone
 from sonar.units import format_age
-from sonar.windows import Window
 
-OWN = ("reverse", "show", "before")
 # So many stand beside the picture; all of them are listed below.
 LAST_TESTS = 6
 
@@ -70,9 +77,7 @@ class LinkPage(QueryPage):
         source, destination = endpoints_of(path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
         own = read_own(params)
-        if query.start and query.end and is_too_long(Window(query.start, query.end)):
-            sentence = f"from must be at most {MOST:,} days before to: a link is shown by the day."
-            raise BadQueryError({"from": [sentence]})
+        check_length(query)
         return cls(about_link(query), source, destination, *own)
 
     def path(self) -> str:
@@ -81,10 +86,15 @@ class LinkPage(QueryPage):
     def own_params(self) -> Params:
         own = {
             "show": "one" if self.only else "",
-            "reverse": "1" if self.reverse else "",
+            "reverse": "1" if self.draws_reverse else "",
             "before": str(self.before or ""),
         }
         return {name: [text] for name, text in own.items() if text}
+
+    @property
+    def draws_reverse(self) -> bool:
+        """Say whether the reverse direction is drawn: not beside what the link is compared with."""
+        return self.reverse and self.query.compare is None
 
     def asking(self, query: MatrixQuery) -> Self:
         """Ask anew: the list of results begins with its first page again."""
@@ -95,6 +105,7 @@ class LinkPage(QueryPage):
         answer = report.answer(question, now)
         names = self.source.name, self.destination.name
         notes_on_link = notes.on_link(*names, answer.window, reader)
+        changes = ChangesPart.of_link(self.source, self.destination, answer.window, self.query.size)
         ends = {"source": self.source.name, "destination": self.destination.name}
         return {
             "answer": answer,
@@ -103,9 +114,9 @@ class LinkPage(QueryPage):
             "simulated": self.source.simulated or self.destination.simulated,
             "controls": self.controls(answer),
             "verdict": self.verdict(answer),
-            "tiles": tiles_of(
-                answer, lambda size: self.asking(self.query.replace(size=size)).url()
-            ),
+            "diagnosis": link_diagnosis.of_report(answer, now),
+            "comparison": comparison_part(self, answer),
+            "tiles": tiles_of(answer, lambda size: self.asking(resized(self.query, size)).url()),
             "reverse_url": self.reverse_url(),
             "elsewhere": self.elsewhere(),
             # A dash stands for it, with its reason.
@@ -115,15 +126,20 @@ class LinkPage(QueryPage):
             "strip": strip_for(self, answer.window, now, of_link(*names), single=True),
             "share": Share.of(self.results_url()),
             "series_urls": [
-                (line.size, self.query.replace(size=line.size).url(address("api-series"), **ends))
+                (line.size, resized(self.query, line.size).url(address("api-series"), **ends))
                 for line in answer.classes
             ],
-            "drawn": drawn(answer, notes_on_link, reverse=self.reverse),
-            "notes": notes_on_link,
+            "changes": changes,
+            "drawn": drawn(answer, notes_on_link, changes.spans(), reverse=self.draws_reverse),
+            "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
             **lists(self, answer),
+            "inside_rates": inside_part.part_of(answer.inside),
             **probes_part(
                 LinkProbesPage(self.source, self.destination), self.query.size, reader, now
+            ),
+            **experiments_part(
+                LinkExperimentsPage(self.source, self.destination), self.query.size, reader, now
             ),
         }
 
@@ -136,8 +152,17 @@ class LinkPage(QueryPage):
             "kind": said.kind,
             "headline": said.headline,
             "rest": rest,
-            "links": advice.links,
+            "links": [*advice.links, *self.since_links(answer)],
         }
+
+    def since_links(self, answer: LinkReport) -> list[tuple[str, str]]:
+        """Return where a change of level is compared with the time before it."""
+        since = changed_since(answer)
+        if since is None or self.query.compare:
+            return []
+        size, moment = since
+        page = self.asking(resized(self.query, size))
+        return [(COMPARE_SINCE, since_url(page, moment, answer.now))]
 
     def sentence(self) -> str:
         """Say the window and the filters, with a capital letter."""
@@ -150,9 +175,13 @@ class LinkPage(QueryPage):
             "windows": window_choices(self),
             "bounds": bounds_of(self, answer.window),
             "chips": filter_chips(self),
+            "compare": compare_control(
+                self, answer.window, profiles.read(), [part.size for part in answer.classes]
+            ),
             "directions": [
                 Choice(text, dataclasses.replace(self, reverse=both).url(), self.reverse == both)
                 for text, both in (("this direction", False), ("both directions", True))
+                if not self.query.compare
             ],
         }
 
@@ -188,28 +217,10 @@ class LinkPage(QueryPage):
 
     def results_url(self) -> str:
         """Return the call of the API that has all results of this view."""
-        query = self.query.replace(size=DEFAULT_SIZE)
+        query = self.query.replace(size=DEFAULT_SIZE, compare=None)
         ends = {"source_endpoint": self.source.name, "destination_endpoint": self.destination.name}
         only = {"size": self.query.size} if self.only else {}
         return query.url(address("api-transfers"), **only, **ends)
-
-
-def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
-    """Read the parameters that other pages do not have; raise BadQueryError."""
-    errors = {
-        name: [f"{name} “{params[name]}” is not known: use {allowed}, or leave it out."]
-        for name, allowed in (("reverse", "1"), ("show", "one"))
-        if params.get(name) not in (None, "", allowed)
-    }
-    before = None
-    try:
-        if text := str(params.get("before", "")):
-            before = Cursor.parse(text)
-    except ValueError:
-        errors["before"] = ["before is not a place in the list of results: follow a link to it."]
-    if errors:
-        raise BadQueryError(errors)
-    return params.get("reverse") == "1", params.get("show") == "one", before
 
 
 def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
@@ -225,7 +236,7 @@ def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
             for transfer in answer.listing.results[:LAST_TESTS]
             if not page.before
         ],
-        "overhead": answer.overhead(),
+        "overhead": overhead.part_of(answer.overhead()),
         "list_choices": page.list_choices(),
         "failures": [
             (group, TransferLine.of(group.example), where_at(group.where, *answer.question.ends))
@@ -280,6 +291,6 @@ def inside(answer: LinkReport) -> dict[str, Any] | None:
     for transfer in answer.listing.results:
         if transfer.state != Transfer.State.DONE:
             continue
-        if figure := inside_plot.figure(inside_plot.stretches(transfer.samples)):
+        if figure := inside_plot.figure(stretches(transfer.samples)):
             return {"line": TransferLine.of(transfer), "figure": figure}
     return None

@@ -80,8 +80,12 @@ def ordered_table(query: MatrixQuery, ordering: str) -> str:
 
 
 def worst_first(query: MatrixQuery) -> str:
-    """Return the ordering of the table that has the worst links of a statistic first."""
+    """Return the ordering of the table that has the worst links of a statistic first, if any."""
     statistic = STATISTICS[query.stat]
+    if statistic.of_line:
+        return f"{'-' * (statistic.worse == 'high')}{statistic.field}"
     column = statistic.field if statistic.in_table else statistic.worst_first
+    if not column:
+        return ""
     sign = "-" if column.startswith("-") else ""
     return f"{sign}{query.size}.{column.removeprefix('-')}"

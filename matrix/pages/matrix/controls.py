@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from matrix.answers.grid import Grid
+from matrix.pages.compare import OF_LABELS, CompareControl, compare_control
 from matrix.pages.controls import (
     Bounds,
     Choice,
@@ -29,6 +30,8 @@ from matrix.pages.matrix.legend import NAMES, marked
 from matrix.plots.display import BOUNDS, ORDERS, SCALES, Display, number_text
 from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATISTICS
+from matrix.query.comparison import OF, OF_OF
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import LOOKS
 from matrix.store.profiles import ProfileChoices
 
@@ -98,6 +101,7 @@ class Controls:
     any_site: str
     transpose: Choice
     wall: Choice
+    compare: CompareControl
     clear: str
 
 
@@ -105,18 +109,20 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> C
     """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
     transposed = display.replace(transpose=not display.transpose)
-    clear = page.asking(query.replace(filters=(), max_age="")).displaying(display.unfocused()).url()
+    sizes = size_choices(page)
+    whole = query.replace(filters=(), max_age="", compare=None)
+    clear = page.asking(whole).displaying(display.unfocused()).url()
     return Controls(
-        sizes=size_choices(page),
+        sizes=sizes,
         windows=window_choices(page),
         bounds=bounds_of(page, grid.window),
         chips=chips(page, grid),
         selects=[
-            select("stat", "show", STATISTICS, query.stat, STATISTIC_LABELS),
+            shown(query),
             select("rows", "rows", GROUPINGS, query.rows),
             select("columns", "columns", GROUPINGS, query.columns),
         ],
-        kept=kept_with_unit(page, grid, ("stat", "rows", "columns")),
+        kept=kept_with_unit(page, grid, (shown(query).name, "rows", "columns")),
         focus=focus(page, grid),
         drawing=drawing(page, grid),
         source=filter_menu(page, "source"),
@@ -127,8 +133,22 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> C
         any_site=any_site(page),
         transpose=Choice("transpose", page.displaying(transposed).url(), display.transpose),
         wall=wall(page),
-        clear=clear if query.filters or query.max_age or display.focuses else "",
+        compare=compare_control(
+            page,
+            grid.window,
+            profiles,
+            [size.label for size in sizes],
+            reversible=query.rows == query.columns,
+        ),
+        clear=clear if whole != query or display.focuses else "",
     )
+
+
+def shown(query: MatrixQuery) -> Select:
+    """Return the choice of what cells show: a statistic or, while comparing, a ratio of which."""
+    if query.compare:
+        return select(OF_OF, "ratio of", OF, query.compare.of, OF_LABELS)
+    return select("stat", "show", STATISTICS, query.stat, STATISTIC_LABELS)
 
 
 def wall(page: MatrixAddress) -> Choice:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from matrix.answers.grid import Grid
+from matrix.pages.base import QueryPage
 from matrix.pages.controls import Choice, Select, kept, select
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES
@@ -39,7 +40,7 @@ class FilterMenu:
     kept: list[tuple[str, str]]
 
 
-def filter_menu(page: MatrixAddress, end: str) -> FilterMenu:
+def filter_menu(page: QueryPage, end: str) -> FilterMenu:
     names = tuple(BY_NAME) if end == "either" else tuple(OF_ENDPOINTS)
     return FilterMenu(
         end=end,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from matrix.answers.change_headline import ChangeTally
 from matrix.answers.grid import Grid
 from matrix.answers.headline import Tally
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.statistics.standing import LEVEL_WORDS
-from matrix.statistics.states import LOOKS, PARTLY_WORDS, STATE_WORDS
+from matrix.statistics.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
+from matrix.statistics.two_samples import FEWEST
 
 # What is marked on a cell beside its state.
 MARK_WORDS = LEVEL_WORDS | {"partly": PARTLY_WORDS}
@@ -26,6 +28,12 @@ COUNTED = {
     "untested": "untested",
     "down": "in downtime",
     "unknown": "with no usual rate yet",
+}
+
+COUNTED_CHANGES = {
+    "unchanged": "unchanged, as far as chance tells",
+    "too_few": "with too few results",
+    "failing": "failing now",
 }
 
 
@@ -53,6 +61,7 @@ class PaletteChoice:
 def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
     """Say what each state and mark looks like, and where only its cells are shown."""
     counts = grid.states() | marked(grid)
+    legend_words = compared_words(grid) if grid.comparison else LEGEND_WORDS
     return [
         LegendEntry(
             state=name,
@@ -62,13 +71,26 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
             url=toggling(page, name),
             chosen=name in page.display.only,
         )
-        for name, words in LEGEND_WORDS.items()
+        for name, words in legend_words.items()
     ]
+
+
+def compared_words(grid: Grid) -> dict[str, str]:
+    """Say what cells look like whose colour is a ratio."""
+    other = grid.query.other_words()
+    beyond = "by more than chance explains (at most 5 % of those marked are marked by chance)"
+    return {
+        "measured": f"measured: its colour is its rate in parts of that of {other}",
+        "slower": f"slower than {other}, {beyond}",
+        "faster": f"faster than {other}, {beyond}",
+        "too_few": f"too few: fewer than {FEWEST} successful tests on one side of the comparison",
+    } | {name: words for name, words in LEGEND_WORDS.items() if name in STATES[1:]}
 
 
 def marked(grid: Grid) -> dict[str, int]:
     """Count the cells that have a mark beside their state, or that fail by some of their links."""
-    return {name: int(grid.cells.of_look(name).sum()) for name in ("failing", *MARK_WORDS)}
+    looks = {name: int(grid.of_look(name).sum()) for name in ("failing", *MARK_WORDS)}
+    return looks | {"too_few": int(grid.too_few.sum())}
 
 
 def toggling(page: MatrixAddress, name: str) -> str:
@@ -80,8 +102,14 @@ def toggling(page: MatrixAddress, name: str) -> str:
     return page.displaying(page.display.replace(only=only)).url()
 
 
-def counts(page: MatrixAddress, tally: Tally) -> Iterator[LegendEntry]:
+def counts(page: MatrixAddress, tally: Tally | ChangeTally) -> Iterator[LegendEntry]:
     """Yield what stands quietly beside the answer: how many cells are otherwise, if any."""
+    if isinstance(tally, ChangeTally):
+        for name, words in COUNTED_CHANGES.items():
+            if number := getattr(tally, name):
+                chosen = page.display.only == (name,)
+                yield LegendEntry(name, words, "", number, focusing(page, name), chosen)
+        return
     for name, words in COUNTED.items():
         if (number := getattr(tally, name)) and not (tally.pooled and name == "unknown"):
             of_cells = tally.pooled and name not in ("usual", "faster")
@@ -100,11 +128,14 @@ def focusing(page: MatrixAddress, name: str) -> str:
 
 
 def palettes(page: MatrixAddress) -> list[PaletteChoice]:
+    """Return the palettes to choose from; around 1 there is the one."""
+    if page.query.statistic.scale == "diverging":
+        return []
     return [
         PaletteChoice(
             name=name,
             label=PALETTE_LABELS.get(name, name),
-            ramp=", ".join(palette_for(name, page.query.stat)),
+            ramp=", ".join(palette_for(name, page.query.statistic)),
             url=page.displaying(page.display.replace(palette=name)).url(),
             chosen=name == page.display.palette_name,
         )

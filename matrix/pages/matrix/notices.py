@@ -10,6 +10,7 @@ import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.pages.matrix.cell_links import ordered_table
+from matrix.pages.matrix.line_notice import about_lines
 from matrix.pages.notices import (
     Notice,
     WorkAtHand,
@@ -68,6 +69,7 @@ def notices_for(view: View, profiles: ProfileChoices, now: datetime) -> list[Not
         no_planner(work, overdue_since(now), now),
         *about_results(view, work, now),
         about_pauses(view.grid),
+        about_lines(view.grid),
         about_focus(view),
         pooled(view.grid.query, view.asking, profiles) if view.grid.cells.ok.any() else None,
     ]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from matrix.answers.ratio_words import PairRatio
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.plots.numbers import number
 from matrix.plots.sides import Side
+from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Integers
-from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
+from matrix.statistics.states import MEASURED, STALE, STATE_WORDS, STATES
+from matrix.statistics.two_samples import Ratios
 from sonar.units import DASH
 
 # Larger tables are of no use to a reader and cost the browser seconds.
@@ -59,11 +64,11 @@ def table_for(arrangement: Arrangement) -> Table | None:
     if not arrangement.rows.groups or max(arrangement.state.shape) > LARGEST:
         return None
     grid, rows, columns = arrangement.grid, arrangement.rows, arrangement.columns
-    stat = grid.query.stat
+    statistic = grid.query.statistic
     lines = zip(
         headings(rows),
         arrangement.value.tolist(),
-        arrangement.state.tolist(),
+        looks_of(arrangement),
         rows.average.tolist(),
         strict=True,
     )
@@ -74,33 +79,45 @@ def table_for(arrangement: Arrangement) -> Table | None:
             NumberRow(
                 name=name,
                 cells=[
-                    (text(value, stat), *WORDS[state])
-                    for value, state in zip(values, states, strict=True)
+                    (text(value, statistic), *look)
+                    for value, look in zip(values, looks, strict=True)
                 ],
-                average=text(average, stat),
+                average=text(average, statistic),
             )
-            for name, values, states, average in lines
+            for name, values, looks, average in lines
         ],
-        averages=[text(value, stat) for value in columns.average.tolist()],
-        average=text(grid.averages.grand, stat),
+        averages=[text(value, statistic) for value in columns.average.tolist()],
+        average=text(grid.averages.grand, statistic),
     )
+
+
+def looks_of(arrangement: Arrangement) -> list[list[tuple[str, str]]]:
+    """Return the name and the words of how each drawn cell is; of a comparison, of both sides."""
+    looks = [[WORDS[state] for state in states] for states in arrangement.state.tolist()]
+    if arrangement.grid.comparison is None:
+        return looks
+    ratios = Ratios(*map(arrangement.drawn, vars(arrangement.grid.comparison).values()))
+    for row, column in np.argwhere(np.isin(arrangement.state, (MEASURED, STALE))).tolist():
+        name = "too_few" if arrangement.too_few[row, column] else looks[row][column][0]
+        looks[row][column] = name, PairRatio.at(ratios, (row, column)).sides_words
+    return looks
 
 
 def summary_for(arrangement: Arrangement) -> Summary | None:
     """Return what stands for the table of a matrix that is too large for one."""
     if not arrangement.rows.groups or max(arrangement.state.shape) <= LARGEST:
         return None
-    stat = arrangement.grid.query.stat
+    statistic = arrangement.grid.query.statistic
     measured = arrangement.state == MEASURED
 
     def lines(side: Side, counts: Integers) -> list[tuple[str, int, str]]:
-        averages = [text(value, stat) for value in side.average.tolist()]
+        averages = [text(value, statistic) for value in side.average.tolist()]
         return list(zip(headings(side), counts.tolist(), averages, strict=True))
 
     return Summary(
         rows=lines(arrangement.rows, measured.sum(axis=1)),
         columns=lines(arrangement.columns, measured.sum(axis=0)),
-        average=text(arrangement.grid.averages.grand, stat),
+        average=text(arrangement.grid.averages.grand, statistic),
     )
 
 
@@ -111,5 +128,5 @@ def headings(side: Side) -> list[str]:
     return [f"{to} {name}" for to, name in zip(side.directions, side.names, strict=True)]
 
 
-def text(value: float, stat: str) -> str:
-    return number(value, stat) or DASH
+def text(value: float, statistic: Statistic) -> str:
+    return number(value, statistic) or DASH

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from matrix.answers import grid
-from matrix.answers.headline import Headline
+from matrix.answers.change_headline import headline_of
+from matrix.answers.grid import CHANGES
 from matrix.answers.highlights import Highlights
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
@@ -23,14 +24,13 @@ from matrix.plots.display import Display
 from matrix.plots.labels import short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
-from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
 # How many of a kind stand beside the matrix, if not three.
-IN_RAIL = {"failing": 6, "slower": 5}
+IN_RAIL = {"changed": 10, "failing": 6, "slower": 5}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class MatrixPage(MatrixAddress):
         arranged = arrange(answered, self.display)
         cell_links = CellLinks(answered, self.display)
         known_ways = profiles.read()
-        headline = Headline.of(answered)
+        headline = headline_of(answered)
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
         return {
             "headline": headline.words(),
@@ -60,9 +60,9 @@ class MatrixPage(MatrixAddress):
             ),
             "legend": legend(self, answered),
             "palettes": palettes(self),
-            "ramp": ", ".join(palette_for(self.display.palette_name, self.query.stat)),
+            "ramp": ", ".join(palette_for(self.display.palette_name, self.query.statistic)),
             "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
-            "unit": STATISTICS[self.query.stat].unit.behind,
+            "unit": self.query.statistic.unit.behind,
             "short": short_names(answered),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
@@ -82,4 +82,7 @@ class MatrixPage(MatrixAddress):
             state: self.displaying(self.display.unfocused().replace(only=(state,))).url()
             for state in ("failing", "slower", "faster", "failed", "stale")
         }
-        return focused | {"worst": ordered_table(self.query, worst_first(self.query))}
+        changed = self.display.unfocused().replace(only=CHANGES)
+        focused["changed"] = self.displaying(changed).url()
+        ordering = worst_first(self.query)
+        return focused | ({"worst": ordered_table(self.query, ordering)} if ordering else {})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matrix.pages.compare import own_words
 from matrix.pages.matrix.cell_links import CellLinks, parameters
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import labels_for
@@ -14,6 +15,7 @@ from matrix.plots.matrix import figure
 from matrix.plots.sides import Side
 from matrix.query.addresses import address
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
 
@@ -23,7 +25,7 @@ Json = dict[str, Any]
 def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
-    statistic = STATISTICS[grid.query.stat]
+    statistic = grid.query.statistic
     params = grid.query.to_params() | arrangement.display.to_params()
     return {
         "figure": figure(arrangement),
@@ -44,6 +46,8 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         "written": statistic.unit.written,
         "rate_unit": RATE.name,
         "card_extras": {STATISTICS[name].words: name for name in CARD_EXTRAS},
+        # Of a comparison, what the card calls its sides.
+        "compared": sides_of(grid.query),
         "open": opening(cell_links),
         "link_url": address("link", ":source", ":destination"),
         "square": grid.query.rows == grid.query.columns,
@@ -69,6 +73,13 @@ def numbers(values: Floats | float) -> list[float | None]:
 
 def minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def sides_of(query: MatrixQuery) -> Json | None:
+    if query.compare is None:
+        return None
+    of = query.compare.of
+    return {"here": f"{of}, {own_words(query)}", "there": f"{of}, {query.other_words()}"}
 
 
 def opening(cell_links: CellLinks) -> Json:

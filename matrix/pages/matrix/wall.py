@@ -13,6 +13,7 @@ import numpy as np
 from django.http import QueryDict
 
 from matrix.answers import grid
+from matrix.answers.change_headline import ChangeHeadline, headline_of
 from matrix.answers.grid import Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import Highlights, Item
@@ -29,8 +30,8 @@ from matrix.plots import display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.labels import short_names
+from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
-from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
@@ -38,7 +39,7 @@ from sonar.models import SizeClass
 from sonar.roles import Anyone
 
 # What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
-KINDS = ("failing", "slower", "faster", "failed", "stale")
+KINDS = ("changed", "failing", "slower", "faster", "failed", "stale")
 CALM_KINDS = ("worst",)
 # So many links have room beside the matrix, of which a heading takes one and a notice two.
 LINES = 12
@@ -97,14 +98,14 @@ class WallPage(MatrixAddress):
         answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
         cell_links = CellLinks(answered, self.display)
-        headline = Headline.of(answered)
+        headline = headline_of(answered)
         notices = self.alarms(View(arranged, address_of), answered, now)
         return {
             "heading": self.query.describe(),
-            "unit": STATISTICS[self.query.stat].unit.behind,
+            "unit": self.query.statistic.unit.behind,
             "headline": headline.words(),
             "answer": coloured(headline),
-            "as_usual": headline.tally.usual,
+            "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,
             "grid": answered,
             "newest": newest(answered),
             "notices": notices,
@@ -117,6 +118,7 @@ class WallPage(MatrixAddress):
             ],
             "turns": [self.turned(at) for at in range(len(self.rotation.views))],
             "next": self.turned(self.rotation.at + 1) if self.rotation.views else self,
+            "ramp": ", ".join(palette_for(self.display.palette_name, self.query.statistic)),
             "all_sizes": self.all_sizes(),
             "leave": address_of(self.query, self.display.replace(wall=False)),
             "table": table_for(arranged),
@@ -138,8 +140,10 @@ class WallPage(MatrixAddress):
         return dataclasses.replace(self, rotation=Rotation(views)).url()
 
 
-def coloured(headline: Headline) -> list[tuple[str, str]]:
+def coloured(headline: Headline | ChangeHeadline) -> list[tuple[str, str]]:
     """Return the parts of the answer, each with the kind of list that it is about, or nothing."""
+    if isinstance(headline, ChangeHeadline):
+        return list(headline.changes().items())
     parts = list(headline.problems()) if headline.tally.links else []
     if not parts:
         return [("", headline.words())]
@@ -181,7 +185,7 @@ def lists(answered: Grid, cell_links: CellLinks, room: int) -> list[WallList]:
     highlights = {
         highlight.kind: highlight for highlight in Highlights(answered, cell_links.url, {}).all()
     }
-    is_calm = not highlights.keys() & {"failing", "slower", "failed"}
+    is_calm = not highlights.keys() & {"changed", "failing", "slower", "failed"}
     chosen = [highlights[kind] for kind in (KINDS + CALM_KINDS * is_calm) if kind in highlights]
     names = short_names(answered)
     counts = [len(highlight.items) for highlight in chosen]

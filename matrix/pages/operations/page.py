@@ -42,6 +42,7 @@ TASK_WORDS = {
     CLEAN: ("cleaning", "deletes files left behind at endpoints"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for months to come, drops expired results"),
+    "find_changes": ("changes", "searches new results for changes of level"),
 }
 REASON_WORDS = {
     "downtime": "an endpoint is in a declared downtime",

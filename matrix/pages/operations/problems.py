@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, Life, Status
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, WITH_CLEANING, Life, Status
 from matrix.answers.status.health import look_at_redis
 from matrix.pages.notices import Notice, tests_are
 from sonar.models import SignOfLife
@@ -60,7 +60,7 @@ def of_tasks(life: Life) -> Iterator[Notice]:
                 f"late-{task}",
                 f"The task “{task}” does not finish:",
                 f"{age_of(life, sign)}. Check the log of the worker for the queue "
-                f"“{'cleaning' if task == CLEAN else 'control'}”.",
+                f"“{'cleaning' if task in WITH_CLEANING else 'control'}”.",
             )
 
 

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils.text import capfirst
 
 from matrix.answers import probe_request
-from matrix.answers.probe_request import MOST_STREAMS, MOST_TESTS, sentence
+from matrix.answers.probe_request import ALLOWED, MOST_STREAMS, MOST_TESTS, sentence
 from matrix.query.filters import either
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from sonar import mover_catalogue
@@ -42,13 +42,15 @@ def text_field(label: str) -> forms.CharField:
     )
 
 
-def whole_field(label: str, name: str, most: int, initial: int) -> forms.IntegerField:
+def whole_field(
+    label: str, name: str, most: int, initial: int, allowed: Mapping[str, str] = ALLOWED
+) -> forms.IntegerField:
     attrs = {"class": SMALL, "min": 1, "max": most, "title": f"a whole number from 1 to {most}"}
     return forms.IntegerField(
         label=label,
         initial=initial,
         required=False,
-        error_messages={"invalid": by_label(label, name, sentence(name, ""))},
+        error_messages={"invalid": by_label(label, name, sentence(name, "", allowed))},
         widget=forms.NumberInput(attrs),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -12,29 +12,36 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers.causes.words import of_site
+from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
 from matrix.answers.site.partners import partners_of
 from matrix.answers.site.patterns import findings
-from matrix.answers.site.question import question, registered
+from matrix.answers.site.question import compared_question, registered
 from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
-from matrix.answers.site.site_now import site_now
+from matrix.answers.site.site_now import SiteNow, site_now
 from matrix.pages import failing_endpoints
 from matrix.pages.base import QueryPage
-from matrix.pages.controls import bounds_of, filter_chips, size_choices, window_choices
+from matrix.pages.changes.marks import ChangesPart
+from matrix.pages.compare import compare_control
+from matrix.pages.controls import bounds_of, filter_chips, resized, size_choices, window_choices
+from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.share import Share
+from matrix.pages.site.comparison import changed_since, compared_end, comparison_part
+from matrix.pages.site.inside import insides_of
 from matrix.pages.site.partner_rows import strips
 from matrix.pages.site.sides import side_of
 from matrix.pages.site_work.part import site_work
 from matrix.pages.time_strip import strip_for
 from matrix.plots import bands
 from matrix.plots import site as picture
-from matrix.query.addresses import address, matrix_url, table_url
+from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import notes
+from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.circuits import open_circuits
@@ -61,7 +68,7 @@ class SitePage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        return cls(question(params), registered(path["name"]))
+        return cls(compared_question(params), registered(path["name"]))
 
     def path(self) -> str:
         return address("site", self.site.name)
@@ -69,7 +76,7 @@ class SitePage(QueryPage):
     def links_to(self, sizes: Sequence[str]) -> list[tuple[str, str]]:
         """Return the beginning of a sentence on these size classes, each with its view."""
         return [
-            (size if at else capfirst(size), self.asking(self.query.replace(size=size)).url())
+            (size if at else capfirst(size), self.asking(resized(self.query, size)).url())
             for at, size in enumerate(sizes)
         ]
 
@@ -90,9 +97,10 @@ class SitePage(QueryPage):
             "windows": window_choices(self),
             "bounds": bounds_of(self, report.window),
             "chips": filter_chips(self),
+            "compare": compare_control(self, report.window, profiles.read(), list(report.sites)),
             "own_matrix_url": matrix_url(own),
             "own_table_url": table_url(own.replace(size=MatrixQuery.size)),
-            "notes": notes_on_site,
+            "notes": note_lines(self, notes_on_site, now),
             "may_note": roles.may(reader, notes.WRITE, [self.site.id]),
             "work": site_work(self.site, reader, now),
             "is_paused": self.site.is_paused(now),
@@ -115,6 +123,11 @@ class SitePage(QueryPage):
             "share": Share.of(self.query.url(address("api-site", self.site.name))),
             **results_of(self, report, notes_on_site, declared, now),
             **errors_of(report),
+            "insides": insides_of(report),
+            "diagnoses": [
+                (line, link_url(line.source, line.destination, self.query))
+                for line in site_diagnosis.of_site(report, now)
+            ],
             "longest_url": self.asking(self.query.replace(window="90d")).url(),
         }
 
@@ -129,13 +142,25 @@ def results_of(
     window, site_is = report.window, site_now(report, notes_on_site, now)
     during = [downtime for downtime in declared if downtime.ends_at > window.start]
     spans = bands.spans_of(during, notes_on_site, window)
-    axes = picture.axes_of([history.series for history in site_is.histories.values()])
+    changes = ChangesPart.of_site(page.site.name, report.all_endpoints, window, report.query.size)
+    axes = picture.axes_of(
+        [
+            *(history.series for history in site_is.histories.values()),
+            *(comparison.series for comparison in site_is.comparisons.values()),
+        ]
+    )
     sides = []
     for end in ("destination", "source"):
         links, history = site_is.links[end], site_is.histories[end]
         is_slower = any(link.level == "slower" for link in links)
-        figure = picture.figure(history.series, window, spans, axes, is_slower=is_slower)
-        sides.append(side_of(report, page.site, end, links=links, history=history, figure=figure))
+        marks = [*spans, *changes.spans(end)]
+        compared = compared_end(report, links, site_is.comparisons.get(end))
+        other = compared.other(window) if compared else None
+        figure = picture.figure(
+            history.series, window, marks, axes, is_slower=is_slower, other=other
+        )
+        side = side_of(report, page.site, end, links=links, history=history, figure=figure)
+        sides.append(replace(side, compared=compared))
     lines = [
         line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
     ]
@@ -143,17 +168,30 @@ def results_of(
         "report": report,
         "window": window,
         "verdict": site_is.verdict,
+        "since_link": since_link(page, site_is, now),
+        "cause": of_site(report.sites[report.query.size], page.site.name),
+        "causes_url": causes_url(page.query),
         "other_classes": [
             (classes.words, page.links_to(classes.sizes)) for classes in site_is.verdict.others
         ],
         "sides": sides,
         "strips": strips(*(side.rows for side in sides)),
         "effects": site_is.effects,
+        "changes": changes,
+        "comparison": comparison_part(page.query, page.site.name, site_is.comparisons, now),
         "results": bool(lines),
         "results_of_class": any(line.chosen for line in lines),
         "findings": findings(report),
         "partners": partners_of(report),
     }
+
+
+def since_link(page: SitePage, site_is: SiteNow, now: datetime) -> tuple[str, str] | None:
+    """Return where the links that changed are compared with the time before the first did."""
+    since = changed_since(site_is)
+    if since is None or page.query.compare:
+        return None
+    return COMPARE_SINCE, since_url(page, since, now)
 
 
 def downtimes(site: Site, window: Window, now: datetime) -> list[Downtime]:

@@ -11,6 +11,7 @@ from matrix.answers.site.history import EndHistory
 from matrix.answers.site.ranking import Standing
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
+from matrix.pages.site.comparison import ComparedEnd
 from matrix.pages.site.partner_rows import PartnerRow, partner_rows
 from sonar.models import Site
 from sonar.units import format_factor
@@ -52,7 +53,8 @@ class SiteSide:
 
     ``figure_label`` says what the picture shows to those who do not see it, and ``data_id`` is the
     id of its JSON in the page.
-    ``not_printed`` is how many rows are left out on paper.
+    ``not_printed`` is how many rows are left out on paper; ``compared`` is there if the question
+    compares with something.
     """
 
     end: str
@@ -65,6 +67,7 @@ class SiteSide:
     figure: dict[str, Any]
     figure_label: str
     data_id: str
+    compared: ComparedEnd | None = None
 
 
 def side_of(

@@ -17,6 +17,13 @@ from matrix.pages.table.columns import (
     RateColumn,
     Size,
 )
+from matrix.pages.table.compared_columns import (
+    ChanceColumn,
+    ComparedRatio,
+    OtherColumn,
+    ThisColumn,
+)
+from matrix.pages.table.line_columns import line_columns
 from matrix.pages.table.rows import LinkData
 from matrix.pages.table.standing_columns import NowColumn, RatioColumn, StateColumn, UsualColumn
 from matrix.query.attributes import OF_ENDPOINTS
@@ -24,7 +31,7 @@ from matrix.query.catalogue import Statistic
 
 
 def columns(
-    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic]
+    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic], *, lines: bool = False
 ) -> list[tuple[str, LinkColumn]]:
     """Return the columns, each with its name in an ordering.
 
@@ -38,9 +45,11 @@ def columns(
             for name, attribute in OF_ENDPOINTS.items()
             if attribute.listed
         ]
+    if lines:
+        named_columns += [(column.field, column) for column in line_columns(context)]
     for size in sorted(sizes, key=lambda size: size != context.query.size):
         is_chosen = size == context.query.size
-        standing = [NowColumn, UsualColumn, RatioColumn] if is_chosen else []
+        standing = of_standing(context) if is_chosen else []
         of_size: list[OfSize] = [
             *([StateColumn(context, size)] if is_chosen else []),
             RateColumn(context, size, tells=not is_chosen),
@@ -53,6 +62,16 @@ def columns(
     return named_columns
 
 
+def of_standing(context: Context) -> list[type[OfSize]]:
+    """Return what stands beside the rate: how it is to the usual, or to what it is compared with.
+
+    Of both, two ratios would stand side by side.
+    """
+    if context.query.compare:
+        return [ThisColumn, OtherColumn, ComparedRatio, ChanceColumn]
+    return [NowColumn, UsualColumn, RatioColumn]
+
+
 class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
     """The rows of one page, with the columns of these size classes and these quantiles."""
 
@@ -62,8 +81,10 @@ class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
         context: Context,
         sizes: Sequence[str],
         quantiles: Sequence[Statistic] = (),
+        *,
+        lines: bool = False,
     ) -> None:
-        super().__init__(data, extra_columns=columns(context, sizes, quantiles))
+        super().__init__(data, extra_columns=columns(context, sizes, quantiles, lines=lines))
 
     def groups(self) -> list[tuple[str, int]]:
         """Return what stands above the columns, and above how many."""

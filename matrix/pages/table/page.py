@@ -18,11 +18,20 @@ from matrix.answers.column_filters import Condition, of_look
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.controls import Choice, bounds_of, filter_chips, kept, window_choices
+from matrix.pages.compare import compare_control
+from matrix.pages.controls import (
+    Choice,
+    bounds_of,
+    filter_chips,
+    kept,
+    resized,
+    window_choices,
+)
 from matrix.pages.notices import Notice, pooled
 from matrix.pages.share import Share
 from matrix.pages.table import notices
 from matrix.pages.table.columns import Context, LinkColumn
+from matrix.pages.table.line_columns import line_choice
 from matrix.pages.table.links_table import LinksTable
 from matrix.pages.table.rows import LinkData
 from matrix.plots.labels import shared_ending
@@ -31,6 +40,7 @@ from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
+from matrix.store.profiles import ProfileChoices
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
@@ -89,6 +99,8 @@ LOOK_WORDS = {
     "down": "down",
 }
 
+COMPARED_WORDS = {"slower": "slower beyond chance", "faster": "faster beyond chance"}
+
 
 @dataclass(frozen=True)
 class TablePage(QueryPage):
@@ -109,7 +121,10 @@ class TablePage(QueryPage):
         return link_table.version(self.query, now)
 
     def asking(self, query: MatrixQuery) -> Self:
-        return dataclasses.replace(self, query=query, listing=self.listing.replace())
+        listing = self.listing.replace()
+        if query.compare is None or query.size != self.query.size:
+            listing = listing.without_comparison()
+        return dataclasses.replace(self, query=query, listing=listing)
 
     def listed(self, changed: TableQuery) -> str:
         """Return the URL of the same table listed otherwise."""
@@ -118,25 +133,28 @@ class TablePage(QueryPage):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         quantiles = self.listing.columns
         names = [quantile.name for quantile in quantiles]
-        table = link_table.build(self.query, now, version, names)
+        lines = self.listing.lines
+        table = link_table.build(self.query, now, version, names, lines=lines)
         data = LinkData(table, self.listing.rows(table, now))
         ends = table.ends()
         is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
         context = Context(
             self.query, now, min(now, table.window.end), is_mixed, shared_ending(ends)
         )
-        shown = LinksTable(data, context, table.sizes, quantiles)
+        shown = LinksTable(data, context, table.sizes, quantiles, lines=lines)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
+        profile_choices = profiles.read()
         return {
             "heading": self.heading(),
             "sizes": list(self.sizes(table)),
             "windows": window_choices(self),
+            "compare": compare_control(self, table.window, profile_choices, table.sizes),
             "looks": list(self.look_choices(table, now)),
             "bounds": bounds_of(self, table.window),
             "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
-            "notices": list(self.notices(table, len(data), now)),
+            "notices": list(self.notices(table, len(data), profile_choices, now)),
             "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(table),
             "count": count_words(at, len(table)),
@@ -153,7 +171,10 @@ class TablePage(QueryPage):
 
     def heading(self) -> str:
         filters = [condition.words() for condition in self.query.filters]
-        return ", ".join(["Rates of links by size class", self.query.window_words(), *filters])
+        parts = ["Rates of links by size class", self.query.window_words(), *filters]
+        if self.query.compare:
+            parts.append(f"{self.query.size} files compared with {self.query.other_words()}")
+        return ", ".join(parts)
 
     def chips(self) -> Iterator[Choice]:
         yield from filter_chips(self)
@@ -165,7 +186,7 @@ class TablePage(QueryPage):
 
     def sizes(self, table: LinkTable) -> Iterator[Choice]:
         for size in table.sizes:
-            url = self.asking(self.query.replace(size=size)).url()
+            url = self.asking(resized(self.query, size)).url()
             yield Choice(size, url, size == self.query.size)
 
     def look_choices(self, table: LinkTable, now: datetime) -> Iterator[LookChoice]:
@@ -177,7 +198,8 @@ class TablePage(QueryPage):
         )
         others = self.listing.without(chosen) if chosen else self.listing
         listed = table.taken(others.rows(table, now))
-        for look, words in LOOK_WORDS.items():
+        compared = COMPARED_WORDS if self.query.compare else {}
+        for look, words in (LOOK_WORDS | compared).items():
             count = int(of_look(listed, self.query.size, look).sum())
             is_chosen = chosen is not None and look in chosen.text.split(",")
             if count or is_chosen:
@@ -199,8 +221,11 @@ class TablePage(QueryPage):
                 )
             title = f"A column with the {quantile.label} of the rates of each size class"
             yield Choice(quantile.label, self.listed(changed), quantile in shown, title)
+        yield line_choice(self.listing, self.listed)
 
-    def notices(self, table: LinkTable, shown: int, now: datetime) -> Iterator[Notice]:
+    def notices(
+        self, table: LinkTable, shown: int, choices: ProfileChoices, now: datetime
+    ) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
@@ -208,17 +233,19 @@ class TablePage(QueryPage):
             return
         yield from notices.about_work(self.query.size, now)
         if shown:
-            yield from self.about_results(table, now)
+            yield from self.about_results(table, choices, now)
         else:
             every_link = self.listing.replace(search="", conditions=())
             dropped = bare.listed(every_link) if everything else ""
             yield notices.nothing_found(self.listed(every_link), dropped)
 
-    def about_results(self, table: LinkTable, now: datetime) -> Iterator[Notice]:
+    def about_results(
+        self, table: LinkTable, choices: ProfileChoices, now: datetime
+    ) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = notices.about_results(table, now, longest)
         if notice is None:
-            shown = profiles.read().among(link_table.profiles_of(table, self.query, now))
+            shown = choices.among(link_table.profiles_of(table, self.query, now))
             notice = pooled(self.query, lambda query: self.asking(query).url(), shown)
         if notice:
             yield notice
@@ -233,7 +260,7 @@ class TablePage(QueryPage):
             url = self.listed(self.listing.replace(ordering=ordering))
             titles.append(Title(sort.title, sort.words, url, direction if is_sorted else ""))
         for field in column.filters:
-            is_size = "size_mean" in field.name
+            is_size = field.name.rpartition(".")[0].endswith("_bytes")
             label = f"{field.label}, like 200MB or 1GB" if is_size else field.label
             is_number = not is_size and not field.name.endswith(".has")
             text = self.listing.text(field.name)

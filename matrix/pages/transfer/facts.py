@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from matrix.plots.inside import Stretch
 from matrix.query.filters import either
+from matrix.statistics.courses import Stretch
 from matrix.templatetags.figures import two_digits
 from sonar.models import Profile, Transfer
 from sonar.units import format_bytes, three_digits

@@ -22,6 +22,7 @@ from matrix.plots import inside
 from matrix.query.addresses import address, link_url, site_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.courses import stretches
 from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
@@ -102,7 +103,7 @@ def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
 def of_transfer(transfer: Transfer) -> dict[str, Any]:
     line = TransferLine.of(transfer)
     around = around_of(transfer)
-    parts = inside.stretches(transfer.samples)
+    parts = stretches(transfer.samples)
     # What prepared it came before its seconds.
     seconds = (transfer.prepare_seconds or 0.0) + transfer.seconds
     moved, first_byte, overhead = transfer.moved_bytes, transfer.first_byte_seconds, np.nan

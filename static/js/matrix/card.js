@@ -3,11 +3,12 @@
 import { utc } from "../time.js";
 import { factsAt, stopAsking } from "./facts.js";
 import { ends, isStrips, ownAt, ownSends, reverseOf, urlOf } from "./links.js";
-import { DASH, age, ageOf, cellOf, counted, inUnit, rate } from "./numbers.js";
+import { DASH, age, ageOf, cellOf, counted, inUnit, rate, times, twoDigits } from "./numbers.js";
 import { markHot, pixelsOf } from "./places.js";
 import { isNarrow, view } from "./view.js";
 
 const GAP = 14;
+const LONG = 14;
 // What the card says now: it is written anew only where that changes, not with every move.
 let said = null;
 
@@ -76,23 +77,59 @@ function bothWays(place) {
   const head = made("thead", made("tr", made("td"), th("col", "this direction"), th("col", "reverse direction")));
   const rows = Object.keys(there).map((name) => [name, there[name], other ? other[name] : DASH]);
   if (!other) rows[0][2] = "not in this view";
-  const lines = rows.map(([name, one, two]) => made("tr", th("row", name), made("td", one), made("td", two)));
+  const lines = rows.map(([name, one, two]) => made("tr", rowHead(name), made("td", one), made("td", two)));
   return made("table", head, made("tbody", ...lines));
 }
 
 function figures(cell) {
   const hasResult = !Number.isNaN(cell.last);
-  const { said: asked, card_extras: extras } = view.payload;
   return {
     state: standing(cell),
-    "vs usual": againstUsual(cell),
-    "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
-    ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
-    ...(asked ? { [asked]: inUnit(cell.value) } : {}),
+    ...(view.payload.compared ? bothSides(cell) : rates(cell)),
     failed: hasResult ? `${counted(cell.failed)} of ${counted(cell.ok + cell.failed)} tests` : DASH,
     "last result": hasResult ? ageOf(cell.last) : DASH,
     at: hasResult ? utc(new Date(1000 * cell.last)) : DASH,
   };
+}
+
+// The sides of a comparison have names as long as what was asked.
+function rowHead(name) {
+  return Object.assign(th("row", name), { className: name.length > LONG ? "long" : "" });
+}
+
+function rates(cell) {
+  const { said: asked, card_extras: extras } = view.payload;
+  return {
+    "vs usual": againstUsual(cell),
+    "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
+    ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
+    ...(asked ? { [asked]: inUnit(cell.value) } : {}),
+  };
+}
+
+// Of a comparison: the rates of both sides, and what can be said of their ratio.
+function bothSides(cell) {
+  const { here, there } = view.payload.compared;
+  return {
+    [here]: ofSide(cell.here, cell.here_ok),
+    [there]: ofSide(cell.there, cell.there_ok),
+    ratio: ratioOf(cell),
+    change: changeOf(cell),
+  };
+}
+
+function ofSide(value, count) {
+  return Number.isNaN(value) ? DASH : `${rate(value, NaN)} (${counted(count)})`;
+}
+
+function ratioOf({ value, low, high }) {
+  return Number.isNaN(low) ? inUnit(value) : `${times(value)} (${twoDigits(low)}–${twoDigits(high)})`;
+}
+
+function changeOf({ p, change }) {
+  if (Number.isNaN(p)) return "too few results on a side";
+  const chance = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.0995 ? 3 : 2)}`;
+  return `${change ? `${view.cells.changes[change]} beyond chance` : "may be chance"}, ${chance}`;
 }
 
 // The state, or what is said on top of it, and since when.
@@ -128,11 +165,6 @@ function againstUsual({ now, usual, state }) {
   const isFailed = view.cells.states[state].startsWith("failed");
   if (isFailed || Number.isNaN(now) || Number.isNaN(usual)) return DASH;
   return `${times(now / usual)} the usual ${rate(usual, NaN)}`;
-}
-
-// A factor with two digits, as everywhere.
-function times(ratio) {
-  return `${ratio < 100 ? ratio.toPrecision(2) : Math.round(ratio)}×`;
 }
 
 function links(place) {

@@ -27,7 +27,7 @@ export function rate(mean, std) {
 export function inUnit(value) {
   const { written, unit } = view.payload;
   if (value === null || Number.isNaN(value)) return DASH;
-  const text = { age, count: counted, digits: threeDigits }[written](value);
+  const text = { age, count: counted, digits: threeDigits, factor: times }[written](value);
   return `${text} ${unit}`.trim();
 }
 
@@ -37,6 +37,15 @@ function threeDigits(value) {
   const rounded = Number(value.toPrecision(3));
   const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
   return grouped(rounded, Math.min(decimals, 20));
+}
+
+// A factor with two digits, as everywhere.
+export function times(ratio) {
+  return `${twoDigits(ratio)}×`;
+}
+
+export function twoDigits(ratio) {
+  return ratio < 99.5 ? ratio.toPrecision(2) : grouped(Math.round(ratio), 0);
 }
 
 export function counted(value) {

@@ -1,0 +1,161 @@
+"""How fast each end of the links of a matrix is compared with its peers, and what that leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.answers import grid
+from matrix.answers.grid import Grid
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.axes import AxisGroup
+from matrix.statistics.discoveries import changed
+from matrix.statistics.explained import chances, explain
+from matrix.statistics.student import two_sided
+from matrix.statistics.two_way import TwoWay
+from matrix.store.cache import ANSWERS
+from matrix.store.data_version import DataVersion
+
+ENDS = ("source", "destination")
+# What is made of the rates of each cell before the model is fitted.
+OF = ("median", "mean")
+# What is said of an end, see EndEffect.
+KINDS = ("slow", "fast", "usual", "unknown")
+# What an end is at least slower than its peers by, to be called slow: a factor. Smaller ones are
+# certain in a large matrix, and of no use to anybody.
+NOTABLE = 1.5
+
+
+@dataclass(frozen=True)
+class EndEffect:
+    """What a group does at one end, against its peers there: ``factor``, 1 for as they do.
+
+    ``low`` to ``high`` is the 95 % interval and ``p`` how probable the factor is by chance, NaN
+    where it cannot be said. ``partners`` counts the cells that it is made of, ``component`` is the
+    number of those that can be compared with each other. ``kind`` is `slow` or `fast` for what is
+    so beyond chance (of all effects together) and by NOTABLE, `usual` for what is not,
+    `unknown` without an interval.
+    """
+
+    end: str
+    group: AxisGroup
+    factor: float
+    low: float
+    high: float
+    p: float
+    partners: int
+    component: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class LinkRest:
+    """A cell and what both ends do not explain of it: ``rate`` = ``expected`` x ``factor``.
+
+    In MB/s; of a comparison they are ratios. ``beyond_chance`` is said of all cells together.
+    """
+
+    source: AxisGroup
+    destination: AxisGroup
+    rate: float
+    expected: float
+    factor: float
+    p: float
+    beyond_chance: bool
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The two-way model of the rates, or ratios, of a grid.
+
+    ``effects`` by end are the groups in the order of the grid, ``chances`` those of what is left.
+    """
+
+    grid: Grid
+    values: Floats
+    model: TwoWay
+    effects: dict[str, list[EndEffect]]
+    chances: Floats
+    discoveries: Flags
+
+    @property
+    def nbytes(self) -> int:
+        # The grid is kept beside it, too: whoever goes last takes its bytes along.
+        arrays = (self.values, self.chances, self.discoveries, self.model)
+        return self.grid.nbytes + sum(each.nbytes for each in arrays)
+
+    def ranked(self, end: str) -> list[EndEffect]:
+        """Return the groups of an end that have an effect, the slowest first."""
+        effects = (effect for effect in self.effects[end] if not np.isnan(effect.factor))
+        return sorted(effects, key=lambda effect: (effect.component, effect.factor))
+
+    def links(self, most: int) -> list[LinkRest]:
+        """Return the cells that the ends explain least, the furthest off first."""
+        rest = self.model.rest
+        distance = np.where(np.isnan(rest), -1.0, np.abs(rest)).ravel()
+        first = np.argsort(-distance, kind="stable")[:most]
+        return [self._link(int(cell)) for cell in first if distance[cell] > 0]
+
+    def _link(self, cell: int) -> LinkRest:
+        row, column = divmod(cell, self.values.shape[1])
+        return LinkRest(
+            source=self.grid.sources[row],
+            destination=self.grid.destinations[column],
+            rate=float(self.values[row, column]),
+            expected=float(np.exp(self.model.fitted[row, column])),
+            factor=float(np.exp(self.model.rest[row, column])),
+            p=float(self.chances[row, column]),
+            beyond_chance=bool(self.discoveries[row, column]),
+        )
+
+
+def build(query: MatrixQuery, now: datetime, version: DataVersion, how: str) -> Attribution:
+    """Explain the statistic of a query, or its ratio while comparing; kept for its version."""
+    attribution: Attribution = ANSWERS.get(
+        ("causes", version, how), lambda: attribute(grid.build(query, now, version), how)
+    )
+    return attribution
+
+
+def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> Attribution:
+    """Explain the values of a grid, or others of its cells."""
+    values = grid.cells.value if values is None else values
+    model = explain(values, grid.sources, grid.destinations, how)
+    has_value = np.isfinite(model.rest)
+    sides = [
+        (grid.sources, model.row, model.row_error, model.row_component, has_value.sum(axis=1)),
+        (
+            *(grid.destinations, model.column, model.column_error, model.column_component),
+            has_value.sum(axis=0),
+        ),
+    ]
+    p = [t_test(effects, errors, model.dof) for _, effects, errors, *_ in sides]
+    # What is certain is so among all effects of both ends.
+    certain = np.split(changed(np.concatenate(p)), [len(grid.sources)])
+    effects = {}
+    for end, (groups, logs, errors, component, partners), of_p, is_certain in zip(
+        ENDS, sides, p, certain, strict=True
+    ):
+        reach = model.reach() * errors
+        factors = np.exp([logs, logs - reach, logs + reach])
+        columns = (*factors, of_p, partners, component, kinds_of(factors[0], of_p, is_certain))
+        lines = zip(groups, *(column.tolist() for column in columns), strict=True)
+        effects[end] = [EndEffect(end, *line) for line in lines]
+    odds = chances(model)
+    return Attribution(grid, values, model, effects, odds, changed(odds))
+
+
+def t_test(effects: Floats, errors: Floats, dof: int) -> Floats:
+    """Return how probable effects are by chance; NaN without a standard error."""
+    return two_sided(effects / np.where(errors > 0, errors, np.nan), max(dof, 1))
+
+
+def kinds_of(factors: Floats, p: Floats, is_certain: Flags) -> NDArray[np.str_]:
+    """Return the kind of each EndEffect."""
+    is_notable = is_certain & ((factors <= 1 / NOTABLE) | (factors >= NOTABLE))
+    notable = np.where(factors < 1, "slow", "fast")
+    return np.where(np.isnan(p), "unknown", np.where(is_notable, notable, "usual"))

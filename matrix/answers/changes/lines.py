@@ -1,0 +1,173 @@
+"""Changes of level in words: what changed, since when, by how much, and what is noted near it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from matrix.query.addresses import address, link_path
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import EndpointInfo
+from matrix.store.changes import WrittenNear, turns_near
+from sonar.models import Annotation, Change, Downtime
+from sonar.units import MB, format_chance, format_count, format_factor, three_digits
+from sonar.windows import format_minute
+
+# A page that a change leads to shows so much before and after it.
+AROUND = timedelta(days=14)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class NearbyNote:
+    """A note or downtime that began or ended about then, in words."""
+
+    words: str
+    is_downtime: bool
+
+
+@dataclass(frozen=True)
+class ChangeLine:
+    """A change with the endpoints that it is of: None where it is of no single one."""
+
+    change: Change
+    source: EndpointInfo | None
+    destination: EndpointInfo | None
+    near: tuple[NearbyNote, ...] = ()
+
+    @property
+    def size(self) -> str:
+        return self.change.size_class.name
+
+    @property
+    def is_slower(self) -> bool:
+        return self.change.factor < 1
+
+    @property
+    def level(self) -> str:
+        return "slower" if self.is_slower else "faster"
+
+    @property
+    def sites(self) -> list[str]:
+        """Return the names of the sites that it is of."""
+        return sorted({end.site for end in (self.source, self.destination) if end})
+
+    @property
+    def subject(self) -> str:
+        """Say what changed."""
+        if self.source and self.destination:
+            return f"from {self.source.name} to {self.destination.name}"
+        if self.source:
+            return f"{self.source.name} as a source"
+        return f"{self.destination.name} as a destination" if self.destination else "all links"
+
+    @property
+    def mark(self) -> str:
+        """Say in few words, for a picture, what changed."""
+        if self.source and self.destination:
+            return "link"
+        return self.subject
+
+    @property
+    def factor_words(self) -> str:
+        return format_factor(self.change.factor, self.change.low, self.change.high)
+
+    @property
+    def rates(self) -> str:
+        """Say both levels of a link in MB/s; nothing of others: their links have each their own."""
+        before, after = self.change.before, self.change.after
+        if before is None or after is None:
+            return ""
+        return f"{three_digits(before / MB)} to {three_digits(after / MB)}"
+
+    @property
+    def counts(self) -> str:
+        before, after = (
+            format_count(number) for number in (self.change.ok_before, self.change.ok_after)
+        )
+        return f"n = {before} before and {after} since"
+
+    @property
+    def chance(self) -> str:
+        return format_chance(self.change.chance)
+
+    @property
+    def between(self) -> str:
+        """Say within which time it came to pass."""
+        first, last = (format_minute(at) for at in (self.change.earliest, self.change.latest))
+        return f"between {first} and {last}" if first != last else f"at {last}"
+
+    @property
+    def sentence(self) -> str:
+        """Say all of it in one sentence, which can be quoted."""
+        parts = [f"{self.factor_words} since {format_minute(self.change.at)}"]
+        parts += [f"{self.rates} MB/s"] if self.rates else []
+        if not (self.source and self.destination):
+            parts.append(f"{format_count(self.change.links)} links")
+        return f"{self.opening} {', '.join([*parts, self.counts, self.chance])}."
+
+    @property
+    def opening(self) -> str:
+        if self.source and self.destination:
+            return f"{self.size.capitalize()} files {self.subject}:"
+        if self.source:
+            return f"{self.source.name} sends {self.size} files at"
+        if self.destination:
+            return f"{self.destination.name} receives {self.size} files at"
+        return f"All links together move {self.size} files at"
+
+    def url(self, now: datetime) -> str:
+        """Return the page that shows it, with some time before and after: of link, site or grid."""
+        start = (self.change.earliest - AROUND).replace(second=0, microsecond=0)
+        end = min(self.change.latest + AROUND, now).replace(second=0, microsecond=0) + MINUTE
+        query = MatrixQuery(size=self.size, window="", start=start, end=end)
+        if self.source and self.destination:
+            return query.url(link_path(self.source.name, self.destination.name))
+        end_info = self.source or self.destination
+        return query.url(address("site", end_info.site) if end_info else address("matrix"))
+
+
+def lines_of(
+    changes: Sequence[Change], endpoints: Sequence[EndpointInfo], near: WrittenNear
+) -> list[ChangeLine]:
+    """Say of each change what it is of, and what was written near it."""
+    by_id: dict[int | None, EndpointInfo] = {endpoint.id: endpoint for endpoint in endpoints}
+    return [line_of(change, by_id, near) for change in changes]
+
+
+def line_of(
+    change: Change, by_id: Mapping[int | None, EndpointInfo], near: WrittenNear
+) -> ChangeLine:
+    source, destination = by_id.get(change.source_id), by_id.get(change.destination_id)
+    bare = ChangeLine(change, source, destination)
+    notes = [
+        NearbyNote(f"{words_of_time(note.starts_at, note.ends_at)}: {note.text}", False)
+        for note in near.annotations
+        if turns_near(change, [note.starts_at, note.ends_at]) and note_concerns(note, bare)
+    ]
+    downtimes = [
+        NearbyNote(f"{words_of_time(down.starts_at, down.ends_at)}: {down.reason}", True)
+        for down in near.downtimes
+        if turns_near(change, [down.starts_at, down.ends_at]) and downtime_concerns(down, bare)
+    ]
+    return ChangeLine(change, source, destination, (*notes, *downtimes))
+
+
+def note_concerns(note: Annotation, line: ChangeLine) -> bool:
+    """Say whether a note is on a site of a change, or on its link or one of the endpoint's."""
+    if note.site_id is not None:
+        return bool(note.site and note.site.name in line.sites)
+    change = line.change
+    same_source = change.source_id in (None, note.source_id)
+    return bool(line.sites) and same_source and change.destination_id in (None, note.destination_id)
+
+
+def downtime_concerns(downtime: Downtime, line: ChangeLine) -> bool:
+    if downtime.site is not None:
+        return downtime.site.name in line.sites
+    return downtime.endpoint_id in (line.change.source_id, line.change.destination_id)
+
+
+def words_of_time(start: datetime, end: datetime | None) -> str:
+    return f"{format_minute(start)} to {format_minute(end)}" if end else format_minute(start)

@@ -1,0 +1,213 @@
+"""Changes of level of endpoints, as a source or as a destination, and of the whole grid.
+
+They show in the effects by day (matrix.statistics.daily_effects). Their moment is then found in the
+single results of all their links around that day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.change_points import ChangePoints, change_points, dated
+from matrix.statistics.daily_effects import DAY_MS, DailyEffects
+from matrix.statistics.newest import LinkSamples
+from matrix.statistics.pooling import Numbering
+from matrix.statistics.run import Run
+from matrix.store.read_plan import moment
+from sonar.changes import FoundChange
+
+# The moment is looked for among the results of so many days before and behind the day of a change.
+DAYS_AROUND = 3
+# The middle link must have moved by at least this part of a change: else it is that of a few.
+SHARED = 0.5
+
+
+@dataclass(frozen=True)
+class EndpointChanges:
+    """The changes of endpoints and grid, and how many series of effects were searched."""
+
+    changes: list[FoundChange]
+    searched: int
+
+
+@dataclass(frozen=True)
+class EffectSeries:
+    """The effects of an endpoint (by its place) or of the grid, on the days when it has any."""
+
+    kind: str
+    place: int
+    days: Integers
+    effects: Floats
+    tests: Integers
+
+
+@dataclass(frozen=True)
+class LevelDays:
+    """The days of the levels around a change: from ``first`` on, from ``at`` on, until ``past``."""
+
+    first: int
+    at: int
+    past: int
+
+    def near(self) -> tuple[int, int]:
+        """Return the days in which to look for the moment."""
+        return max(self.first, self.at - DAYS_AROUND), min(self.past, self.at + DAYS_AROUND)
+
+
+@dataclass(frozen=True)
+class SearchedResults:
+    """Runs with offsets, in the order of time, and the links in them that tell of changes."""
+
+    runs: Sequence[Run]
+    links: NDArray[np.uint32]
+    numbering: Numbering
+    left_out: tuple[int, ...] = ()
+
+    def without(self, links: Iterable[int]) -> SearchedResults:
+        """Return the same without some links."""
+        left_out = tuple(links)
+        others = self.links[~np.isin(self.links, left_out)]
+        return SearchedResults(self.runs, others, self.numbering, left_out)
+
+    @property
+    def first_day(self) -> int:
+        return self.runs[0].start // DAY_MS
+
+    def links_of(self, series: EffectSeries) -> NDArray[np.uint32]:
+        """Return the links that tell of a series."""
+        identity = int(self.numbering.ids[series.place])
+        ends = {"source": self.links >> 16, "destination": self.links & 0xFFFF}
+        if series.kind not in ends:
+            return self.links
+        return np.asarray(self.links[ends[series.kind] == identity])
+
+    def samples(self, links: NDArray[np.uint32], days: tuple[int, int]) -> LinkSamples | None:
+        """Return the successes of links from one day until another."""
+        runs = [run for run in self.runs if days[0] <= run.start // DAY_MS < days[1]]
+        return LinkSamples.of_links(runs, links) if runs else None
+
+
+def find(results: SearchedResults) -> EndpointChanges:
+    """Find the changes that the links of an endpoint, or all of them, have in common."""
+    effects = DailyEffects.of(results.runs, results.numbering, results.left_out)
+    every = [series for series in series_of(effects) if series.days.size]
+    counts = np.array([series.days.size for series in every], dtype=np.int64)
+    values = np.concatenate([np.empty(0), *(series.effects for series in every)])
+    starts = np.cumsum(counts) - counts
+    changes = change_points(values, starts, counts).since(starts)
+    described = (
+        _described(changes, number, every[sequence], results, effects)
+        for number, sequence in enumerate(changes.sequence.tolist())
+    )
+    return EndpointChanges([change for change in described if change], len(every))
+
+
+def series_of(effects: DailyEffects) -> Iterator[EffectSeries]:
+    sources, destinations = effects.tests
+    for kind, place, there, values in effects.sequences():
+        if kind == "grid":
+            tests = sources.sum(axis=0)
+        else:
+            tests = (sources if kind == "source" else destinations)[place]
+        yield EffectSeries(kind, place, effects.days[there], values, tests[there])
+
+
+def _described(
+    changes: ChangePoints,
+    number: int,
+    series: EffectSeries,
+    results: SearchedResults,
+    effects: DailyEffects,
+) -> FoundChange | None:
+    """Say of a change when it was and what it was; None if single results do not bear it out."""
+    at, first, past = (int(places[number]) for places in (changes.at, changes.first, changes.past))
+    end = int(series.days[past]) if past < len(series.days) else int(series.days[-1]) + 1
+    levels = LevelDays(int(series.days[first]), int(series.days[at]), end)
+    shift = float(changes.shift[number])
+    links = results.links_of(series)
+    if not is_shared(shift, links, levels, results, effects.grid_of(series.kind)):
+        return None
+    when = ChangeMoment.of(results.samples(links, levels.near()), len(links))
+    if when is None:
+        return None
+    identity = int(results.numbering.ids[series.place])
+    return FoundChange(
+        kind=series.kind,
+        source_id=identity if series.kind == "source" else None,
+        destination_id=identity if series.kind == "destination" else None,
+        at=moment(when.at),
+        earliest=moment(when.earliest),
+        latest=moment(when.latest),
+        factor=float(np.exp(shift)),
+        low=float(np.exp(changes.low[number])),
+        high=float(np.exp(changes.high[number])),
+        before=None,
+        after=None,
+        ok_before=int(series.tests[first:at].sum()),
+        ok_after=int(series.tests[at:past].sum()),
+        links=when.links,
+        chance=float(changes.chance[number]),
+        sure=False,
+    )
+
+
+def is_shared(
+    shift: float,
+    links: NDArray[np.uint32],
+    levels: LevelDays,
+    results: SearchedResults,
+    grid: Floats,
+) -> bool:
+    """Say whether the middle one of the links moved as all of them are said to have.
+
+    ``grid`` is the level of the whole grid on each day from the first of the results: what all
+    links had in common is taken off.
+    """
+    samples = results.samples(links, (levels.first, levels.past))
+    if samples is None:
+        return False
+    day = samples.started // DAY_MS
+    logs = np.log(samples.rates.astype(np.float64)) - grid[day - results.first_day]
+    is_after = day >= levels.at
+    before, after = (
+        mean_by(samples.link[part], logs[part], len(links)) for part in (~is_after, is_after)
+    )
+    shifts = (after - before)[~np.isnan(after - before)]
+    return bool(shifts.size) and float(np.median(shifts)) / shift >= SHARED
+
+
+@dataclass(frozen=True)
+class ChangeMoment:
+    """When a change of several links was, in Unix ms, and how many tell of before and after."""
+
+    at: int
+    earliest: int
+    latest: int
+    links: int
+
+    @classmethod
+    def of(cls, samples: LinkSamples | None, links: int) -> ChangeMoment | None:
+        """Find it in the results around it, each link against its own mean of them."""
+        if samples is None:
+            return None
+        order = np.argsort(samples.started, kind="stable")
+        started, link = samples.started[order], samples.link[order]
+        logs = np.log(samples.rates[order].astype(np.float64))
+        split = dated(logs - mean_by(link, logs, links)[link])
+        if split is None:
+            return None
+        at, earliest, latest = split
+        both = np.intersect1d(link[:at], link[at:])
+        return cls(int(started[at]), int(started[earliest - 1]), int(started[latest]), len(both))
+
+
+def mean_by(link: Integers, values: Floats, links: int) -> Floats:
+    """Return the mean of the values of each link, NaN for none."""
+    count = np.bincount(link, minlength=links)
+    total = np.bincount(link, values, minlength=links)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -1,0 +1,88 @@
+"""Changes of level of single links, from all their results in a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.change_points import SHORTEST, ChangePoints, change_points
+from matrix.statistics.newest import LinkSamples
+from matrix.statistics.run import Run
+from matrix.statistics.threads import each
+from matrix.store.read_plan import moment
+from sonar.changes import FoundChange
+from sonar.models import Change
+
+# So many links are looked at in one go, by one thread: what is made of them takes some 50 MB.
+AT_ONCE = 2000
+# A link with fewer results has no two levels.
+FEWEST = 2 * SHORTEST
+
+
+@dataclass(frozen=True)
+class LinkChanges:
+    """The changes of some links, and how many of them have results enough for one."""
+
+    changes: list[FoundChange]
+    searched: int
+
+
+def find(runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkChanges:
+    """Find the changes of links, given as keys have them, in runs with offsets."""
+    parts = each(
+        lambda chunk: _find(runs, chunk),
+        [links[first : first + AT_ONCE] for first in range(0, len(links), AT_ONCE)],
+    )
+    return LinkChanges(
+        [change for part in parts for change in part.changes], sum(part.searched for part in parts)
+    )
+
+
+def _find(runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkChanges:
+    samples = LinkSamples.of_links(runs, links)
+    counts = np.bincount(samples.link, minlength=len(links))
+    logs = np.log(samples.rates.astype(np.float64))
+    changes = change_points(logs, np.cumsum(counts) - counts, counts)
+    return LinkChanges(
+        list(_described(changes, links, samples, logs)), int((counts >= FEWEST).sum())
+    )
+
+
+def _described(
+    changes: ChangePoints, links: NDArray[np.uint32], samples: LinkSamples, logs: Floats
+) -> Iterator[FoundChange]:
+    """Say of each change when it was and what it was."""
+    sums = np.concatenate([[0.0], np.cumsum(logs)])
+    before = mean_between(sums, changes.first, changes.at)
+    after = mean_between(sums, changes.at, changes.past)
+    for number, link in enumerate(links[changes.sequence].tolist()):
+        at, first, past = (
+            int(places[number]) for places in (changes.at, changes.first, changes.past)
+        )
+        yield FoundChange(
+            kind=Change.Kind.LINK.value,
+            source_id=link >> 16,
+            destination_id=link & 0xFFFF,
+            at=moment(int(samples.started[at])),
+            earliest=moment(int(samples.started[changes.earliest[number] - 1])),
+            latest=moment(int(samples.started[changes.latest[number]])),
+            factor=float(np.exp(changes.shift[number])),
+            low=float(np.exp(changes.low[number])),
+            high=float(np.exp(changes.high[number])),
+            before=float(np.exp(before[number])),
+            after=float(np.exp(after[number])),
+            ok_before=at - first,
+            ok_after=past - at,
+            links=1,
+            chance=float(changes.chance[number]),
+            sure=False,
+        )
+
+
+def mean_between(sums: Floats, first: Integers, past: Integers) -> Floats:
+    means: Floats = (sums[past] - sums[first]) / np.maximum(past - first, 1)
+    return means

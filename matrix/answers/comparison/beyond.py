@@ -1,0 +1,132 @@
+"""What is left of a change when what the others did is taken off it: difference in differences.
+
+Each link's change between two windows is a row effect, a column effect and a rest. What the rest of
+the grid says of a link, or of the links of a site, is what was to be expected of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from matrix.answers import grid
+from matrix.answers.comparison import sides
+from matrix.answers.grid import Grid
+from matrix.answers.ratio_words import SURE
+from matrix.query.filters import on_profiles
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics import student, two_way
+from matrix.statistics.arrays import Floats
+from matrix.statistics.standing import Standings
+from matrix.store import data_version, registry
+from matrix.store.cache import ANSWERS
+from matrix.store.data_version import DataVersion
+from sonar.units import format_chance, format_count, format_factor
+
+CONFIDENCE = 0.95
+# A link that alone decides its row or its column is expected to be anything.
+ALONE = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A change beyond what was ``expected`` from ``links`` others; factors, NaN for unknown."""
+
+    expected: float
+    factor: float
+    low: float
+    high: float
+    p: float
+    links: int
+
+    @classmethod
+    def of_logs(cls, expected: float, own: float, error: float, dof: int, links: int) -> Beyond:
+        """Take what is beyond, as a logarithm with a standard error."""
+        half = float(student.quantile((1 + CONFIDENCE) / 2, dof)) * error
+        p = float(student.two_sided(own / error, dof)) if error else float(not own)
+        low, factor, high = np.exp([own - half, own, own + half]).tolist()
+        return cls(float(np.exp(expected)), factor, low, high, p, links)
+
+    def sentence(self, subject: str) -> str:
+        """Say what was to be expected, and what is beyond it, of `it is` or `it sent`."""
+        factor = format_factor(self.factor, self.low, self.high)
+        verdict = "the change is its own" if self.p < SURE else "the others changed as much"
+        links = f"{format_count(self.links)} other link{'s' * (self.links != 1)}"
+        return (
+            f"From {links}, {format_factor(self.expected)} was to be expected; beyond that "
+            f"{subject} at {factor}, {format_chance(self.p)}: {verdict}."
+        )
+
+
+def changes(query: MatrixQuery, now: datetime) -> Grid | None:
+    """Return the changes of all links between the two windows of a question.
+
+    None where more differs between its sides than the window: then nothing has changed.
+    """
+    compare = query.compare
+    if compare is None or not compare.window:
+        return None
+    if compare.reverse or compare.size or compare.filters or compare.dropped:
+        return None
+    window = query.window_at(now)
+    of_links = query.during(window).replace(
+        stat=MatrixQuery.stat,
+        rows="endpoint",
+        columns="endpoint",
+        max_age="",
+        filters=tuple(on_profiles(query.filters)),
+    )
+    results = data_version.read(query.size, window)
+    version = sides.with_other(results, of_links.other(now)).of_question(of_links)
+    changed: Grid = ANSWERS.get(("changes", version), lambda: compute(of_links, now, version))
+    return changed
+
+
+def compute(query: MatrixQuery, now: datetime, version: DataVersion) -> Grid:
+    """Compare all links; how they stand is left out, which takes the results of weeks."""
+    places = len(registry.read_places(version))
+    blank = Standings.blank((places, places))
+    return grid.compute(query, now, version, standings=blank)
+
+
+def logs_of(matrix: Grid) -> Floats:
+    """Return the logarithms of the changes, NaN for holes."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(matrix.cells.value)
+    return np.where(np.isfinite(logs), logs, np.nan)
+
+
+def of_link(matrix: Grid, source: str, destination: str) -> Beyond | None:
+    """Return what a link did beyond the others; None if no others say what was to be expected."""
+    rows = {group.name: row for row, group in enumerate(matrix.sources)}
+    columns = {group.name: column for column, group in enumerate(matrix.destinations)}
+    if source not in rows or destination not in columns:
+        return None
+    at, logs = (rows[source], columns[destination]), logs_of(matrix)
+    model = two_way.fit(logs)
+    leverage = float(model.leverage[at])
+    if not leverage < ALONE or model.dof < 2:
+        return None
+    # Of a fit without the link itself, as that of the whole tells.
+    own = float(model.rest[at]) / (1 - leverage)
+    squares = max(model.dof * model.sigma**2 - own**2 * (1 - leverage), 0.0)
+    error = float(np.sqrt(squares / (model.dof - 1) / (1 - leverage)))
+    return Beyond.of_logs(float(logs[at]) - own, own, error, model.dof - 1, model.cells - 1)
+
+
+def of_site(matrix: Grid, site: str, end: str) -> Beyond | None:
+    """Return what the links of one end of a site did, on average, beyond those of the others."""
+    groups = matrix.sources if end == "source" else matrix.destinations
+    is_own = np.array([group.site == site for group in groups], dtype=bool)
+    logs = logs_of(matrix) if end == "source" else logs_of(matrix).T
+    if not is_own.any():
+        return None
+    model = two_way.fit(np.where(is_own[:, None], np.nan, logs))
+    rest = (logs[is_own] - (model.level + model.column)).ravel()
+    rest = rest[~np.isnan(rest)]
+    if rest.size < 2 or not model.cells:
+        return None
+    error = float(rest.std(ddof=1) / np.sqrt(rest.size))
+    return Beyond.of_logs(model.level, float(rest.mean()), error, rest.size - 1, model.cells)

@@ -1,0 +1,93 @@
+"""The other side of a comparison: its results, brought into the cells of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Integers
+from matrix.statistics.axes import Axis, LinkIndex
+from matrix.statistics.cell_ratios import SideRuns, cell_ratios
+from matrix.statistics.cells import Frame
+from matrix.statistics.run import Run, reversed_run
+from matrix.statistics.threads import each
+from matrix.statistics.two_samples import Ratios
+from matrix.store import data_version, runs
+from matrix.store.data_version import DataVersion
+from sonar.windows import Window
+
+
+@dataclass(frozen=True)
+class OtherSide:
+    """What a grid is compared with: a question, its window, and ``words`` for it.
+
+    ``simulated`` says that one of its endpoints is.
+    """
+
+    query: MatrixQuery
+    window: Window
+    simulated: bool
+    words: str
+
+
+def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide:
+    """Return what a question is compared with."""
+    other = query.other(now)
+    ends = np.logical_or(*links.touched(links.matching(other.filters)))
+    simulated = any(links.places[index].simulated for index in np.flatnonzero(ends))
+    return OtherSide(other, other.window_at(now), simulated, query.other_words())
+
+
+def read(other: MatrixQuery) -> tuple[Run, ...]:
+    """Read the results of the other side, which has two bounds."""
+    if other.bounds is None:
+        raise ValueError("the other side of a comparison has a window between two bounds")
+    return runs.read(other.size, other.bounds, other.filters)
+
+
+def with_other(version: DataVersion, other: MatrixQuery) -> DataVersion:
+    """Add the results of the other side to the version of an answer, for one SQL statement."""
+    if other.bounds is None:
+        raise ValueError("the other side of a comparison has a window between two bounds")
+    of_other = data_version.read(other.size, other.bounds)
+    return replace(version, results=(*version.results, *of_other.results))
+
+
+def ratios(
+    query: MatrixQuery, now: datetime, frame: Frame, results: Sequence[Run], others: Sequence[Run]
+) -> Ratios:
+    """Compare the results of each cell with those of the same cell on the other side.
+
+    Links of the other side that have no cell here, as other filters may choose them, are left out.
+    """
+    if query.compare is None:
+        raise ValueError("the question is compared with nothing")
+    links = frame.links
+    rows = groups_of(frame.rows, links, query.rows)
+    columns = groups_of(frame.columns, links, query.columns)
+    other = runs_of_other(query, now, links, others)
+    shown = other.shown & (rows >= 0)[:, None] & (columns >= 0)
+    pooling = replace(frame.pooling, rows=rows, columns=columns)
+    own = SideRuns(results, frame.newest > 0)
+    return cell_ratios(pooling, own, replace(other, shown=shown), query.compare.of)
+
+
+def runs_of_other(
+    query: MatrixQuery, now: datetime, links: LinkIndex, others: Sequence[Run]
+) -> SideRuns:
+    """Return the results of the other side under the links of this one that they stand against."""
+    shown = links.matching(query.other(now).filters).reshape(links.shape)
+    if query.compare and query.compare.reverse:
+        return SideRuns(each(reversed_run, others), shown.T)
+    return SideRuns(others, shown)
+
+
+def groups_of(axis: Axis, links: LinkIndex, grouping: str) -> Integers:
+    """Return the row or column of each place, whether it is shown there or not; -1 for none."""
+    numbers = {group.name: number for number, group in enumerate(axis.groups)}
+    names = (place.group_name(grouping) for place in links.places)
+    return np.array([numbers.get(name, -1) for name in names], dtype=np.int64)

@@ -1,0 +1,75 @@
+"""What a small window and lost packets have in common: each connection is held back by itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from matrix.answers.diagnosis.evidence import LinkEvidence
+from matrix.answers.diagnosis.streams import StreamsEffect
+from matrix.answers.inside import InsideTransfers
+from matrix.statistics.sweep import PROPORTIONAL
+from sonar.units import format_count, three_digits
+
+Course = Literal["steady", "uneven", ""]
+
+# A window lets the same through each round trip. Where packets are lost, the number of round
+# trips between two losses is left to chance: rates scatter by about 0.6 / sqrt(losses), which is
+# 5 to 20 % for the 10 to 150 losses that a file may meet.
+STEADY = 0.05
+# What most courses are like counts, of so many at least.
+FEWEST_COURSES = 3
+
+
+def proportional(evidence: LinkEvidence) -> StreamsEffect | None:
+    """Return what streams do on a slow link where they help, and may do so in proportion."""
+    streams = evidence.streams
+    if streams is None or not evidence.is_slow or not streams.helps:
+        return None
+    return streams if streams.slope.high >= PROPORTIONAL else None
+
+
+def course_of(evidence: LinkEvidence) -> Course:
+    """Say whether its rates are steady: by a saw-tooth within transfers, or from test to test.
+
+    A ceiling within them says nothing: samples every 5 s level out what single losses do.
+    """
+    if mostly_saw(evidence.inside):
+        return "uneven"
+    if evidence.scatter is None:
+        return ""
+    return "steady" if evidence.scatter.spread <= STEADY else "uneven"
+
+
+def mostly_saw(inside: InsideTransfers | None) -> bool:
+    """Say whether most transfers zigzag, of enough that are seen from within."""
+    if inside is None or len(inside.courses) < FEWEST_COURSES:
+        return False
+    return 2 * inside.counts["saw-tooth"] > len(inside.courses)
+
+
+def course_words(evidence: LinkEvidence) -> list[str]:
+    """Say by which figures rates are steady, or are not."""
+    said = []
+    inside = evidence.inside
+    if inside and mostly_saw(inside):
+        saw, of = (
+            format_count(count) for count in (inside.counts["saw-tooth"], len(inside.courses))
+        )
+        said.append(f"Of {of} transfers seen from within, {saw} zigzag like a saw-tooth.")
+    if evidence.scatter:
+        spread, n = evidence.scatter.spread, format_count(evidence.scatter.n)
+        said.append(
+            f"Tests made alike scatter by {three_digits(100 * spread)} % (n = {n}); a window that "
+            f"is too small keeps them within {100 * STEADY:.0f} %, lost packets do not."
+        )
+    return said
+
+
+def in_flight_words(evidence: LinkEvidence) -> list[str]:
+    """Say how many bytes are under way at once, where the round trip is known."""
+    if evidence.rtt_ms is None:
+        return []
+    kilobytes = three_digits(evidence.single * evidence.rtt_ms)
+    return [
+        f"At a round trip of {three_digits(evidence.rtt_ms)} ms that is {kilobytes} kB at once."
+    ]

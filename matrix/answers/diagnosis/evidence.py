@@ -1,0 +1,210 @@
+"""All that the rules know of one direction of a link in one size class."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from matrix.answers.diagnosis.streams import StreamsEffect, of_samples, streams_of
+from matrix.answers.grid import Grid
+from matrix.answers.inside import InsideTransfers, NominalCapacity
+from matrix.answers.link.overhead import Overhead
+from matrix.answers.link.samples import Results
+from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.axes import AxisGroup, EndpointInfo
+from matrix.statistics.peers import PeerRates, beside
+from matrix.statistics.scatter import RateScatter, scatter
+from matrix.store.transfers import SimilarFailures
+from sonar.models import Profile, Site
+
+# From so many successful tests on, the median of a link is compared with those of others.
+FEWEST = 3
+# A link is slow beside others if it has at most this part of what one of its ends does elsewhere.
+SLOW = 0.5
+NOBODY = PeerRates(np.nan, 0, np.nan, np.nan, np.nan, 0)
+
+
+@dataclass(frozen=True)
+class DirectedLink:
+    """One direction of a link in one size class, with how it stands: see Direction."""
+
+    source: EndpointInfo
+    destination: EndpointInfo
+    size: str
+    level: str
+    usual: float
+
+    def place_in(self, links: Grid) -> tuple[int | None, int | None]:
+        """Return its row and its column in a matrix of endpoints."""
+        return place_of(links.sources, self.source), place_of(links.destinations, self.destination)
+
+
+@dataclass(frozen=True)
+class FailureEvidence:
+    """How tests of all size classes failed: ``hours`` (0 to 23, UTC) of each that did.
+
+    ``groups`` are failures by cause, the most first. ``elsewhere`` has, by end, how many of the
+    tests on its other links in the size class failed, and how many there were.
+    """
+
+    tests: int
+    hours: Integers
+    hours_of_tests: Integers
+    groups: Sequence[SimilarFailures]
+    elsewhere: Mapping[str, tuple[int, int]]
+
+    @property
+    def failed(self) -> int:
+        return len(self.hours)
+
+
+@dataclass(frozen=True)
+class LinkEvidence:
+    """Rates are in MB/s, NaN where there is none.
+
+    ``ok`` successes have the ``median``, and 95 % of them at most the rate ``high``; ``level`` and
+    ``usual`` are those of a Direction. ``single`` is the median of the tests with the fewest
+    streams, ``scatter`` how much tests scatter that were made alike. ``sending`` is the source
+    on its other links, ``receiving`` the destination. ``rtt_ms``, ``loss`` (a share of packets)
+    and ``sockets`` (the largest windows of sender and receiver in bytes) are not measured yet.
+    """
+
+    source: str
+    destination: str
+    size: str
+    ok: int
+    median: float
+    high: float
+    level: str
+    usual: float
+    single: float
+    scatter: RateScatter | None
+    streams: StreamsEffect | None
+    overhead: Overhead | None
+    inside: InsideTransfers | None
+    sending: PeerRates
+    receiving: PeerRates
+    nominal: NominalCapacity | None
+    failures: FailureEvidence | None
+    rtt_ms: float | None = None
+    loss: float | None = None
+    sockets: tuple[int, int] | None = None
+
+    @property
+    def is_slow(self) -> bool:
+        """Say whether it is slower than usual, or than what its ends do on other links."""
+        return self.level == "slower" or self.is_slow_beside
+
+    @property
+    def both_elsewhere(self) -> float:
+        """Return the rate that both ends have on their other links; NaN unless both have any."""
+        return float(np.minimum(self.sending.rate, self.receiving.rate))
+
+    @property
+    def is_slow_beside(self) -> bool:
+        elsewhere = float(np.fmax(self.sending.rate, self.receiving.rate))
+        return self.ok >= FEWEST and self.median <= SLOW * elsewhere
+
+
+def of_link(
+    link: DirectedLink,
+    links: Grid,
+    results: Results,
+    of_class: Results,
+    profiles: Sequence[Profile],
+    *,
+    overhead: Overhead | None = None,
+    streams: StreamsEffect | None = None,
+    within: InsideTransfers | None = None,
+    nominal: NominalCapacity | None = None,
+    failures: Sequence[SimilarFailures] = (),
+) -> LinkEvidence:
+    """Put together what is known; ``links`` are those of all endpoints in the same class.
+
+    ``results`` are those of the direction in all classes, ``of_class`` those in its own, and
+    ``profiles`` may have more than theirs.
+    """
+    rates = of_class.successes
+    sending, receiving = ends_of(links, link)
+    least = fewest_streams(profiles, results)
+    single = of_class.of_profiles(least).successes
+    return LinkEvidence(
+        source=link.source.name,
+        destination=link.destination.name,
+        size=link.size,
+        ok=rates.size,
+        median=float(np.median(rates)) if rates.size else np.nan,
+        high=float(np.quantile(rates, 0.95)) if rates.size else np.nan,
+        level=link.level,
+        usual=link.usual,
+        single=float(np.median(single)) if single.size else np.nan,
+        scatter=scatter(
+            results.of_profiles([profile]).of_class(size).successes
+            for profile in least
+            for size in np.unique(results.sizes).tolist()
+        ),
+        streams=streams or of_samples(of_class, profiles),
+        overhead=overhead,
+        inside=within,
+        sending=sending,
+        receiving=receiving,
+        nominal=nominal,
+        failures=failures_of(results, failures, links, link),
+    )
+
+
+def fewest_streams(profiles: Sequence[Profile], results: Results) -> list[Profile]:
+    """Return the profiles of Sonar's own tests among some results with the fewest streams."""
+    used = set(np.unique(results.profiles).tolist())
+    own = [each for each in profiles if each.id in used and each.origin == Profile.Origin.TEST]
+    least = min((streams_of(profile) for profile in own), default=1)
+    return [profile for profile in own if streams_of(profile) == least]
+
+
+def ends_of(links: Grid, link: DirectedLink) -> tuple[PeerRates, PeerRates]:
+    """Return what source and destination do on their other links."""
+    row, column = link.place_in(links)
+    rates = medians(links)
+    sending = NOBODY if row is None else beside(rates, row, column)
+    receiving = NOBODY if column is None else beside(rates.T, column, row)
+    return sending, receiving
+
+
+def medians(links: Grid) -> Floats:
+    """Return the median rates of links that have enough successes, and lead to another site."""
+    sources = np.array([group.site for group in links.sources], dtype=object)
+    destinations = np.array([group.site for group in links.destinations], dtype=object)
+    is_outside = sources[:, None] != destinations
+    counts = links.cells.ok >= FEWEST
+    return np.where(is_outside & counts, links.cells.value, np.nan)
+
+
+def place_of(groups: Sequence[AxisGroup], endpoint: EndpointInfo) -> int | None:
+    return next((at for at, group in enumerate(groups) if group.name == endpoint.name), None)
+
+
+def failures_of(
+    results: Results, groups: Sequence[SimilarFailures], links: Grid, link: DirectedLink
+) -> FailureEvidence | None:
+    """Return how tests failed; None if none did."""
+    failed = ~results.ok
+    if not failed.any():
+        return None
+    hours = np.array([datetime.fromtimestamp(at / 1000, UTC).hour for at in results.started])
+    counts = links.cells.failed, links.cells.failed + links.cells.ok
+    row, column = link.place_in(links)
+    elsewhere = {}
+    if row is not None and column is not None:
+        for end, taken in (("source", (row, slice(None))), ("destination", (slice(None), column))):
+            bad, tests = (int(of[taken].sum() - of[row, column]) for of in counts)
+            elsewhere[end] = bad, tests
+    return FailureEvidence(len(results), hours[failed], hours, groups, elsewhere)
+
+
+def nominal_capacities(sites: Collection[str]) -> dict[str, float]:
+    """Return the nominal WAN capacities of sites in Gbit/s, where registered. One SQL query."""
+    registered = Site.objects.filter(name__in=sites).values_list("name", "wan_gbit_s")
+    return {name: wan for name, wan in registered if wan}

@@ -1,0 +1,67 @@
+"""The diagnosis of a link, from the report on it and all links beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from matrix.answers import grid
+from matrix.answers.diagnosis import evidence
+from matrix.answers.diagnosis.diagnosis import diagnose
+from matrix.answers.diagnosis.evidence import DirectedLink, LinkEvidence
+from matrix.answers.diagnosis.rule import Diagnosis
+from matrix.answers.diagnosis.streams import of_experiments
+from matrix.answers.experiments import report as experiments
+from matrix.answers.inside import lowest
+from matrix.answers.link.report import LinkReport
+from matrix.query.matrix_query import MatrixQuery
+
+# Among so many of the newest experiments of a link that with streams is looked for.
+MOST_EXPERIMENTS = 5
+
+
+@dataclass(frozen=True)
+class LinkDiagnosis:
+    """``diagnoses`` are what the rules say, the strongest first."""
+
+    evidence: LinkEvidence
+    diagnoses: list[Diagnosis]
+
+    @property
+    def silence(self) -> str:
+        """Say why there is no diagnosis; nothing if there is one."""
+        if self.diagnoses:
+            return ""
+        size = self.evidence.size
+        if not self.evidence.ok and not self.evidence.failures:
+            return f"No results with {size} files in this window to judge by."
+        if self.evidence.is_slow:
+            return f"It is slow with {size} files, but no rule has the figures to say why."
+        return f"Nothing stands out with {size} files."
+
+
+def of_report(answer: LinkReport, now: datetime) -> LinkDiagnosis:
+    """Diagnose the direction of a report in the size class of its question."""
+    question, ends = answer.question, answer.question.ends
+    source, destination = ends
+    of_class = next(part for part in answer.classes if part.size == question.query.size)
+    there = of_class.there
+    reports = experiments.of_link(source.id, destination.id, now, MOST_EXPERIMENTS)
+    of_ends = evidence.of_link(
+        DirectedLink(source, destination, there.size, there.level, there.usual),
+        grid.build(beside(question.query), now),
+        answer.results,
+        of_class.results,
+        answer.profiles,
+        overhead=answer.overhead(),
+        streams=of_experiments(reports),
+        within=answer.inside,
+        nominal=lowest(evidence.nominal_capacities({end.site for end in ends})),
+        failures=answer.failures,
+    )
+    return LinkDiagnosis(of_ends, diagnose(of_ends))
+
+
+def beside(query: MatrixQuery) -> MatrixQuery:
+    """Return the question to the matrix whose cells a link is compared with: medians of links."""
+    return query.replace(stat="median", rows="endpoint", columns="endpoint", compare=None)

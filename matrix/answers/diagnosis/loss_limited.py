@@ -1,0 +1,30 @@
+"""Loss-limited: packets are lost, and TCP slows down after each of them."""
+
+from __future__ import annotations
+
+from matrix.answers.diagnosis.connections import (
+    course_of,
+    course_words,
+    in_flight_words,
+    proportional,
+)
+from matrix.answers.diagnosis.evidence import LinkEvidence
+from matrix.answers.diagnosis.rule import Diagnosis
+from sonar.units import three_digits
+
+
+def loss_limited(evidence: LinkEvidence) -> Diagnosis | None:
+    streams = proportional(evidence)
+    if streams is None or course_of(evidence) != "uneven":
+        return None
+    loss = [] if evidence.loss is None else [f"{100 * evidence.loss:.2g} % of packets are lost."]
+    return Diagnosis(
+        "loss-limited",
+        f"Each connection gets about {three_digits(streams.each)} MB/s, now more and now less, "
+        "however many there are: packets are lost on the way.",
+        (f"{streams.words}.", *course_words(evidence), *loss, *in_flight_words(evidence)),
+        "Look for lost packets on the path: error counters of interfaces, dirty optics, queues of "
+        "switches that are too short; count retransmissions at the source (ss -ti, nstat). "
+        "Until then, more streams help.",
+        min(streams.slope.exponent, 1.0),
+    )

@@ -1,0 +1,57 @@
+"""Storage-limited: one end is slow on its other links, too, and more streams do not help."""
+
+from __future__ import annotations
+
+import math
+
+from matrix.answers.causes.attribution import NOTABLE
+from matrix.answers.diagnosis.evidence import LinkEvidence
+from matrix.answers.diagnosis.peer_words import ends_of, factor_words, rate_words
+from matrix.answers.diagnosis.rule import Diagnosis
+from matrix.statistics.peers import PeerRates
+from sonar.units import three_digits
+
+# What is left to say of storage where nobody knows what more streams do.
+WITHOUT_STREAMS = 0.6
+WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
+
+
+def storage_limited(evidence: LinkEvidence) -> Diagnosis | None:
+    streams = evidence.streams
+    if not evidence.is_slow or (streams and streams.helps):
+        return None
+    slow = [
+        (rates.factor, end)
+        for end, (_, rates) in ends_of(evidence).items()
+        if is_slow(rates) and explains(rates, evidence)
+    ]
+    if not slow:
+        return None
+    factor, end = min(slow)
+    name, (action, verb) = ends_of(evidence)[end][0], WORK[end]
+    shown = []
+    if streams and streams.is_of_no_use:
+        shown = [f"{streams.words}: no single connection is held back."]
+    return Diagnosis(
+        "storage-limited",
+        f"The {end} is the limit: {name} {verb} slowly on its other links, too.",
+        (
+            f"{factor_words(evidence, end)}.",
+            f"{rate_words(evidence, end)}; this link has {three_digits(evidence.median)}.",
+            *shown,
+        ),
+        f"At {name}, compare the rate at which files are {action} disk with that of its network: "
+        "load of the disks and of the servers, a cache that is full, limits of the storage system."
+        + ("" if shown else " An experiment with streams tells storage from its connections."),
+        (1 - factor) * (1.0 if shown else WITHOUT_STREAMS),
+    )
+
+
+def is_slow(rates: PeerRates) -> bool:
+    """Say whether an end is notably slower than its peers, and not by chance."""
+    return rates.factor <= 1 / NOTABLE and (math.isnan(rates.high) or rates.high < 1)
+
+
+def explains(rates: PeerRates, evidence: LinkEvidence) -> bool:
+    """Say whether this link is about as slow as the others of an end."""
+    return rates.rate <= NOTABLE * evidence.median

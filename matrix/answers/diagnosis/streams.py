@@ -1,0 +1,106 @@
+"""What more streams do to the rate of a link: from an experiment, or from the tests there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrix.answers.experiments.report import ExperimentReport
+from matrix.answers.link.link_profiles import grouped
+from matrix.answers.link.samples import Results
+from matrix.statistics import sweep
+from matrix.statistics.arrays import Floats
+from matrix.statistics.sweep import Slope
+from sonar.models import Experiment, Profile
+from sonar.units import format_count, format_factor
+from sonar.windows import format_minute
+
+
+@dataclass(frozen=True)
+class StreamsEffect:
+    """How the rate goes with the number of streams in use, from ``least`` to ``most``.
+
+    ``each`` is the median rate of a stream in MB/s; ``origin`` says which tests these are.
+    """
+
+    slope: Slope
+    least: int
+    most: int
+    each: float
+    origin: str
+
+    @property
+    def helps(self) -> bool:
+        return self.slope.trend in ("proportional", "rising")
+
+    @property
+    def is_of_no_use(self) -> bool:
+        """Say whether more streams are shown to give no more."""
+        return self.slope.trend in ("flat", "falling")
+
+    @property
+    def words(self) -> str:
+        factor = format_factor(self.slope.factor, *self.slope.interval)
+        origin = f"n = {format_count(self.slope.n)}, {self.origin}"
+        return f"{self.most} streams give {factor} the rate of {self.least} ({origin})"
+
+
+def effect_of(streams: Floats, rates: Floats, origin: str) -> StreamsEffect | None:
+    """Fit the rate to the number of streams; None where the tests cannot tell."""
+    slope = sweep.slope(streams, rates)
+    if slope is None:
+        return None
+    each = float(np.median(rates / streams))
+    return StreamsEffect(slope, int(streams.min()), int(streams.max()), each, origin)
+
+
+def of_experiments(reports: Iterable[ExperimentReport]) -> StreamsEffect | None:
+    """Return what the newest experiment with streams shows that tells anything.
+
+    It goes by the streams that were used: servers need not obey.
+    """
+    for report in reports:
+        if report.experiment.variable != Experiment.Variable.STREAMS:
+            continue
+        steps = [step for step in report.steps if step.transfer and not math.isnan(step.rate)]
+        streams = [streams_of(step.transfer.profile) for step in steps if step.transfer]
+        origin = f"experiment of {format_minute(report.experiment.requested_at)}"
+        rates = np.array([step.rate for step in steps])
+        if effect := effect_of(np.array(streams, dtype=np.float64), rates, origin):
+            return effect
+    return None
+
+
+def of_samples(results: Results, profiles: Sequence[Profile]) -> StreamsEffect | None:
+    """Return what the tests of a window show that differ in their streams only.
+
+    Of several ways of measuring, that with the most tests.
+    """
+    effects = []
+    for alike in grouped(profiles, but_streams).values():
+        done = results.taken(results.ok).of_profiles(alike)
+        used = {profile.id: streams_of(profile) for profile in alike}
+        streams = np.array([used[key] for key in done.profiles.tolist()], dtype=np.float64)
+        if effect := effect_of(streams, done.successes, "tests of this window"):
+            effects.append(effect)
+    return max(effects, key=lambda effect: effect.slope.n, default=None)
+
+
+def but_streams(profile: Profile) -> tuple[object, ...]:
+    """Return what tests must have in common for their streams to be compared."""
+    return (
+        profile.mover,
+        profile.mode,
+        profile.tcp_buffer_bytes,
+        profile.ip_version,
+        profile.origin,
+        profile.activity,
+    )
+
+
+def streams_of(profile: Profile) -> int:
+    """Return how many streams were used or, where nobody can tell, were asked for."""
+    return profile.streams_used or profile.streams

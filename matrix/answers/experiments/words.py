@@ -1,0 +1,247 @@
+"""What an experiment shows, in sentences that can be quoted: factor, interval, how many tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from matrix.answers.experiments.report import ExperimentReport, ValueResults
+from matrix.statistics import two_samples
+from matrix.statistics.sweep import Slope
+from sonar.models import Experiment
+from sonar.units import format_chance, format_count, format_factor, three_digits
+
+Variable = Experiment.Variable
+# The verdict of two medians is only told beyond chance.
+CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class SweepFinding:
+    """``trend`` names what was found, ``headline`` says it with its figures, ``advice`` is next."""
+
+    trend: str
+    headline: str
+    advice: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.headline} {self.advice}".strip()
+
+
+def title(report: ExperimentReport) -> str:
+    """Name what was varied: `1, 2, 4, 8 and 16 streams with large files`."""
+    experiment = report.experiment
+    *others, last = (value.value for value in report.values)
+    values = f"{', '.join(others)} and {last}"
+    if experiment.variable == Variable.STREAMS:
+        values = f"{values} streams"
+    elif experiment.variable == Variable.SIZE:
+        values = f"{values} files"
+    return f"{values}{conditions(experiment)}"
+
+
+def conditions(experiment: Experiment) -> str:
+    """Say what all tests have in common: ` with large files, pull`."""
+    size = experiment.size_class.name if experiment.size_class else ""
+    streams = experiment.streams or 0
+    parts = [
+        f"{size} files" if size else "",
+        f"{streams} stream{'s' * (streams != 1)}" if streams else "",
+        experiment.mode,
+    ]
+    shown = ", ".join(filter(None, parts))
+    return f" with {shown}" if size else f", {shown}"
+
+
+def conclusion(report: ExperimentReport) -> SweepFinding:
+    """Say what the tests show so far; who reads it sees beside it how many are still to come."""
+    if not report.done:
+        return nothing(report)
+    if report.experiment.variable == Variable.MODE:
+        return of_modes(report)
+    slope = report.slope
+    if report.done > 1 and np.ptp(report.numbers) == 0 and len(measured(report)) > 1:
+        return all_alike(report)
+    if slope is None:
+        return SweepFinding("unclear", f"{tests(report.done)}: too few to tell anything yet.")
+    words = OF_STREAMS if report.experiment.variable == Variable.STREAMS else OF_SIZES
+    headline, advice = words[slope.trend](report, slope)
+    return SweepFinding(slope.trend, headline, advice)
+
+
+def nothing(report: ExperimentReport) -> SweepFinding:
+    if report.open:
+        return SweepFinding("", "No test has ended with a rate yet.")
+    if report.failed:
+        return SweepFinding(
+            "failed", "No test succeeded: there is no rate to compare.", "See why each failed."
+        )
+    return SweepFinding(
+        "gone", "Nothing is left of it: its tests were cancelled, or are no longer kept."
+    )
+
+
+def all_alike(report: ExperimentReport) -> SweepFinding:
+    """Say that the servers did not obey: all transfers used as many streams."""
+    number = int(report.numbers[0])
+    streams = f"{number} stream{'s' * (number != 1)}"
+    return SweepFinding(
+        "unclear",
+        f"Every transfer used {streams}, however many were asked for (n = {report.done}): this "
+        "says nothing about streams.",
+        "Some servers open more only for larger files: try a larger size class.",
+    )
+
+
+def measured(report: ExperimentReport) -> list[ValueResults]:
+    """Return the values of which a test succeeded."""
+    return [value for value in report.values if value.rates.size]
+
+
+def tests(count: int) -> str:
+    return f"{format_count(count)} successful test{'s' * (count != 1)}"
+
+
+def ends(report: ExperimentReport) -> tuple[ValueResults, ValueResults]:
+    """Return the least and the greatest value of which a test succeeded."""
+    values = measured(report)
+    return values[0], values[-1]
+
+
+def effect(report: ExperimentReport, slope: Slope) -> str:
+    """Say the factor from the least to the greatest value, with interval and n."""
+    low, high = ends(report)
+    factor = format_factor(slope.factor, *slope.interval)
+    return f"{named(high)} give {factor} the rate of {named(low)} (n = {format_count(slope.n)})"
+
+
+def named(value: ValueResults) -> str:
+    """Name a value, with the streams in use where these are not as many as were asked for."""
+    used = sorted(set(value.streams_in_use))
+    if used in ([], [value.number]) or not value.value.isdecimal():
+        return value.value
+    return f"{value.value} ({' or '.join(f'{number:.0f}' for number in used)} in use)"
+
+
+Words = Callable[[ExperimentReport, Slope], tuple[str, str]]
+
+
+def streams_flat(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"More streams make no difference: {effect(report, slope)}.",
+        "So no single connection is held back by its TCP window or by loss: look at the disks and "
+        "servers of both ends, and at the capacity of the link.",
+    )
+
+
+def streams_proportional(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    each = float(np.median(report.rates / report.numbers))
+    return (
+        f"The rate grows in proportion to the number of streams: {effect(report, slope)}, about "
+        f"{three_digits(each)} MB/s for each stream.",
+        "Each connection is held back on its own: by a TCP window that is too small for the "
+        "distance, or by loss. Look at the TCP buffers of both ends first.",
+    )
+
+
+def streams_rising(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"More streams are faster, but not in proportion: {effect(report, slope)}.{best(report)}",
+        "One connection is held back to some degree, and something that they share limits them "
+        "all: the link, or a server.",
+    )
+
+
+def streams_falling(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"More streams are slower: {effect(report, slope)}.",
+        "Parallel connections get in each other's way: look at the disks, at the queue of the "
+        "narrowest link, and test with fewer streams.",
+    )
+
+
+def streams_unclear(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"The tests scatter too much to tell what streams do: {effect(report, slope)}.",
+        "Repeat it with more tests of each number.",
+    )
+
+
+def best(report: ExperimentReport) -> str:
+    """Name the least number that is as good as the best, unless that is the greatest."""
+    enough, (_, greatest) = report.enough, ends(report)
+    if enough is None or enough.value == greatest.value:
+        return ""
+    return f" {enough.value} are about as good as {greatest.value}."
+
+
+def sizes_flat(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"Files of every size move at the same rate: {effect(report, slope)}.",
+        "Time that each transfer spends before bytes flow plays no part here.",
+    )
+
+
+def sizes_rising(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"Larger files are faster: {effect(report, slope)}.",
+        "Each transfer spends time in which no bytes flow, or starts slowly: small files pay for "
+        "it. Look at the set-up time of transfers, not at the network.",
+    )
+
+
+def sizes_falling(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"Larger files are slower: {effect(report, slope)}.",
+        "A transfer begins fast and does not stay so: look for a cache or a buffer that fills, "
+        "and for limits on long transfers.",
+    )
+
+
+def sizes_unclear(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
+    return (
+        f"The tests scatter too much to tell what the file size does: {effect(report, slope)}.",
+        "Repeat it with more tests of each size.",
+    )
+
+
+OF_STREAMS: dict[str, Words] = {
+    "flat": streams_flat,
+    "proportional": streams_proportional,
+    "rising": streams_rising,
+    "falling": streams_falling,
+    "unclear": streams_unclear,
+}
+OF_SIZES: dict[str, Words] = {
+    "flat": sizes_flat,
+    "proportional": sizes_rising,
+    "rising": sizes_rising,
+    "falling": sizes_falling,
+    "unclear": sizes_unclear,
+}
+
+
+def of_modes(report: ExperimentReport) -> SweepFinding:
+    """Compare the medians of pull and push."""
+    by_mode = {value.value: value for value in report.values}
+    pull, push = by_mode["pull"].rates, by_mode["push"].rates
+    counts = f"n = {format_count(pull.size)} and {format_count(push.size)}"
+    ratios = two_samples.compare(push, pull, "median")
+    if not ratios.enough:
+        return SweepFinding(
+            "unclear", f"Too few tests succeeded to compare pull and push ({counts})."
+        )
+    factor = format_factor(float(ratios.ratio), float(ratios.low), float(ratios.high))
+    figures = f"push gives {factor} the rate of pull, {counts}, {format_chance(float(ratios.p))}"
+    if ratios.p > CHANCE:
+        return SweepFinding("flat", f"Pull and push do not differ beyond chance: {figures}.")
+    faster, slower = ("Push", "pull") if ratios.ratio > 1 else ("Pull", "push")
+    end = "destination" if slower == "pull" else "source"
+    return SweepFinding(
+        "rising" if ratios.ratio > 1 else "falling",
+        f"{faster} is faster than {slower}: {figures}.",
+        f"With {slower} the {end} moves the file: look at how its server copies.",
+    )

@@ -1,0 +1,119 @@
+"""A link against another window, direction, size class or way of testing, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.text import capfirst
+
+from matrix.answers.link import samples
+from matrix.answers.link.samples import Results
+from matrix.answers.ratio_words import PairRatio
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics import two_samples
+from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.two_samples import FEWEST
+from sonar.units import format_count, three_digits
+from sonar.windows import Window
+
+Ends = tuple[EndpointInfo, EndpointInfo]
+HEADLINES = {
+    "slower": "slower than {other}",
+    "faster": "faster than {other}",
+    "same": "no difference beyond chance from {other}",
+    "few": "too few results to tell a difference to {other} from chance",
+    "": "too few results to compare with {other}",
+}
+
+
+@dataclass(frozen=True)
+class ComparedClass:
+    """One size class against another or itself; ``results`` are those of the other side."""
+
+    size: str
+    other_size: str
+    results: Results
+    pair: PairRatio
+
+
+@dataclass(frozen=True)
+class LinkComparison:
+    """A link and what its question is compared with: ``other``, over ``window``, between ``ends``.
+
+    ``classes`` are those that can be compared, by name.
+    """
+
+    query: MatrixQuery
+    window: Window
+    link: Ends
+    ends: Ends
+    of: str
+    classes: dict[str, ComparedClass]
+
+    @property
+    def words(self) -> str:
+        """Say what the link is compared with: `the 7 days before`."""
+        return self.query.other_words()
+
+    def headline(self, size: str) -> str:
+        """Say in a few words how a class compares."""
+        pair = self.classes[size].pair
+        kind = "few" if pair.kind == "same" and not pair.can_tell else pair.kind
+        words = HEADLINES[kind].format(other=self.words)
+        return f"{capfirst(size)} files: {words}"
+
+    def sentence(self, size: str) -> str:
+        """Say both rates of a class, their ratio, its interval, n and p, to be quoted."""
+        pair, (source, destination) = self.classes[size].pair, self.link
+        subject = f"{capfirst(size)} files from {source.name} to {destination.name}"
+        when = during(self.query)
+        if not pair.kind:
+            counts = f"{successes(pair.ok)} {when}, {successes(pair.other_ok)} for {self.words}"
+            return f"{subject}: {counts}; a ratio needs {FEWEST} on either side."
+        here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
+        return f"{subject}: {self.of} {here} {when}, {there} for {self.words}: {pair.words}."
+
+
+def compare(
+    query: MatrixQuery,
+    link: Ends,
+    here: Mapping[str, Results],
+    sizes: Mapping[int, str],
+    now: datetime,
+) -> LinkComparison | None:
+    """Compare the results of a link, by size class, as the query asks for it.
+
+    One SQL statement, or none if it compares with nothing. ``sizes`` are the names of the classes
+    by id; with another one than its own it is the class of the query alone which is compared.
+    """
+    if query.compare is None:
+        return None
+    other = query.other(now)
+    ends = (link[1], link[0]) if query.compare.reverse else link
+    window = other.window_at(now)
+    there = samples.read(ends, window, other.filters).of_link(*ends)
+    ids = {name: size_class for size_class, name in sizes.items()}
+    of = query.compare.of
+    classes = {}
+    for size in [query.size] if query.compare.size else here:
+        other_size = query.compare.size or size
+        results = there.of_class(ids[other_size])
+        pair = pair_of(here[size], results, of)
+        classes[size] = ComparedClass(size, other_size, results, pair)
+    return LinkComparison(query, window, link, ends, of, classes)
+
+
+def pair_of(here: Results, there: Results, of: str) -> PairRatio:
+    """Compare two samples."""
+    return PairRatio.at(two_samples.compare(here.successes, there.successes, of))
+
+
+def during(query: MatrixQuery) -> str:
+    """Say the window of a query as part of a sentence."""
+    return f"{'from' if query.bounds else 'in'} {query.window_words()}"
+
+
+def successes(count: int) -> str:
+    return f"{format_count(count)} successful transfer{'s' * (count != 1)}"

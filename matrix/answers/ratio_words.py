@@ -1,0 +1,89 @@
+"""What a comparison found, in words that a ticket can quote: ratio, interval, n and p."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+from matrix.query.catalogue import RATE
+from matrix.statistics.two_samples import Ratios
+from sonar.units import (
+    DASH,
+    format_chance,
+    format_count,
+    format_factor,
+    three_digits,
+    two_digits,
+)
+
+# Below this p-value a difference is said to be one.
+SURE = 0.05
+RATES = ("value", "other", "ratio", "low", "high", "p")
+
+
+@dataclass(frozen=True)
+class PairRatio:
+    """One pair of samples: rates in MB/s, ratio with its interval, p-value; NaN for none."""
+
+    value: float
+    other: float
+    ratio: float
+    low: float
+    high: float
+    p: float
+    ok: int
+    other_ok: int
+
+    @classmethod
+    def at(cls, ratios: Ratios, at: tuple[int, ...] = ()) -> Self:
+        """Return one pair of many: without a ratio if a side has too few successes."""
+        rates = {name: float(getattr(ratios, name)[at]) for name in RATES}
+        if not ratios.enough[at]:
+            rates |= dict.fromkeys(RATES[2:], math.nan)
+        return cls(ok=int(ratios.ok[at]), other_ok=int(ratios.other_ok[at]), **rates)
+
+    @property
+    def kind(self) -> str:
+        """Return `slower`, `faster`, `same` where chance explains it, or nothing without p."""
+        if math.isnan(self.p) or math.isnan(self.ratio):
+            return ""
+        if self.p >= SURE:
+            return "same"
+        return "slower" if self.ratio < 1 else "faster"
+
+    @property
+    def can_tell(self) -> bool:
+        """Say whether there are enough results for any difference to be beyond chance."""
+        return 2 / math.comb(self.ok + self.other_ok, self.ok) < SURE
+
+    @property
+    def factor_words(self) -> str:
+        """Write the ratio, with the ends of its interval in brackets if it has one."""
+        if math.isnan(self.low) or math.isnan(self.high):
+            return format_factor(self.ratio)
+        return format_factor(self.ratio, self.low, self.high)
+
+    @property
+    def sides_words(self) -> str:
+        """Write the rates of both sides, with the interval of their ratio, both n, and p."""
+        value, other = (
+            DASH if math.isnan(rate) else three_digits(rate) for rate in (self.value, self.other)
+        )
+        rates = f"{value} against {other} {RATE.name}"
+        if not math.isnan(self.low):
+            rates += f" ({two_digits(self.low)}–{two_digits(self.high)}×)"
+        return ", ".join([rates, self.n_words, *self._chance()])
+
+    @property
+    def n_words(self) -> str:
+        """Say how many transfers succeeded on both sides: `n = 56 and 58`."""
+        return f"n = {format_count(self.ok)} and {format_count(self.other_ok)}"
+
+    @property
+    def words(self) -> str:
+        """Write the ratio with its interval in brackets, both n, and p."""
+        return ", ".join([self.factor_words, self.n_words, *self._chance()])
+
+    def _chance(self) -> list[str]:
+        return [] if math.isnan(self.p) else [format_chance(self.p)]

@@ -1,0 +1,108 @@
+"""GET /api/v1/diagnosis/: why a link is slow or fails, as far as its results tell."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from matrix.answers.diagnosis import link_diagnosis
+from matrix.answers.diagnosis.evidence import LinkEvidence
+from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
+from matrix.answers.diagnosis.rule import Diagnosis
+from matrix.answers.diagnosis.streams import StreamsEffect
+from matrix.answers.link import report
+from matrix.answers.link.report import Question
+from matrix.api.base import ApiView
+from matrix.api.parameters import WINDOW_AND_METHOD
+from matrix.api.registry.rendering import as_json
+from matrix.api.schema.diagnosis import DIAGNOSIS
+from matrix.api.series import ends
+from matrix.api.site_report import number
+from matrix.http.negotiation import asked_format
+from matrix.query.filters import by_parameter
+from matrix.query.forms import check_names
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.peers import PeerRates
+from sonar.windows import format_time
+
+Json = dict[str, Any]
+OWN = ("source", "destination", "format")
+
+
+class DiagnosisView(ApiView):
+    @DIAGNOSIS
+    def get(self, request: Request) -> HttpResponse:
+        """With the evidence that the rules go by; of a healthy link there is no diagnosis."""
+        params, now = request.query_params, timezone.now()
+        check_names(params, (*WINDOW_AND_METHOD, *OWN))
+        asked_format(request, ("json",))
+        query = MatrixQuery.from_params(params, also=OWN)
+        source, destination = ends(params)
+        answer = report.answer(Question(source, destination, query), now)
+        echo = {
+            "source": source.name,
+            "destination": destination.name,
+            "size": query.size,
+            "window": query.window or None,
+            "start": format_time(answer.window.start),
+            "end": format_time(answer.window.end),
+            **by_parameter(query.filters),
+        }
+        return as_json({"query": echo, **of_diagnosis(link_diagnosis.of_report(answer, now))})
+
+
+def of_diagnosis(diagnosis: LinkDiagnosis) -> Json:
+    return {
+        "diagnoses": [of_rule(each) for each in diagnosis.diagnoses],
+        "silence": diagnosis.silence,
+        "evidence": of_evidence(diagnosis.evidence),
+    }
+
+
+def of_rule(diagnosis: Diagnosis) -> Json:
+    return asdict(diagnosis) | {"strength": number(diagnosis.strength)}
+
+
+def of_evidence(evidence: LinkEvidence) -> Json:
+    scatter, nominal = evidence.scatter, evidence.nominal
+    return {
+        "ok": evidence.ok,
+        "median_mb_s": number(evidence.median),
+        "usual_mb_s": number(evidence.usual),
+        "level": evidence.level,
+        "scatter": scatter and {"spread": number(scatter.spread), "n": scatter.n},
+        "streams": evidence.streams and of_streams(evidence.streams),
+        "source": of_peers(evidence.sending),
+        "destination": of_peers(evidence.receiving),
+        "nominal_mb_s": number(nominal.mb_s) if nominal else None,
+        "rtt_ms": evidence.rtt_ms,
+        "loss": evidence.loss,
+    }
+
+
+def of_streams(streams: StreamsEffect) -> Json:
+    slope = streams.slope
+    return {
+        "least": streams.least,
+        "most": streams.most,
+        "factor": number(slope.factor),
+        "factor_low": number(slope.interval[0]),
+        "factor_high": number(slope.interval[1]),
+        "n": slope.n,
+        "trend": slope.trend,
+    }
+
+
+def of_peers(rates: PeerRates) -> Json:
+    return {
+        "elsewhere_mb_s": number(rates.rate),
+        "partners": rates.partners,
+        "factor": number(rates.factor),
+        "factor_low": number(rates.low),
+        "factor_high": number(rates.high),
+        "compared": rates.compared,
+    }

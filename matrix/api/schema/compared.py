@@ -1,0 +1,22 @@
+"""What calls that compare answer of two samples."""
+
+from __future__ import annotations
+
+from matrix.api.schema.schemas import Answer
+
+
+class ComparedRates(Answer):
+    """Both medians (or means) in MB/s, their ratio with its 95 % interval, p of a rank test.
+
+    `ok` and `other_ok` are the successes of both sides; with fewer than three on either there is
+    no ratio.
+    """
+
+    rate: float | None
+    other: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    ok: int
+    other_ok: int

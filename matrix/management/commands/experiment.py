@@ -1,0 +1,141 @@
+"""`manage.py experiment`: orders a sweep on a link, follows it, and says what it shows."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from matrix.answers.experiments import report, request
+from matrix.answers.experiments.report import ExperimentReport
+from matrix.answers.experiments.words import conclusion, title
+from matrix.query.forms import BadQueryError
+from sonar import experiments, mover_catalogue, request_probes
+from sonar.models import Experiment
+from sonar.models.mesh import Mode
+from sonar.units import three_digits
+
+LOOK_AGAIN_SECONDS = 1.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Order tests from SOURCE to DESTINATION that differ in one thing, let the workers carry "
+        "them out one after the other, and say what they show. All limits of both endpoints "
+        "apply. Ctrl-C cancels the tests that have not begun. Exit code 0 if a rate was measured, "
+        "1 if none was or the experiment was refused, 130 if you stopped it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("source", metavar="SOURCE", help="name of the endpoint to send from")
+        parser.add_argument(
+            "destination", metavar="DESTINATION", help="name of the endpoint to send to"
+        )
+        parser.add_argument(
+            "--vary",
+            choices=Experiment.Variable.values,
+            default=Experiment.Variable.STREAMS.value,
+            help="what the tests differ in (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--values",
+            default="",
+            metavar="A,B,...",
+            help="values to test (default: 1,2,4,8,16 streams, all size classes, pull and push)",
+        )
+        parser.add_argument(
+            "--repeats",
+            type=int,
+            default=request.USUAL_REPEATS,
+            metavar="N",
+            help="tests of each value (default: %(default)s)",
+        )
+        parser.add_argument("--size", metavar="CLASS", help="size class (default: large)")
+        parser.add_argument("--streams", type=int, metavar="N", help="streams (default: 1)")
+        parser.add_argument("--mode", choices=Mode.values, help="pull (the default) or push")
+        parser.add_argument(
+            "--mover", choices=mover_catalogue.names(), help="how the files are copied"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        console = Console(highlight=False, soft_wrap=True)
+        experiment = ordered(options)
+        console.print(f"Ordered as experiment {experiment.id}.")
+        ended = follow(experiment, console)
+        show(ended, console)
+        if not ended.done:
+            raise CommandError("No rate was measured.")
+
+
+def ordered(options: dict[str, Any]) -> Experiment:
+    """Order what the options ask for; raise CommandError with all that is wrong."""
+    body = {
+        name: options[name]
+        for name in ("source", "destination", "repeats", "size", "streams", "mode", "mover")
+        if options[name] is not None
+    }
+    body["variable"] = options["vary"]
+    if values := request.form_values(options["values"], options["vary"]):
+        body["values"] = values
+    try:
+        return experiments.order(request.read(body), None, timezone.now())
+    except (
+        BadQueryError,
+        request_probes.RefusedError,
+        request_probes.PlannerBusyError,
+    ) as error:
+        raise CommandError(f"Not ordered: {error}") from error
+
+
+def follow(experiment: Experiment, console: Console) -> ExperimentReport:
+    """Show the progress of all tests until they have ended; Ctrl-C cancels what has not begun."""
+    stopped, name = threading.Event(), f"{experiment.source} to {experiment.destination}"
+    before = signal.signal(signal.SIGINT, lambda number, frame: stopped.set())
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}")
+    try:
+        with Progress(*columns, console=console, transient=True) as bars:
+            bar = bars.add_task(name, total=1.0, state="")
+            while True:
+                (current,) = report.reports([experiment], timezone.now())
+                bars.update(bar, completed=current.share, state=state_of(current))
+                if current.ended:
+                    return current
+                if stopped.wait(LOOK_AGAIN_SECONDS):
+                    return stop(experiment, console)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def state_of(current: ExperimentReport) -> str:
+    """Say how many have ended, and what the next one waits for."""
+    ended = len(current.steps) - current.open
+    probes = [step.probe.probe for step in current.steps if step.probe]
+    reasons = [probe.waits_because for probe in probes if probe.waits_because]
+    is_running = any(probe.state == "running" for probe in probes)
+    waits = "" if is_running or not reasons else f": {reasons[0]}"
+    return f"{ended} of {len(current.steps)} tests{waits}"
+
+
+def stop(experiment: Experiment, console: Console) -> ExperimentReport:
+    count = experiments.cancel(experiment, timezone.now())
+    (current,) = report.reports([experiment], timezone.now())
+    show(current, console)
+    raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)
+
+
+def show(ended: ExperimentReport, console: Console) -> None:
+    """Print the results by value, and what they show."""
+    table = Table(title=title(ended), title_justify="left")
+    for head in (ended.experiment.get_variable_display(), "median MB/s", "n", "failed"):
+        table.add_column(head, justify="left" if head != "median MB/s" else "right")
+    for value in ended.values:
+        median = three_digits(value.median) if value.rates.size else "-"
+        table.add_row(value.value, median, str(value.rates.size), str(value.failed))
+    console.print(table)
+    console.print(conclusion(ended).words)

@@ -1,0 +1,203 @@
+"""The page of causes: how fast each source and destination is, and what that leaves unexplained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+import numpy as np
+from django.http import QueryDict
+
+from matrix.answers import grid
+from matrix.answers.causes import attribution, changes, question, words
+from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect, LinkRest
+from matrix.pages.base import Params, QueryPage
+from matrix.pages.compare import compare_control
+from matrix.pages.controls import (
+    Select,
+    bounds_of,
+    filter_chips,
+    kept,
+    select,
+    size_choices,
+    window_choices,
+)
+from matrix.pages.matrix.filter_menus import filter_menu, known_values
+from matrix.pages.share import Share
+from matrix.query import filter_form
+from matrix.query.addresses import address, link_url, matrix_url, site_url
+from matrix.query.attributes import GROUPINGS
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.two_way import FITS
+from matrix.store import profiles
+from matrix.store.data_version import DataVersion
+from sonar.roles import Anyone
+
+# So many sentences stand first; the lists below have all.
+MOST_FINDINGS = 8
+# So many links that are explained least.
+MOST_LINKS = 15
+OF_LABELS = {"median": "median rate of a link", "mean": "mean rate of a link"}
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """Where a factor and its interval stand on the scale of both lists, in percent."""
+
+    at: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class EffectLine:
+    effect: EndEffect
+    url: str
+    whisker: Whisker | None
+
+
+@dataclass(frozen=True)
+class EndList:
+    """The groups of one end, the slowest first."""
+
+    end: str
+    title: str
+    words: str
+    lines: list[EffectLine]
+
+
+@dataclass(frozen=True)
+class LinkLine:
+    link: LinkRest
+    url: str
+    sentence: str
+    tests: int
+
+
+@dataclass(frozen=True)
+class CausesPage(QueryPage):
+    fit: str
+
+    template = "causes.html"
+    nav = route = "causes"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        lists = filter_form.added({name: list(texts) for name, texts in params.lists()})
+        return cls(*question.read(lists, also=filter_form.PARAMETERS))
+
+    def params(self) -> Params:
+        return question.to_params(self.query, self.fit)
+
+    def version(self, now: datetime) -> DataVersion:
+        return grid.version(self.query, now)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        causes = attribution.build(self.query, now, version or self.version(now), self.fit)
+        known_profiles, sizes = profiles.read(), size_choices(self)
+        # Of a comparison, the causes of the change are named one after the other instead.
+        said = [] if self.query.compare else words.conclusions(causes)
+        return {
+            "causes": causes,
+            "query": self.query,
+            "headline": words.headline(causes),
+            "meaning": words.meaning(causes.model),
+            "apart": words.apart(causes.model),
+            "enough": not words.too_few(causes.model),
+            "changes": [(each, self.of_group(each.site)) for each in changes.named(causes)],
+            "findings": [(each, self.of_group(each.site)) for each in said],
+            "more_findings": max(len(said) - MOST_FINDINGS, 0),
+            "most_findings": MOST_FINDINGS,
+            "sides": [self.end_list(causes, end) for end in ENDS],
+            "links": list(self.link_lines(causes)),
+            "off_model": words.off_model(causes),
+            "simulated": causes.grid.simulated,
+            "sizes": sizes,
+            "compare": compare_control(
+                self,
+                causes.grid.window,
+                known_profiles,
+                [choice.label for choice in sizes],
+                reversible=self.query.rows == self.query.columns,
+            ),
+            "windows": window_choices(self),
+            "bounds": bounds_of(self, causes.grid.window),
+            "chips": filter_chips(self),
+            "selects": self.selects(),
+            "kept": kept(self, ("stat", "fit", "rows", "columns")),
+            "menus": [filter_menu(self, end) for end in ("source", "destination", "either")],
+            "values": known_values(causes.grid, known_profiles),
+            "matrix_url": matrix_url(self.query.replace(stat=self.shown_stat())),
+            "other": self.query.other_words(),
+            "unfiltered": self.asking(self.query.replace(filters=())).url(),
+            "longest_url": self.asking(self.query.replace(window="90d")).url(),
+            "share": Share.of(self.api_url()),
+        }
+
+    def shown_stat(self) -> str:
+        """Return the statistic of the matrix that shows what is left."""
+        return MatrixQuery.stat if self.query.compare else "residual"
+
+    def api_url(self) -> str:
+        return self.url().replace(self.path(), address("api-causes"), 1)
+
+    def selects(self) -> list[Select]:
+        of = [] if self.query.compare else [select("stat", "of", OF, self.query.stat, OF_LABELS)]
+        return [
+            *of,
+            select("fit", "fitted by", FITS, self.fit, question.FIT_LABELS),
+            select("rows", "sources", GROUPINGS, self.query.rows),
+            select("columns", "destinations", GROUPINGS, self.query.columns),
+        ]
+
+    def of_group(self, site: str) -> str:
+        """Return the page of a group's site; nothing where it has none, or several."""
+        return site_url(site, self.query) if site else ""
+
+    def end_list(self, causes: Attribution, end: str) -> EndList:
+        effects = causes.ranked(end)
+        scale = FactorScale.of(effect for each in ENDS for effect in causes.effects[each])
+        lines = [
+            EffectLine(
+                effect,
+                self.of_group(effect.group.site or ""),
+                scale.whisker(effect),
+            )
+            for effect in effects
+        ]
+        return EndList(end, f"As {end}", words.OTHERS[end], lines)
+
+    def link_lines(self, causes: Attribution) -> Iterable[LinkLine]:
+        matrix, of_links = causes.grid, self.query.rows == self.query.columns == "endpoint"
+        rows = {group.name: row for row, group in enumerate(matrix.sources)}
+        columns = {group.name: column for column, group in enumerate(matrix.destinations)}
+        for link in causes.links(MOST_LINKS):
+            names = link.source.name, link.destination.name
+            tests = int(matrix.cells.ok[rows[names[0]], columns[names[1]]])
+            url = link_url(*names, self.query) if of_links else ""
+            is_ratio = self.query.compare is not None
+            sentence = words.link_sentence(link, tests, ratios=is_ratio)
+            yield LinkLine(link, url, sentence, tests)
+
+
+@dataclass(frozen=True)
+class FactorScale:
+    """A scale of logs of factors, as far to the left of 1 as to the right."""
+
+    reach: float
+
+    @classmethod
+    def of(cls, effects: Iterable[EndEffect]) -> Self:
+        bounds = [bound for effect in effects for bound in (effect.low, effect.high, effect.factor)]
+        logs = np.abs(np.log(np.array(bounds, dtype=np.float64)))
+        return cls(float(np.fmax.reduce(logs, initial=np.log(2))))
+
+    def place(self, factor: float) -> float:
+        return round(50 + 50 * float(np.log(factor)) / self.reach, 2)
+
+    def whisker(self, effect: EndEffect) -> Whisker | None:
+        if np.isnan(effect.low):
+            return None
+        return Whisker(*map(self.place, (effect.factor, effect.low, effect.high)))

@@ -1,0 +1,135 @@
+"""Experiments on pages: those of a link, and one with its picture and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.http import Http404, QueryDict
+
+from matrix.answers.experiments import report
+from matrix.answers.experiments.report import ExperimentReport
+from matrix.answers.experiments.words import SweepFinding, conclusion, title
+from matrix.answers.probe_request import ORDER, sites_of
+from matrix.pages.base import Page
+from matrix.pages.experiments.form import ExperimentForm
+from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.probes.page import ends_of, may_order
+from matrix.pages.share import Share
+from matrix.plots import experiment as experiment_plot
+from matrix.query.addresses import address, link_path, link_url
+from matrix.query.forms import check_names
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import EndpointInfo
+from matrix.store.data_version import DataVersion
+from sonar import roles
+from sonar.roles import Anyone
+
+# On the page of a link; all of the newest are on their own.
+BESIDE_LINK = 5
+MOST = 100
+
+
+@dataclass(frozen=True)
+class ExperimentLine:
+    """An experiment in a list."""
+
+    report: ExperimentReport
+    title: str
+    conclusion: SweepFinding
+    url: str
+
+    @classmethod
+    def of(cls, current: ExperimentReport) -> ExperimentLine:
+        url = address("experiment", current.experiment.id)
+        return cls(current, title(current), conclusion(current), url)
+
+
+@dataclass(frozen=True)
+class LinkExperimentsPage(Page):
+    template: ClassVar[str] = "link_experiments.html"
+    route: ClassVar[str] = "link-experiments"
+
+    source: EndpointInfo
+    destination: EndpointInfo
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        Page.read(params)
+        return cls.of(path["source"], path["destination"])
+
+    @classmethod
+    def of(cls, source: str, destination: str) -> Self:
+        return cls(*endpoints_of(source, destination))
+
+    def path(self) -> str:
+        return address(self.route, self.source.name, self.destination.name)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {
+            "heading": f"Experiments from {self.source.name} to {self.destination.name}",
+            "simulated": self.source.simulated or self.destination.simulated,
+            "link_url": link_path(self.source.name, self.destination.name),
+            **experiments_part(self, "", reader, now, most=MOST),
+        }
+
+
+def experiments_part(
+    page: LinkExperimentsPage, size: str, reader: Anyone, now: datetime, most: int = BESIDE_LINK
+) -> dict[str, Any]:
+    """Return the newest experiments of a link and, for who may order one, the form."""
+    source, destination = page.source, page.destination
+    newest = report.of_link(source.id, destination.id, now, most + 1)
+    form = None
+    if reader.is_authenticated and may_order(source, destination, reader):
+        form = ExperimentForm(ends_of(source, destination), size=size)
+    return {
+        "experiments": {
+            "lines": [ExperimentLine.of(each) for each in newest[:most]],
+            "more": len(newest) > most,
+            "url": page.path(),
+        },
+        "experiment_form": form,
+    }
+
+
+@dataclass(frozen=True)
+class ExperimentPage(Page):
+    template: ClassVar[str] = "experiment.html"
+    route: ClassVar[str] = "experiment"
+
+    id: UUID
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(UUID(str(path["id"])))
+
+    def path(self) -> str:
+        return address(self.route, self.id)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        current = report.report_of(self.id, now)
+        if current is None:
+            raise Http404(f"No experiment has the id {self.id}: the address may be cut off.")
+        experiment = current.experiment
+        source, destination = experiment.source, experiment.destination
+        may_cancel = reader.is_authenticated and roles.may(reader, ORDER, sites_of([experiment]))
+        return {
+            "heading": f"Experiment from {source.name} to {destination.name}",
+            "title": title(current),
+            "report": current,
+            "experiment": experiment,
+            "conclusion": conclusion(current),
+            "figure": experiment_plot.figure(current),
+            "percent": round(100 * current.share),
+            "waiting": sum(step.state in ("waiting", "queued") for step in current.steps),
+            "simulated": source.simulated or destination.simulated,
+            "may_cancel": may_cancel,
+            "link_url": link_url(source.name, destination.name, MatrixQuery()),
+            "all_url": address("link-experiments", source.name, destination.name),
+            "share": Share.of(address("api-experiment", experiment.id)),
+            "missing": None,
+        }

@@ -1,0 +1,131 @@
+"""The rates of an experiment over the values of its variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from matrix.answers.experiments.report import ExperimentReport, ValueResults
+from matrix.plots.scales import decades
+from sonar.units import format_bytes, three_digits
+
+Json = dict[str, Any]
+
+TITLES = {
+    "streams": "streams (TCP connections)",
+    "size": "bytes of the file",
+    "mode": "who moves the file",
+}
+# Rates that differ by less are drawn from this much below the lowest to as much above the highest.
+ROOM = 1.3
+
+
+def figure(report: ExperimentReport) -> Json | None:
+    """Return data and layout: a point for each test, and a line through the medians.
+
+    Both axes are logarithmic, so that rates in proportion to the variable make a straight line;
+    a dotted one shows what that would be. Nothing where no test has succeeded.
+    """
+    values = [value for value in report.values if value.rates.size]
+    if not values:
+        return None
+    variable = report.experiment.variable
+    data = [points(values, variable), medians(values, variable)]
+    if variable == "streams" and len(values) > 1:
+        data.append(proportion(values[0], values[-1], variable))
+    return {"data": data, "layout": layout(report)}
+
+
+def points(values: Sequence[ValueResults], variable: str) -> Json:
+    """Draw each test that succeeded; a point leads to its transfer."""
+    steps = [(value, step) for value in values for step in value.steps if step.rate > 0]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "one test",
+        "x": [position(value, variable) for value, _ in steps],
+        "y": [round(step.rate, 4) for _, step in steps],
+        "customdata": [str(step.step.test_id) for _, step in steps],
+        "marker": {"color": "var(--there)", "size": 8, "opacity": 0.6},
+        "hovertemplate": "%{y:.3r} MB/s<extra></extra>",
+    }
+
+
+def medians(values: Sequence[ValueResults], variable: str) -> Json:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "median",
+        "x": [position(value, variable) for value in values],
+        "y": [round(value.median, 4) for value in values],
+        "line": {"color": "var(--there)", "width": 2},
+        "hovertemplate": "median %{y:.3r} MB/s<extra></extra>",
+    }
+
+
+def proportion(first: ValueResults, last: ValueResults, variable: str) -> Json:
+    """Draw where rates would be that are in proportion to the variable."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "in proportion",
+        "x": [position(first, variable), position(last, variable)],
+        "y": [first.median, first.median * last.number / first.number],
+        "line": {"color": "var(--muted)", "width": 1, "dash": "dot"},
+        "hoverinfo": "skip",
+    }
+
+
+def position(value: ValueResults, variable: str) -> float:
+    """Return where a value stands: pull and push side by side, a number by its logarithm."""
+    return value.number if variable == "mode" else float(np.log10(value.number))
+
+
+def layout(report: ExperimentReport) -> Json:
+    rates = report.rates
+    low, high = float(rates.min()) / ROOM, float(rates.max()) * ROOM
+    ticks = [tick for tick in decades(low, high) if low <= tick <= high]
+    return {
+        "xaxis": variable_axis(report),
+        "yaxis": {
+            "type": "log",
+            "title": {"text": "MB/s"},
+            "range": [float(np.log10(low)), float(np.log10(high))],
+            "tickmode": "array",
+            "tickvals": ticks,
+            "ticktext": [three_digits(tick) for tick in ticks],
+            "gridcolor": "var(--line)",
+            "automargin": True,
+        },
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "hovermode": "closest",
+        "dragmode": False,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
+        "paper_bgcolor": "var(--surface)",
+        "plot_bgcolor": "var(--surface)",
+    }
+
+
+def variable_axis(report: ExperimentReport) -> Json:
+    """Return the axis of the variable, with a tick for each value."""
+    variable = report.experiment.variable
+    values = [value for value in report.values if value.number > 0 or variable == "mode"]
+    at = [position(value, variable) for value in values]
+    room = 0.15 * max(at[-1] - at[0], 1.0)
+    return {
+        "title": {"text": TITLES[variable]},
+        "tickmode": "array",
+        "tickvals": at,
+        "ticktext": [tick_text(value, variable) for value in values],
+        "range": [at[0] - room, at[-1] + room],
+        "gridcolor": "var(--line)",
+        "zeroline": False,
+        "automargin": True,
+    }
+
+
+def tick_text(value: ValueResults, variable: str) -> str:
+    return f"{value.value}, {format_bytes(value.number)}" if variable == "size" else value.value

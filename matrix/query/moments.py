@@ -1,0 +1,30 @@
+"""Before and after a moment: the time since it, and as much before it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sonar import windows
+from sonar.windows import Window
+
+# Longer ago other things have changed, too.
+LONGEST = timedelta(days=7)
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC) + LONGEST
+
+
+def around(
+    moment: datetime, now: datetime, before: timedelta | None = None
+) -> tuple[Window, Window]:
+    """Return the window that begins with a moment, and the one that ends with it.
+
+    Up to now, but at most LONGEST, and as long ``before`` if that is not said. Raises ValueError
+    with a sentence for a moment without both.
+    """
+    moment = moment.replace(microsecond=0)
+    end = windows.preset("1h", now).end
+    if moment > now:
+        raise ValueError(f"{windows.format_moment(moment)} lies ahead: nothing is measured yet")
+    if moment < EARLIEST:
+        raise ValueError(f"before {windows.format_moment(moment)} nothing was measured")
+    length = min(end - moment, LONGEST)
+    return Window(moment, moment + length), Window(moment - (before or length), moment)

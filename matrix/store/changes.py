@@ -1,0 +1,176 @@
+"""Changes of level as they are kept: of a window, newest first, and what was written near them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Self
+
+import numpy as np
+from django.db.models import Q, QuerySet
+
+from matrix.query.filters import Filter, on_links
+from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.store import keyset, notes
+from matrix.store.transfers import ends_condition
+from sonar.models import Annotation, Change, ChangeSearch, Downtime
+from sonar.roles import Anyone
+from sonar.windows import Window, parse_time
+
+# What began or ended so long before or after a change may have to do with it.
+NEAR = timedelta(days=1)
+ORDER = ("-at", "-id")
+LEVELS = ("slower", "faster")
+
+
+@dataclass(frozen=True)
+class ChangeCursor:
+    """The last change of a page: the next page has those that come after it."""
+
+    at: datetime
+    id: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what ``str`` has written; raise ValueError for anything else."""
+        moment, _, number = text.partition("_")
+        if not (number.isascii() and number.isdigit() and len(number) < 19):
+            raise ValueError(text)
+        return cls(parse_time(moment), int(number))
+
+    def __str__(self) -> str:
+        moment = self.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return f"{moment}_{self.id}"
+
+
+@dataclass(frozen=True)
+class ChangeSelection:
+    """Which changes: those dated in a window, and what is said of them; empty means any.
+
+    ``least`` is the smallest factor either way, from 1 on. ``unsure`` lists those, too, that many
+    such searches would find by chance.
+    """
+
+    window: Window
+    size: str = ""
+    kinds: tuple[str, ...] = ()
+    level: str = ""
+    least: float = 1.0
+    unsure: bool = False
+    filters: tuple[Filter, ...] = ()
+
+    def rows(self, endpoints: Sequence[EndpointInfo]) -> QuerySet[Change]:
+        """Return them in no order; no SQL yet."""
+        rows = Change.objects.filter(at__gte=self.window.start, at__lt=self.window.end)
+        rows = rows.filter(of_links_passing(self.filters, endpoints))
+        if self.size:
+            rows = rows.filter(size_class__name=self.size)
+        if self.kinds:
+            rows = rows.filter(kind__in=self.kinds)
+        if not self.unsure:
+            rows = rows.filter(sure=True)
+        return rows.filter(self._condition())
+
+    def _condition(self) -> Q:
+        slower = Q(factor__lte=1 / self.least)
+        faster = Q(factor__gte=self.least)
+        if self.level == "slower":
+            return slower & Q(factor__lt=1)
+        return faster & Q(factor__gt=1) if self.level == "faster" else slower | faster
+
+
+def of_links_passing(filters: Sequence[Filter], endpoints: Sequence[EndpointInfo]) -> Q:
+    """Return what holds for changes of links that pass, and of endpoints that have one that does.
+
+    A change of the whole grid is one of each link.
+    """
+    chosen = on_links(filters)
+    if not chosen:
+        return Q()
+    links = LinkIndex(tuple(endpoints))
+    ids = links.numbering.ids
+    sources, destinations = (
+        ids[np.flatnonzero(flags)].tolist() for flags in links.touched(links.matching(chosen))
+    )
+    return (
+        Q(kind=Change.Kind.LINK) & ends_condition(chosen, endpoints)
+        | Q(kind=Change.Kind.SOURCE, source__in=sources)
+        | Q(kind=Change.Kind.DESTINATION, destination__in=destinations)
+        | Q(kind=Change.Kind.GRID)
+    )
+
+
+def listing(
+    rows: QuerySet[Change], count: int, after: ChangeCursor | None = None
+) -> tuple[list[Change], ChangeCursor | None]:
+    """Return a page, newest first, and where the next one begins. One SQL query."""
+    place = (after.at, after.id) if after else None
+    page, last = keyset.page(rows.select_related("size_class"), ORDER, count, place)
+    return page, ChangeCursor(*last) if last else None
+
+
+def of_link(source: int, destination: int, window: Window, size: str = "") -> list[Change]:
+    """Return what befell a link in a window: by itself, by its ends, or with all others.
+
+    Given by the ids of its ends. Unsure ones of the link itself are among them: for somebody who
+    looks at one link it is one search, not one of thousands.
+    """
+    ends = (
+        Q(kind=Change.Kind.LINK, source=source, destination=destination)
+        | Q(kind=Change.Kind.SOURCE, source=source, sure=True)
+        | Q(kind=Change.Kind.DESTINATION, destination=destination, sure=True)
+        | Q(kind=Change.Kind.GRID, sure=True)
+    )
+    return _in(window, ends, size)
+
+
+def of_endpoints(ids: Sequence[int], window: Window, size: str) -> list[Change]:
+    """Return the sure changes of some endpoints, at either end, and of the whole grid."""
+    ends = (
+        Q(kind=Change.Kind.SOURCE, source__in=ids)
+        | Q(kind=Change.Kind.DESTINATION, destination__in=ids)
+        | Q(kind=Change.Kind.GRID)
+    )
+    return _in(window, ends & Q(sure=True), size)
+
+
+def _in(window: Window, condition: Q, size: str) -> list[Change]:
+    rows = Change.objects.filter(condition, at__gte=window.start, at__lt=window.end)
+    if size:
+        rows = rows.filter(size_class__name=size)
+    return list(rows.select_related("size_class").order_by(*ORDER))
+
+
+def searches() -> list[ChangeSearch]:
+    """Return when each size class was last searched, by the size of its files. One SQL query."""
+    rows = ChangeSearch.objects.select_related("size_class")
+    return list(rows.order_by("size_class__from_bytes"))
+
+
+@dataclass(frozen=True)
+class WrittenNear:
+    """What people wrote or declared that began or ended around some changes."""
+
+    annotations: list[Annotation]
+    downtimes: list[Downtime]
+
+    @classmethod
+    def read(cls, changes: Sequence[Change], reader: Anyone) -> WrittenNear:
+        """Read what may concern any of these changes. At most two SQL queries beside rights."""
+        if not changes:
+            return cls([], [])
+        start = min(change.earliest for change in changes) - NEAR
+        end = max(change.latest for change in changes) + NEAR
+        turns = Q(starts_at__range=(start, end)) | Q(ends_at__range=(start, end))
+        annotations = Annotation.objects.filter(turns, notes.visible_to(reader))
+        return cls(
+            list(annotations.select_related("site", "source", "destination")),
+            list(Downtime.objects.filter(turns).select_related("site", "endpoint")),
+        )
+
+
+def turns_near(change: Change, moments: Sequence[datetime | None]) -> bool:
+    """Say whether one of some moments is about when a change came to pass."""
+    start, end = change.earliest - NEAR, change.latest + NEAR
+    return any(moment is not None and start <= moment <= end for moment in moments)

@@ -1,0 +1,29 @@
+"""Celery entry points of what reads much and keeps what it found. Beat knows them by name."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from matrix.answers.changes.search import search_all
+from sonar import changes, db_retry
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(throws=db_retry.DATABASE_AWAY)
+def find_changes() -> None:
+    """Search for changes of level where there are new results, and drop those too old to tell."""
+    now = timezone.now()
+    changes.forget(now, settings.SONAR_KEEP_DAYS)
+    for outcome in search_all(now):
+        if outcome.stored and (outcome.stored.new or outcome.stored.gone):
+            log.info(
+                "changes of level with %s files: %d new, %d gone",
+                outcome.size,
+                outcome.stored.new,
+                outcome.stored.gone,
+            )

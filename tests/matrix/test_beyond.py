@@ -1,0 +1,227 @@
+"""Whether others changed as much: the model against least squares, without what is asked about."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.http import QueryDict
+from django.test import Client
+from scipy import stats
+
+from matrix.answers.comparison import beyond
+from matrix.answers.grid import Grid
+from matrix.query.matrix_query import MatrixQuery
+from sonar.models import Annotation, Site
+from sonar.windows import parse_time
+from tests.matrix import changed_site, responses, world
+from tests.matrix.responses import words
+from tests.matrix.world import NOW
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+NAMES = ("A", "B", "C", "D", "E")
+# Since the moment, in all of the grid, of what B sends, and of the link from C to D.
+ALL, OF_B, OF_C_TO_D = 0.8, 0.5, 0.4
+MOMENT = NOW.replace(second=0) - 2 * DAY
+
+
+@pytest.fixture
+def grid_that_changed(db: None) -> None:
+    """Make five sites with eight tests of each link before MOMENT and as many after it."""
+    rng = np.random.default_rng(7)
+    sites = Site.objects.bulk_create(Site(name=name) for name in NAMES)
+    ends = world.endpoints((f"{site.name}_DATADISK", site) for site in sites)
+    places = list(ends.values())
+    with world.transfers() as some:
+        for source in places:
+            for destination in places:
+                if source == destination:
+                    continue
+                level = np.exp(rng.normal(3, 0.5))
+                after = ALL * (OF_B if source.site.name == "B" else 1.0)
+                if (source.site.name, destination.site.name) == ("C", "D"):
+                    after *= OF_C_TO_D
+                for number in range(8):
+                    for factor, start in ((1.0, -DAY), (after, HOUR)):
+                        rate = level * factor * np.exp(rng.normal(0, 0.1))
+                        ago = NOW - (MOMENT + start + number * HOUR)
+                        some.add(source, destination, float(rate), ago=ago)
+
+
+def changes() -> Grid:
+    query = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
+    changed = beyond.changes(query, NOW)
+    assert changed is not None
+    return changed
+
+
+def least_squares(logs: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return effects of rows and of columns without some cells, their design, and sigma."""
+    rows, columns = np.nonzero(~np.isnan(logs) & ~without)
+    design = np.hstack([np.eye(len(logs))[rows], np.eye(len(logs))[columns]])
+    values = logs[rows, columns]
+    effects = np.linalg.lstsq(design, values, rcond=None)[0]
+    dof = len(values) - int(np.linalg.matrix_rank(design))
+    return effects, design, float(np.sqrt(((values - design @ effects) ** 2).sum() / dof))
+
+
+@pytest.mark.parametrize("link", ["CD", "BE"])
+def test_a_link_is_expected_to_do_what_the_model_without_it_says(
+    grid_that_changed: None, link: str
+) -> None:
+    matrix = changes()
+    logs = beyond.logs_of(matrix)
+    row, column = map(NAMES.index, link)
+    without = np.zeros(logs.shape, dtype=bool)
+    without[row, column] = True
+    effects, design, sigma = least_squares(logs, without)
+    place = np.hstack([np.eye(5)[row], np.eye(5)[column]])
+    expected = place @ effects
+    own = beyond.of_link(matrix, *(f"{name}_DATADISK" for name in link))
+    assert own is not None
+    assert own.expected == pytest.approx(np.exp(expected))
+    assert own.factor == pytest.approx(np.exp(logs[row, column] - expected))
+    assert own.links == 19
+    # The error of a prediction: what a link scatters by itself, and what its effects do.
+    error = sigma * np.sqrt(1 + place @ np.linalg.pinv(design.T @ design) @ place)
+    dof = 19 - 9
+    assert own.p == pytest.approx(2 * stats.t.sf(abs(np.log(own.factor)) / error, dof))
+    reach = np.exp(stats.t.ppf(0.975, dof) * error)
+    assert (own.low, own.high) == pytest.approx((own.factor / reach, own.factor * reach))
+
+
+def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed: None) -> None:
+    matrix = changes()
+    own = beyond.of_link(matrix, "C_DATADISK", "D_DATADISK")
+    shared = beyond.of_link(matrix, "B_DATADISK", "E_DATADISK")
+    assert own is not None
+    assert shared is not None
+    assert own.low < OF_C_TO_D < own.high
+    assert own.p < 0.001
+    assert shared.expected == pytest.approx(ALL * OF_B, rel=0.2)
+    assert shared.low < 1 < shared.high
+    assert "the change is its own." in own.sentence("it is")
+    assert "the others changed as much." in shared.sentence("it is")
+
+
+def test_a_site_is_compared_with_the_links_of_others(grid_that_changed: None) -> None:
+    matrix = changes()
+    logs = beyond.logs_of(matrix)
+    row = NAMES.index("B")
+    without = np.zeros(logs.shape, dtype=bool)
+    without[row] = True
+    effects, *_ = least_squares(logs, without)
+    others = np.delete(effects[:5], row).mean() + effects[5:]
+    rest = (logs[row] - others)[~np.isnan(logs[row])]
+    sent, received = (beyond.of_site(matrix, "B", end) for end in ("source", "destination"))
+    assert sent is not None
+    assert received is not None
+    test = stats.ttest_1samp(rest, 0)
+    assert sent.factor == pytest.approx(np.exp(rest.mean()))
+    assert sent.p == pytest.approx(test.pvalue)
+    assert (sent.low, sent.high) == pytest.approx(tuple(np.exp(test.confidence_interval())))
+    assert sent.expected == pytest.approx(np.exp(others.mean()))
+    assert sent.links == 16
+    assert sent.low < OF_B < sent.high
+    assert received.low < 1 < received.high
+
+
+def test_the_pages_say_it(client: Client, grid_that_changed: None) -> None:
+    asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
+    html = words(responses.html(client, asked.url("/links/C_DATADISK/D_DATADISK/")))
+    assert "From 19 other links, 0." in html
+    assert re.search(r"beyond that it is at 0\.[34]\d×", html)
+    html = words(responses.html(client, asked.url("/sites/B/")))
+    assert re.search(r"From 16 other links, 0\.[78]\d× was to be expected", html)
+    assert "beyond that it sent at 0." in html
+    assert "the change is its own. " in html
+    assert "was to be expected" not in words(responses.html(client, "/sites/B/?compare=reverse"))
+
+
+@pytest.mark.parametrize("text", ["", "compare=reverse", "compare=week&compare.size=small"])
+def test_where_more_than_time_differs_nothing_has_changed(
+    grid_that_changed: None, text: str
+) -> None:
+    assert beyond.changes(MatrixQuery.from_params(QueryDict(text)), NOW) is None
+
+
+def test_without_others_nothing_is_expected(client: Client, small_world: world.World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    with world.transfers() as some:
+        for number in range(5):
+            some.add(*ends, 10.0 + number, ago=number * HOUR)
+            some.add(*ends, 20.0 + number, ago=3 * DAY + number * HOUR)
+    asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
+    assert beyond.of_link(changes(), ends[0].name, ends[1].name) is None
+    assert beyond.of_link(changes(), "nowhere", ends[1].name) is None
+    assert beyond.of_site(changes(), "RAL", "source") is None
+    assert beyond.of_site(changes(), "DESY", "source") is None
+    html = words(responses.html(client, asked.url("/links/RAL_DATADISK/Glasgow_DATADISK/")))
+    assert "Too few other links can be compared" in html
+
+
+def test_a_moment_stands_for_two_windows_of_one_length(client: Client, db: None) -> None:
+    world.make()
+    answer = client.get("/links/RAL_DATADISK/DESY_DATADISK/?compare.around=2026-11-19T20:15:00Z")
+    assert answer.headers["Location"] == (
+        "/links/RAL_DATADISK/DESY_DATADISK/?from=2026-11-19T20:15:00Z&to=2026-11-20T12:01:00Z"
+        "&compare=2026-11-19T04:29:00Z..2026-11-19T20:15:00Z"
+    )
+    answer = client.get("/?compare.around=2026-10-01&window=24h&compare.of=mean")
+    assert answer.headers["Location"] == (
+        "/?from=2026-10-01T00:00:00Z&to=2026-10-08T00:00:00Z"
+        "&compare=2026-09-24T00:00:00Z..2026-10-01T00:00:00Z&compare.of=mean"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("compare.around=2026-11-21", "compare.around: 2026-11-21 00:00:00 UTC lies ahead"),
+        ("compare.around=1970-01-02", "compare.around: before 1970-01-02 00:00:00 UTC nothing"),
+        ("compare.around=noon", "compare.around “noon” is not a time"),
+        ("compare.around=2026-11-01&compare=week", "compare.around brings its own window"),
+    ],
+)
+def test_a_moment_without_both_sides_is_a_400(
+    client: Client, small_world: world.World, text: str, sentence: str
+) -> None:
+    answer = client.get(f"/?{text}")
+    assert answer.status_code == 400
+    assert sentence in words(answer.text)
+
+
+def test_notes_and_changes_lead_to_the_time_before_and_after(client: Client, db: None) -> None:
+    changed_site.make()
+    site = "/sites/UKI-SCOTGRID-GLASGOW/"
+    html = responses.html(client, site)
+    (note,) = Annotation.objects.all()
+    asked = MatrixQuery.from_params(QueryDict()).around(note.starts_at, NOW)
+    assert f'href="{asked.url(site)}">before and after</a>'.replace("&", "&amp;") in html
+    (since,) = re.findall(r'href="([^"]*)">Compare with the 7 days before</a>', html)
+    # When the first of the slower links did, at its first test after the change.
+    (start,) = re.findall(r"from=(.*?)&", since)
+    assert timedelta(0) <= parse_time(start) - changed_site.CHANGED < changed_site.EVERY
+    compared = responses.html(client, since.replace("&amp;", "&"))
+    assert 'id="comparison"' in compared
+    assert "Compare with the 7 days before" not in compared
+    link = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
+    (since,) = re.findall(
+        r'href="([^"]*)">Compare with the 7 days before</a>', responses.html(client, link)
+    )
+    said = words(responses.html(client, since.replace("&amp;", "&")))
+    assert "Large files: slower than" in said, said[said.index("Large files") :][:300]
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"]
+)
+def test_a_moment_can_be_chosen_without_a_script(
+    client: Client, small_world: world.World, path: str
+) -> None:
+    assert 'name="compare.around"' in responses.html(client, path)
+    answer = client.get(f"{path}?compare.around=2026-11-19+20:15")
+    assert "compare=2026-11-19T04:29:00Z..2026-11-19T20:15:00Z" in answer.headers["Location"]

@@ -1,0 +1,289 @@
+"""The page and the call of changes of level: what they list, narrow down, and say."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+from django.http import QueryDict
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matrix.answers.changes.question import ChangesQuestion
+from sonar.models import Annotation, ChangeSearch, Downtime, Endpoint, SizeClass
+from sonar.roles import Role
+from tests.matrix import changed, responses
+from tests.matrix.changed import change
+from tests.matrix.registry import caller
+from tests.matrix.responses import words
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+
+API = "/api/v1/changes/"
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def some_changes(small_world: World) -> World:
+    """One of each kind: a link, a source, a destination, and all links together."""
+    ral, glasgow, desy = small_world.ral, small_world.glasgow, small_world.desy
+    change(ral, glasgow, 0.5, DAY)
+    change(glasgow, None, 2.0, 2 * DAY)
+    change(None, desy, 0.25, 3 * DAY)
+    change(None, None, 0.7, 4 * DAY, size="small")
+    change(desy, ral, 0.9, 5 * DAY, sure=False, chance=0.008)
+    change(ral, desy, 0.4, 50 * DAY)
+    changed.searched()
+    return small_world
+
+
+def rows(client: Client, text: str = "") -> list[list[str]]:
+    body = responses.html(client, f"/changes/{text}").split("<tbody>")[1].split("</tbody>")[0]
+    cells = (re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in body.split("<tr>")[1:])
+    return [[words(cell) for cell in row] for row in cells]
+
+
+def kinds(client: Client, text: str = "") -> list[str]:
+    return [each["kind"] for each in responses.answer(client, f"{API}{text}")["changes"]]
+
+
+def test_changes_stand_newest_first_with_their_numbers(client: Client, some_changes: World) -> None:
+    assert rows(client) == [
+        [
+            *("2026-11-19 12:00", "0.50× (0.40–0.62)", "from RAL_DATADISK to Glasgow_DATADISK"),
+            *("large", "40.0 to 20.0", "56, 58", "1", "p &lt; 0.001", ""),
+        ],
+        [
+            *("2026-11-18 12:00", "2.0× (1.60–2.5)", "Glasgow_DATADISK as a source", "large"),
+            *("–", "56, 58", "3", "p &lt; 0.001", ""),
+        ],
+        [
+            *("2026-11-17 12:00", "0.25× (0.20–0.31)", "DESY_DATADISK as a destination", "large"),
+            *("–", "56, 58", "3", "p &lt; 0.001", ""),
+        ],
+        [
+            *("2026-11-16 12:00", "0.70× (0.56–0.88)", "all links", "small"),
+            *("–", "56, 58", "3", "p &lt; 0.001", ""),
+        ],
+    ]
+    page = words(responses.html(client, "/changes/"))
+    assert "Changes of level, the last 30 days" in page
+    assert "Last searched 20 min ago" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ["link", "source", "destination", "grid"]),
+        ("?size=large", ["link", "source", "destination"]),
+        ("?size=small", ["grid"]),
+        ("?kind=source", ["source"]),
+        ("?level=faster", ["source"]),
+        ("?level=slower", ["link", "destination", "grid"]),
+        ("?factor=2", ["link", "source", "destination"]),
+        ("?factor=2.01", ["destination"]),
+        ("?level=slower&factor=1.5", ["link", "destination"]),
+        ("?sure=any", ["link", "source", "destination", "grid", "link"]),
+        ("?window=90d", ["link", "source", "destination", "grid", "link"]),
+        ("?window=24h", []),
+        ("?from=2026-11-17T00:00:00Z&to=2026-11-18T00:00:00Z", ["destination"]),
+        # A destination has links from RAL, a source has none; the grid has all.
+        ("?source_site=RAL", ["link", "destination", "grid"]),
+        ("?destination_cloud=UK", ["link", "source", "grid"]),
+        ("?site=!DESY", ["link", "source", "grid"]),
+        ("?endpoint=DESY_SCRATCHDISK", ["source", "destination", "grid"]),
+        ("?source_site=Glasgow&source_site=RAL", ["link", "source", "destination", "grid"]),
+    ],
+)
+def test_page_and_call_are_narrowed_by_the_same_parameters(
+    client: Client, some_changes: World, text: str, expected: list[str]
+) -> None:
+    assert kinds(client, text) == expected
+    if expected:
+        assert len(rows(client, text)) == len(expected)
+    else:
+        assert "No change of level is like this" in responses.html(client, f"/changes/{text}")
+
+
+def test_a_sentence_can_be_quoted(client: Client, some_changes: World) -> None:
+    sentences = [each["sentence"] for each in responses.answer(client, API)["changes"]]
+    assert sentences == [
+        "Large files from RAL_DATADISK to Glasgow_DATADISK: 0.50× (0.40–0.62) since 2026-11-19 "
+        "12:00 UTC, 40.0 to 20.0 MB/s, n = 56 before and 58 since, p < 0.001.",
+        "Glasgow_DATADISK sends large files at 2.0× (1.60–2.5) since 2026-11-18 12:00 UTC, 3 links"
+        ", "
+        "n = 56 before and 58 since, p < 0.001.",
+        "DESY_DATADISK receives large files at 0.25× (0.20–0.31) since 2026-11-17 12:00 UTC, "
+        "3 links, n = 56 before and 58 since, p < 0.001.",
+        "All links together move small files at 0.70× (0.56–0.88) since 2026-11-16 12:00 UTC, "
+        "3 links, n = 56 before and 58 since, p < 0.001.",
+    ]
+
+
+def test_json_csv_and_ndjson_have_the_same(client: Client, some_changes: World) -> None:
+    answer = responses.answer(client, f"{API}?level=slower")
+    assert answer["query"]["level"] == "slower"
+    assert answer["query"]["sure"] == "yes"
+    assert answer["searched"]["large"] == "2026-11-20T11:40:30Z"
+    first = answer["changes"][0]
+    assert (first["before_mb_s"], first["after_mb_s"], first["factor"]) == (40.0, 20.0, 0.5)
+    assert (first["earliest"], first["at"]) == ("2026-11-19T11:00:30Z", "2026-11-19T12:00:30Z")
+    lines = responses.csv_rows(client, f"{API}?level=slower&format=csv")
+    assert [line["kind"] for line in lines] == ["link", "destination", "grid"]
+    assert list(lines[0]) == list(first)
+    assert lines[0]["sentence"] == first["sentence"]
+    ndjson = client.get(f"{API}?level=slower&format=ndjson")
+    assert ndjson.content.count(b"\n") == 3
+
+
+def test_pages_follow_each_other_without_gaps(client: Client, small_world: World) -> None:
+    for number in range(55):
+        # Five at each moment: the id tells them apart.
+        change(small_world.ral, small_world.glasgow, ago=(number // 5 + 1) * HOUR)
+    seen: list[int] = []
+    url = f"{API}?page_size=7"
+    while url:
+        answer = responses.answer(client, url)
+        seen += [each["id"] for each in answer["changes"]]
+        url = answer["next"]
+    assert len(seen) == len(set(seen)) == 55
+    assert len(rows(client)) == 50
+    page = responses.html(client, "/changes/")
+    (earlier,) = re.findall(r'href="([^"]*before=[^"]*)">Earlier', page)
+    assert len(rows(client, f"?{urlsplit(earlier).query}")) == 5
+
+
+def test_notes_and_downtimes_near_a_change_stand_beside_it(
+    client: Client, small_world: World
+) -> None:
+    ral, glasgow = small_world.ral, small_world.glasgow
+    change(ral, glasgow, ago=3 * DAY)
+    at = NOW - 3 * DAY
+    Annotation.objects.create(
+        site=ral.site, text="TCP buffers changed", starts_at=at - 2 * HOUR, public=True
+    )
+    Annotation.objects.create(
+        source=ral, destination=glasgow, text="for operators", starts_at=at, public=False
+    )
+    Annotation.objects.create(
+        site=small_world.desy.site, text="elsewhere", starts_at=at, public=True
+    )
+    Annotation.objects.create(site=ral.site, text="long ago", starts_at=at - 2 * DAY, public=True)
+    Downtime.objects.create(
+        endpoint=glasgow, starts_at=at - 9 * DAY, ends_at=at - 3 * HOUR, reason="new disks"
+    )
+    (near,) = [row[-1] for row in rows(client)]
+    assert near == (
+        "2026-11-17 10:00 UTC: TCP buffers changed; "
+        "downtime 2026-11-08 12:00 UTC to 2026-11-17 09:00 UTC: new disks"
+    )
+    (seen,) = responses.answer(caller(Role.OPERATOR), API)["changes"]
+    assert [text.rpartition(": ")[2] for text in seen["near"]] == [
+        *("for operators", "TCP buffers changed", "new disks")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter", "allowed"),
+    [
+        ("kind=everything", "kind", "use link, source, destination or grid"),
+        ("level=up", "level", "use slower or faster"),
+        ("sure=maybe", "sure", "use yes or any"),
+        ("size=huge", "size", "use small, medium or large"),
+        ("factor=0.5", "factor", "a number from 1 to 1000"),
+        ("factor=2&factor=3", "factor", "give it once"),
+        ("window=2d", "window", "1h, 6h, 24h, 7d, 30d or 90d"),
+        ("source_site=Nowhere", "source_site", "Nowhere"),
+        ("mover=http-tpc", "mover", "There is no parameter"),
+    ],
+)
+def test_bad_parameters_are_named(
+    client: Client, small_world: World, text: str, parameter: str, allowed: str
+) -> None:
+    response = client.get(f"{API}?{text}")
+    assert response.status_code == 400
+    assert list(response.json()["errors"]) == [parameter]
+    assert allowed in response.json()["errors"][parameter][0]
+    if parameter != "mover":
+        assert client.get(f"/changes/?{text}").status_code == 400
+
+
+def test_bad_cursors_are_refused(client: Client, small_world: World) -> None:
+    assert "before" in client.get("/changes/?before=x").content.decode()
+    for cursor in ("x", "2026-11-20T00:00:00Z", "2026-11-20T00:00:00Z_9" + "9" * 30):
+        assert client.get(f"{API}?cursor={cursor}").status_code == 400
+
+
+def test_an_empty_page_says_why(client: Client, small_world: World) -> None:
+    assert "No search for changes has run yet" in responses.html(client, "/changes/")
+    changed.searched()
+    page = words(responses.html(client, "/changes/"))
+    assert "No change of level was found" in page
+    assert "Last searched 20 min ago" in page
+
+
+def test_a_search_that_is_late_is_said_first(client: Client, some_changes: World) -> None:
+    assert "search for changes is late" not in responses.html(client, "/changes/")
+    ChangeSearch.objects.update(searched_at=NOW - 9 * HOUR)
+    assert "The search for changes is late." in responses.html(client, "/changes/")
+
+
+def test_retired_endpoints_keep_their_changes(client: Client, some_changes: World) -> None:
+    Endpoint.objects.filter(id=some_changes.glasgow.id).update(retired_at=NOW)
+    assert len(rows(client)) == 4
+
+
+def test_a_deleted_or_renamed_class_takes_its_changes_along(
+    client: Client, some_changes: World
+) -> None:
+    SizeClass.objects.filter(name="small").update(name="tiny")
+    assert kinds(client, "?size=tiny") == ["grid"]
+    assert rows(client)[-1][3] == "tiny"
+
+
+def test_the_number_of_queries_does_not_grow(client: Client, some_changes: World) -> None:
+    def count(address: str) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as context:
+            client.get(address)
+        return len(context)
+
+    # The registry is read once for each of its versions.
+    client.get(API)
+    before = [count(address) for address in ("/changes/", API)]
+    for number in range(30):
+        change(some_changes.ral, some_changes.glasgow, ago=(number + 30) * HOUR)
+    assert [count(address) for address in ("/changes/", API)] == before == [9, 7]
+
+
+QUESTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "size": st.sampled_from(["small", "large"]),
+        "kind": st.sampled_from(["link", "grid"]),
+        "level": st.sampled_from(["slower", "faster"]),
+        "factor": st.sampled_from(["1", "1.5", "2.250", "1000"]),
+        "sure": st.sampled_from(["yes", "any"]),
+        "window": st.sampled_from(["7d", "30d", "90d"]),
+        "source_site": st.sampled_from(["RAL", "!DESY"]),
+    },
+)
+
+
+@given(params=QUESTIONS)
+def test_an_address_and_its_question_say_the_same(
+    small_world: World, params: dict[str, str]
+) -> None:
+    question = ChangesQuestion.read({name: [text] for name, text in params.items()})
+    assert ChangesQuestion.read(question.to_params()) == question
+    again = QueryDict(mutable=True)
+    for name, texts in question.to_params().items():
+        again.setlist(name, texts)
+    assert ChangesQuestion.read(dict(again.lists())).describe() == question.describe()

@@ -1,0 +1,155 @@
+"""The menu that compares: what it offers leads to what it says, without a script, too."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.world import HOUR, World, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+PAGES = ["/", "/table/"]
+
+
+def menu(client: Client, address: str) -> str:
+    html = responses.html(client, address)
+    return html.split('<details class="menu" id="compare-menu"')[1].split("</details>")[0]
+
+
+def choices(client: Client, address: str) -> dict[str, str]:
+    """Return where each of the links of the menu leads, by its words."""
+    links = re.findall(r'<a href="([^"]*)"[^>]*>([^<]*)</a>', menu(client, address))
+    return {words(text).strip(): unescape(url) for url, text in links}
+
+
+def fields(client: Client, address: str) -> list[tuple[str, str]]:
+    """Return what its form sends as it stands."""
+    form = menu(client, address).split("<form")[1]
+    sent = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
+    for select in re.findall(r"<select.*?</select>", form, re.DOTALL):
+        chosen = re.findall(r'<option value="([^"]*)" selected', select)
+        sent.append((re.findall(r'name="([^"]*)"', select)[0], chosen[0]))
+    if re.search(r'value="reverse"\s+checked', form):
+        sent.append(("compare", "reverse"))
+    between = re.findall(r'name="compare" value="([^"]*)" size', form)
+    return [(name, unescape(text)) for name, text in [*sent, ("compare", between[0])]]
+
+
+@pytest.fixture
+def measured(small_world: World) -> World:
+    for ago in (1, 2, 3, 25, 26, 27):
+        for streams in (1, 4):
+            made = world.profile(streams=streams)
+            transfer(small_world.ral, small_world.glasgow, 10.0, ago=ago * HOUR, made=made)
+    return small_world
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_each_choice_takes_one_click_and_another_takes_it_away(
+    client: Client, measured: World, path: str
+) -> None:
+    offered = choices(client, f"{path}?window=24h")
+    assert offered == {
+        "the 24 hours before": f"{path}?window=24h&compare=previous",
+        "the 24 hours a week earlier": f"{path}?window=24h&compare=week",
+        "the opposite direction": f"{path}?window=24h&compare=reverse",
+        "small files": f"{path}?window=24h&compare.size=small",
+        "medium files": f"{path}?window=24h&compare.size=medium",
+    }
+    for label, url in offered.items():
+        html = responses.html(client, url)
+        assert "compared with" in words(html)
+        again = choices(client, url)
+        assert again[label] == again["compare with nothing"] == f"{path}?window=24h"
+        chips = re.findall(r'<a class="chip" href="([^"]*)"', html)
+        assert chips == [f"{path}?window=24h"]
+
+
+def test_choices_stand_together(client: Client, measured: World) -> None:
+    offered = choices(client, "/?compare=previous&compare.size=small")
+    assert offered["the opposite direction"] == (
+        "/?compare=previous&compare=reverse&compare.size=small"
+    )
+    assert offered["the 7 days before"] == "/?compare.size=small"
+    # A week before a week is what stands there already.
+    assert not [label for label in offered if "a week earlier" in label]
+    assert offered["medium files"] == "/?compare=previous&compare.size=medium"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "compare=previous",
+        "compare=2026-11-01T00:00:00Z..2026-11-05T12:30:00Z",
+        "window=24h&compare=week&compare=reverse&compare.size=small&compare.of=mean",
+        "streams=4&compare.streams=1",
+        "streams=4&compare.streams=",
+        "source_cloud=UK&compare=previous&compare.source_cloud=DE",
+        "streams=1&streams=4&compare=previous&compare.streams=4",
+        "streams=!4&compare.streams=4",
+    ],
+)
+@pytest.mark.parametrize("path", PAGES)
+def test_the_form_sent_as_it_stands_asks_the_same(
+    client: Client, measured: World, path: str, text: str
+) -> None:
+    response = client.get(f"{path}?{text}")
+    here = response["Location"] if response.status_code == 302 else f"{path}?{text}"
+    sent = urlencode(fields(client, here))
+    response = client.get(f"{path}?{sent}")
+    assert (response.status_code, response["Location"]) == (302, here)
+
+
+def test_the_form_offers_the_ways_of_measuring_that_there_are(
+    client: Client, measured: World
+) -> None:
+    shown = words(menu(client, "/")).split("or compare with")[1]
+    assert re.findall(r"streams\s+any, as here\s+1\s+4", shown)
+    assert "mover" not in shown
+    sent = [*fields(client, "/"), ("compare.streams", "4")]
+    sent.remove(("compare.streams", ""))
+    response = client.get(f"/?{urlencode(sent)}")
+    assert response["Location"] == "/?compare.streams=4"
+    assert "transfers only with streams 4" in words(responses.html(client, response["Location"]))
+
+
+def test_two_times_come_from_a_box(client: Client, measured: World) -> None:
+    sent = [pair for pair in fields(client, "/") if pair[0] != "compare"]
+    sent.append(("compare", "2026-11-01 00:00..2026-11-05 12:30"))
+    response = client.get(f"/?{urlencode(sent)}")
+    assert unescape(response["Location"]) == (
+        "/?compare=2026-11-01T00:00:00Z..2026-11-05T12:30:00Z"
+    )
+
+
+def test_another_size_changes_places_with_that_it_is_compared_with(
+    client: Client, measured: World
+) -> None:
+    for path in PAGES:
+        html = responses.html(client, f"{path}?compare.size=small")
+        small = re.findall(r'href="([^"]*)"[^>]*>small</a>', html)
+        assert unescape(small[0]) == f"{path}?size=small&compare.size=large"
+        assert client.get(unescape(small[0])).status_code == 200
+
+
+def test_no_direction_is_opposite_where_rows_and_columns_differ(
+    client: Client, measured: World
+) -> None:
+    assert "the opposite direction" not in menu(client, "/?rows=site")
+    assert "the opposite direction" in menu(client, "/?rows=site&columns=site")
+
+
+def test_the_ratio_is_of_medians_or_of_means(client: Client, measured: World) -> None:
+    html = responses.html(client, "/?stat=p95&compare=previous")
+    form = html.split('id="selects"')[1].split("</form>")[0]
+    assert re.findall(r'<select[^>]*name="([^"]*)"', form) == ["compare.of", "rows", "columns"]
+    # What was shown before is shown again once nothing is compared.
+    assert '<input type="hidden" name="stat" value="p95">' in form
+    of_means = responses.html(client, "/?compare=previous&compare.of=mean")
+    assert "Ratio of mean rates of large-file transfers" in words(of_means)

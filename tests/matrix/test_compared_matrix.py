@@ -1,0 +1,302 @@
+"""The matrix page while it compares: what it says, lists, marks and leaves uncoloured."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import replace
+from datetime import timedelta
+from html import unescape
+from itertools import permutations
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.http import QueryDict
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from matrix.answers import grid
+from matrix.answers.change_headline import ChangeHeadline, ChangeTally, headline_of
+from matrix.answers.grid import Grid
+from matrix.answers.highlights import Highlights
+from matrix.plots import cells_file
+from matrix.plots import matrix as plots
+from matrix.plots.arrangement import arrange
+from matrix.plots.display import Display
+from matrix.plots.palettes import DIVERGING
+from matrix.query.matrix_query import MatrixQuery
+from sonar.models import Endpoint
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.test_cells_file import decoded
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+DAY = timedelta(days=1)
+COMPARED = "?window=24h&compare=previous"
+
+
+@pytest.fixture
+def changed(small_world: World) -> World:
+    """Two links slower and one faster than the day before, one of too few results, one failing."""
+    made, draws = small_world, random.Random(7)
+    added = world.Transfers()
+    links = {
+        (made.ral, made.glasgow): (41.0, 82.0, 12, 12),
+        (made.glasgow, made.ral): (10.0, 40.0, 9, 12),
+        (made.ral, made.desy): (30.0, 10.0, 12, 12),
+        (made.desy, made.ral): (20.0, 20.0, 12, 12),
+        (made.desy, made.glasgow): (20.0, 5.0, 2, 12),
+        (made.glasgow, made.desy): (20.0, 5.0, 12, 0),
+    }
+    for link, (now, before, count, count_before) in links.items():
+        for number in range(count):
+            added.add(*link, now * draws.lognormvariate(0, 0.05), ago=(1 + 0.2 * number) * HOUR)
+        for number in range(count_before):
+            ago = DAY + (1 + number) * HOUR
+            added.add(*link, before * draws.lognormvariate(0, 0.05), ago=ago)
+    for number in range(4):
+        added.add(made.ral, made.scratch, None, ago=(1 + number) * HOUR)
+    added.store()
+    return made
+
+
+def page(client: Client, text: str) -> str:
+    return responses.html(client, f"/{text}")
+
+
+def answered(text: str) -> Grid:
+    return grid.build(MatrixQuery.from_params(QueryDict(text.removeprefix("?"))), NOW, whole=True)
+
+
+def test_the_heading_says_how_many_links_changed_and_against_what(
+    client: Client, changed: World
+) -> None:
+    html = page(client, COMPARED)
+    assert words(re.findall(r"<h1.*?</h1>", html, re.DOTALL)[0]).strip() == (
+        "2 links slower, 1 faster beyond chance with large files, compared with the 24 hours before"
+    )
+    counts = words(html.split('<ul class="counts"')[1].split("</ul>")[0])
+    assert " ".join(counts.partition(">")[2].split()) == (
+        "1 unchanged, as far as chance tells 2 with too few results 1 failing now"
+    )
+    question = (
+        "Ratio of median rates of large-file transfers, the last 24 hours, from endpoint to "
+        "endpoint, compared with the 24 hours before."
+    )
+    assert question in words(html)
+
+
+def test_what_changed_is_listed_first_with_interval_and_counts(
+    client: Client, changed: World
+) -> None:
+    html = page(client, COMPARED)
+    rail = html.split('<aside id="rail"')[1]
+    assert re.findall(r'<section class="ranked (\w+)"', rail) == ["changed", "failing"]
+    items = re.findall(r"<li>.*?</li>", rail, re.DOTALL)[:3]
+    said = [" ".join(words(item).split()) for item in items]
+    # The p of nine and twelve is larger than that of twelve and twelve, however far apart.
+    assert ["3.0×" in said[0], "0.5" in said[1], "0.2" in said[2]] == [True] * 3
+    pattern = r"39\.\d against 8\d\.\d MB/s \(0\.4\d–0\.5\d×\), n = 12 and 12, p < 0\.001"
+    assert re.search(pattern, unescape(said[1]))
+    assert 'href="/?window=24h&amp;compare=previous&amp;only=slower&amp;only=faster"' in rail
+    assert "Slower than usual" not in rail
+    assert "asymmetric" not in rail
+
+
+def test_the_list_has_the_most_certain_first_and_of_these_the_largest(changed: World) -> None:
+    compared = answered(COMPARED)
+    ratios = compared.comparison
+    assert ratios is not None
+    found = {one.kind: one for one in Highlights(compared, lambda row, column: "", {}).all()}
+    places = [
+        (
+            [group.name for group in compared.sources].index(item.source),
+            [group.name for group in compared.destinations].index(item.destination),
+        )
+        for item in found["changed"].items
+    ]
+    ranked = [(ratios.p[at], -abs(np.log(ratios.ratio[at]))) for at in places]
+    assert ranked == sorted(ranked)
+    assert len(ranked) == found["changed"].count == compared.changed.sum() == 3
+
+
+def test_cells_with_too_few_results_have_a_mark_and_no_colour(changed: World) -> None:
+    compared = answered(COMPARED)
+    figure = plots.figure(arrange(compared, Display()))
+    drawn = plots.codes(arrange(compared, Display()), plots_scale(compared))
+    assert (drawn == plots.TOO_FEW).sum() == compared.too_few.sum() == 2
+    named = [trace for trace in figure["data"] if trace["type"] == "scatter"]
+    marks = {trace["name"]: len(trace["x"]) for trace in named}
+    assert marks == {"untested": 5, "too few": 2, "failing": 1, "slower": 2, "faster": 1}
+    assert [colour for _, colour in figure["layout"]["coloraxis"]["colorscale"]] == list(DIVERGING)
+
+
+def plots_scale(compared: Grid) -> plots.Scale:
+    return plots.scale_for(compared.query.statistic, compared.cells.value)
+
+
+def test_the_legend_counts_what_is_marked_and_shows_only_that(
+    client: Client, changed: World
+) -> None:
+    html = page(client, COMPARED)
+    legend = html.split('<ul class="legend"')[1].split("</ul>")[0]
+    counts = dict(re.findall(r'<span class="swatch (\w+)".*?<b>(\d+)</b>', legend, re.DOTALL))
+    assert {name: counts[name] for name in ("slower", "faster", "too_few", "failing")} == {
+        "slower": "2",
+        "faster": "1",
+        "too_few": "2",
+        "failing": "1",
+    }
+    assert "partly" not in counts
+    assert "fewer than 3 successful tests on one side of the comparison" in legend
+    only = arrange(answered(COMPARED), Display(only=("slower",)))
+    assert only.in_focus.sum() == 2
+    # There is one palette around 1.
+    assert 'class="ramp"' not in html
+
+
+def test_the_table_of_numbers_says_both_sides_of_each_cell(client: Client, changed: World) -> None:
+    table = unescape(page(client, COMPARED).split("Matrix as a table</summary>")[1])
+    cells = re.findall(r'<td class="(\w+)" title="([^"]*)">(.*?)</td>', table, re.DOTALL)
+    measured = [title for state, title, _ in cells if state == "measured"]
+    assert len(measured) == 4
+    assert all(
+        re.search(r"against .* MB/s \(.*×\), n = \d+ and 12, p ", title) for title in measured
+    )
+    few = [(title, words(text).split()) for state, title, text in cells if state == "too_few"]
+    assert sorted(title.split(", ", 1)[1] for title, _ in few) == ["n = 12 and 0", "n = 2 and 12"]
+    assert all(text == ["–", "too", "few"] for _, text in few)
+    assert "of measured cells, and geometric" in " ".join(table.split())
+
+
+def test_the_numbers_behind_the_picture_have_both_sides(changed: World) -> None:
+    compared = answered(COMPARED)
+    ratios = compared.comparison
+    assert ratios is not None
+    arrangement = arrange(compared, Display(transpose=True))
+    header, arrays = decoded(cells_file.encode(arrangement))
+    assert header["changes"] == ["", "slower", "faster"]
+    for name, values in {
+        "here": ratios.value,
+        "there": ratios.other,
+        "low": ratios.low,
+        "p": ratios.p,
+        "here_ok": ratios.ok,
+        "there_ok": ratios.other_ok,
+        "value": compared.cells.value,
+    }.items():
+        wanted = arrangement.drawn(values).astype(arrays[name].dtype)
+        np.testing.assert_array_equal(arrays[name], wanted, err_msg=name)
+    changes = np.take(header["changes"], arrays["change"])
+    assert (changes == "slower").sum() == 2
+    assert (changes == "faster").sum() == 1
+
+
+def test_strips_of_one_site_have_the_changes_of_the_whole_view(changed: World) -> None:
+    compared = answered(f"{COMPARED}&site=RAL")
+    drawn = arrange(compared, Display())
+    assert drawn.own is not None
+    assert drawn.grid.comparison is not None
+    # Each link of the one site stands in one strip.
+    assert drawn.grid.changed.sum() == compared.changed.sum() == 3
+    p = drawn.grid.comparison.p
+    assert (~np.isnan(p)).sum() == (~np.isnan(answered(f"{COMPARED}&site=RAL").comparison.p)).sum()  # type: ignore[union-attr]
+
+
+def test_opposite_directions_are_listed_once(changed: World) -> None:
+    compared = answered("?window=24h&compare=reverse")
+    found = {one.kind: one for one in Highlights(compared, lambda row, column: "", {}).all()}
+    pairs = [frozenset((item.source, item.destination)) for item in found["changed"].items]
+    assert len(pairs) == len(set(pairs)) == found["changed"].count
+    assert found["changed"].title == "what differs"
+    said = headline_of(compared).words()
+    assert said.startswith(f"{len(pairs)} link")
+    assert "faster" not in said
+
+
+@pytest.mark.parametrize(
+    ("tally", "words"),
+    [
+        ((2, 1, 9), "2 links slower, 1 faster beyond chance with small files"),
+        ((0, 1, 9), "1 link faster beyond chance with small files"),
+        ((1234, 0, 0), "1\u202f234 links slower beyond chance with small files"),
+        ((0, 0, 9), "No link slower or faster beyond chance with small files"),
+        ((0, 0, 0), "Too few results with small files"),
+    ],
+)
+def test_a_tally_in_a_line(tally: tuple[int, int, int], words: str) -> None:
+    slower, faster, unchanged = tally
+    counted = ChangeTally(slower, faster, unchanged, too_few=0, failing=0)
+    headline = ChangeHeadline(counted, "small", "the week before")
+    assert headline.words() == f"{words}, compared with the week before"
+    of_cells = replace(headline, pooled=True).words()
+    assert of_cells == headline.words().replace("link", "cell")
+
+
+def test_the_wall_says_and_lists_what_changed(client: Client, changed: World) -> None:
+    html = page(client, f"{COMPARED}&wall=1")
+    head = html.split("<h1>")[1].split("</h1>")[0]
+    assert [" ".join(words(part).split()) for part in re.findall(r"<span.*?</span>", head)] == [
+        "2 links slower",
+        "1 faster beyond chance with large files",
+    ]
+    assert re.findall(r'<section class="(\w+)">', html)[:2] == ["changed", "failing"]
+
+
+def test_pooled_cells_compare_the_samples_of_all_their_links(changed: World) -> None:
+    compared = answered(f"{COMPARED}&rows=cloud&columns=cloud")
+    assert compared.comparison is not None
+    assert compared.comparison.ok.sum() == 59
+    assert headline_of(compared).words().split(",")[0].count("cell")
+
+
+def test_comparing_asks_four_queries_more_whatever_there_is(client: Client, changed: World) -> None:
+    def queries(text: str, *links: tuple[Endpoint, Endpoint]) -> int:
+        """Count those after new results of these links on both sides, so that nothing is kept."""
+        added = world.Transfers()
+        for link in links:
+            added.add(*link, 12.0)
+            added.add(*link, 12.0, ago=DAY + HOUR)
+        added.store()
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(f"/{text}").status_code == 200
+        return len(captured)
+
+    one, every = (changed.ral, changed.glasgow), [*permutations(changed.endpoints, 2)]
+    queries("?window=24h", one)
+    plain = queries("?window=24h", one)
+    # The version and the results of the other side, and a snapshot around those of both.
+    assert queries(COMPARED, one) == queries(COMPARED, *every) == plain + 4
+
+
+def test_the_page_carries_the_words_of_both_sides_for_the_card(
+    client: Client, changed: World
+) -> None:
+    def sides(text: str) -> dict[str, str]:
+        data = re.findall(r'id="picture-data"[^>]*>(.*?)</script>', page(client, text), re.DOTALL)
+        compared: dict[str, str] = json.loads(data[0])["compared"]
+        return compared
+
+    assert sides(COMPARED) == {
+        "here": "median, the last 24 hours",
+        "there": "median, the 24 hours before",
+    }
+    assert sides("?compare=reverse&compare.of=mean") == {
+        "here": "mean, this direction",
+        "there": "mean, the opposite direction",
+    }
+    assert sides("?window=24h") is None
+
+
+def test_a_link_without_results_on_this_side_is_as_it_is(changed: World) -> None:
+    transfer(changed.scratch, changed.ral, 5.0, ago=DAY + HOUR)
+    compared = answered(COMPARED)
+    at = (
+        [group.name for group in compared.sources].index(changed.scratch.name),
+        [group.name for group in compared.destinations].index(changed.ral.name),
+    )
+    assert not compared.too_few[at]
+    assert np.isnan(compared.cells.value[at])

@@ -1,0 +1,204 @@
+"""The columns of a comparison in the table of links, against numpy and scipy."""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.test import Client
+from scipy import stats
+
+from matrix.answers import link_table
+from matrix.answers.link_columns import COMPARED
+from matrix.query.comparison import Comparison
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
+from sonar.models import Transfer
+from sonar.windows import Window
+from tests.matrix import responses, world
+from tests.matrix.test_link_table import fill, names
+from tests.matrix.test_table_page import rows, words
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+DAY = timedelta(days=1)
+BEFORE = MatrixQuery(window="24h", compare=Comparison("previous"))
+COMPARED_PAGE = "?window=24h&compare=previous"
+
+
+@pytest.fixture
+def changed(small_world: World) -> World:
+    """One link at half its rate, one as it was, one that has too few results."""
+    made, draws, added = small_world, random.Random(5), world.Transfers()
+    for link, now, before, count in (
+        ((made.ral, made.glasgow), 40.0, 80.0, 12),
+        ((made.glasgow, made.ral), 20.0, 20.0, 12),
+        ((made.desy, made.ral), 20.0, 20.0, 2),
+    ):
+        for number in range(count):
+            ago = (1 + number) * HOUR
+            added.add(*link, now * draws.lognormvariate(0, 0.05), ago=ago)
+            added.add(*link, before * draws.lognormvariate(0, 0.05), ago=DAY + ago)
+    added.store()
+    return made
+
+
+def page(client: Client, text: str) -> str:
+    return responses.html(client, f"/table/{text}", follow=True)
+
+
+def rates(source: str, destination: str, window: Window) -> list[float]:
+    done = Transfer.objects.filter(
+        source__name=source,
+        destination__name=destination,
+        size_class__name="large",
+        state="done",
+        started_at__gte=window.start,
+        started_at__lt=window.end,
+    )
+    # As they are kept: in four bytes.
+    return [float(np.float32(one.bytes / one.seconds)) / 1e6 for one in done]
+
+
+@pytest.mark.parametrize("of", ["median", "mean"])
+def test_each_link_has_what_numpy_and_scipy_make_of_both_sides(small_world: World, of: str) -> None:
+    fill(small_world, 600, 3)
+    compare = Comparison("previous", of=of)
+    query = MatrixQuery(window="", start=NOW - 4 * DAY, end=NOW, compare=compare)
+    table = link_table.build(query, NOW)
+    here = query.window_at(NOW)
+    there = query.other(NOW).window_at(NOW)
+    columns = {name: table.column(f"large.{name}") for name in COMPARED}
+    centre = np.median if of == "median" else np.mean
+    compared = 0
+    for row, (source, destination) in enumerate(names(table)):
+        own, other = (rates(source, destination, window) for window in (here, there))
+        assert columns["other_ok"][row] == len(other)
+        for name, sample in (("this_mb_s", own), ("other_mb_s", other)):
+            wanted = centre(sample) if sample else np.nan
+            np.testing.assert_allclose(columns[name][row], wanted, rtol=1e-6)
+        if min(len(own), len(other)) < 3:
+            assert np.isnan(columns["compared_ratio"][row])
+            assert np.isnan(columns["compared_p"][row])
+            continue
+        compared += 1
+        ratio = columns["compared_ratio"][row]
+        np.testing.assert_allclose(ratio, centre(own) / centre(other), rtol=1e-6)
+        assert columns["compared_low"][row] < ratio < columns["compared_high"][row]
+        wanted = stats.mannwhitneyu(own, other, method="exact").pvalue
+        np.testing.assert_allclose(columns["compared_p"][row], wanted, rtol=1e-6)
+    assert compared >= 5
+
+
+def test_links_are_paired_with_their_opposite_direction(changed: World) -> None:
+    table = link_table.build(MatrixQuery(window="24h", compare=Comparison(reverse=True)), NOW)
+    this, other = (
+        dict(zip(names(table), table.column(f"large.{name}").tolist(), strict=True))
+        for name in ("this_mb_s", "other_mb_s")
+    )
+    ends = changed.ral.name, changed.glasgow.name
+    assert other[ends] == this[ends[::-1]]
+    assert other[ends[::-1]] == this[ends]
+
+
+def test_a_row_has_both_sides_the_ratio_its_interval_and_p(client: Client, changed: World) -> None:
+    html = page(client, f"{COMPARED_PAGE}&source.has=RAL&destination.has=Glasgow")
+    (row,) = rows(html)
+    assert re.fullmatch(r"[34]\d\.\d n = 12", row[9])
+    assert re.fullmatch(r"[78]\d\.\d n = 12", row[10])
+    assert re.fullmatch(r"0\.\d\d× \(0\.\d\d–0\.\d\d\)", row[11])
+    assert row[12] == "< 0.001"
+    assert 'class="number slower' in html
+    head = words(html.split("<thead")[1].split('<tr class="entries">')[0]).split()
+    assert [word for word in head if word in ("this", "other", "ratio", "now", "usual")] == [
+        *("this", "other", "ratio")
+    ]
+    assert "large files: median rate of the other side, the 24 hours before (MB/s)" in html
+    assert "large files compared with the 24 hours before" in words(html)
+
+
+def test_a_link_of_too_few_results_says_so(client: Client, changed: World) -> None:
+    html = page(client, f"{COMPARED_PAGE}&source.has=DESY_DATA&destination.has=RAL")
+    (row,) = rows(html)
+    assert row[9].endswith("n = 2")
+    assert row[11:13] == ["–", "–"]
+    assert "fewer than 3 successful tests on one side" in html
+
+
+def test_columns_of_a_comparison_order_and_filter(client: Client, changed: World) -> None:
+    first = rows(page(client, f"{COMPARED_PAGE}&ordering=large.compared_p"))[0]
+    assert first[1].startswith("RAL_DATADISK")
+    few = page(client, f"{COMPARED_PAGE}&large.compared_ratio.max=0.7")
+    assert len(rows(few)) == 1
+    assert "large ratio of this side to the other at most 0.7" in words(few)
+    slower = page(client, f"{COMPARED_PAGE}&only=slower")
+    assert [row[1].split()[0] for row in rows(slower)] == ["RAL_DATADISK"]
+    assert "1 slower beyond chance" in " ".join(words(slower).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("large.compared_ratio.max=0.7", "large.compared_ratio.max"),
+        ("compare=previous&small.compared_p.max=0.7", "small.compared_p.max"),
+    ],
+)
+def test_a_condition_on_nothing_that_is_compared_is_refused(
+    client: Client, changed: World, text: str, name: str
+) -> None:
+    response = client.get(f"/table/?{text}")
+    assert response.status_code == 400
+    assert f"{name} is there only while comparing" in words(response.content.decode())
+    order = client.get("/table/?ordering=large.compared_p")
+    assert order.status_code == 400
+
+
+def test_what_was_asked_of_a_comparison_goes_with_it(client: Client, changed: World) -> None:
+    text = (
+        f"{COMPARED_PAGE}&ordering=-large.compared_ratio&large.compared_p.max=0.05&large.ok.min=3"
+    )
+    html = page(client, text)
+    chip = re.findall(r'<a class="chip" href="([^"]*)"[^>]*>\s*compared with', html)
+    assert chip == ["/table/?window=24h&amp;large.ok.min=3"]
+    small = re.findall(r'href="([^"]*size=small[^"]*)"[^>]*>small<', html)
+    assert small == ["/table/?size=small&amp;window=24h&amp;compare=previous&amp;large.ok.min=3"]
+    assert client.get(small[0].replace("&amp;", "&")).status_code == 200
+
+
+def test_chance_is_told_among_the_links_that_are_shown(small_world: World) -> None:
+    made, added = small_world, world.Transfers()
+    # One pair in the wrong order: p = 0.016, which one test among four is not enough for.
+    here, there = (10.0, 11.0, 12.0, 13.0, 14.7), (14.5, 15.0, 16.0, 17.0, 18.0)
+    alike = ((made.ral, made.desy), (made.desy, made.ral), (made.glasgow, made.desy))
+    for rates_of, ago in ((here, HOUR), (there, DAY + HOUR)):
+        for number, rate in enumerate(rates_of):
+            added.add(made.ral, made.glasgow, rate, ago=ago + number * HOUR)
+            for link in alike:
+                added.add(*link, 10.0 + number, ago=ago + number * HOUR)
+    added.store()
+    query = BEFORE.replace(filters=(Filter("destination_site", "Glasgow"),))
+    every, only = (link_table.build(one, NOW) for one in (BEFORE, query))
+    flags = [table.of_change("large", "slower") for table in (every, only)]
+    assert [flag.sum() for flag in flags if flag is not None] == [0, 1]
+
+
+def test_nothing_is_compared_where_nothing_is_asked(changed: World) -> None:
+    table = link_table.build(MatrixQuery(window="24h"), NOW)
+    assert table.of_change("large", "slower") is None
+    with pytest.raises(KeyError):
+        table.column("large.compared_p")
+
+
+def test_new_results_of_the_other_side_make_a_new_version(changed: World) -> None:
+    first = link_table.version(BEFORE, NOW)
+    plain = link_table.version(BEFORE.replace(compare=None), NOW)
+    assert link_table.version(BEFORE, NOW) == first != plain
+    transfer(changed.ral, changed.glasgow, 5.0, ago=DAY + HOUR)
+    assert link_table.version(BEFORE, NOW) != first
+    sizes = BEFORE.replace(compare=Comparison(size="small"))
+    before = link_table.version(sizes, NOW)
+    transfer(changed.ral, changed.glasgow, 5.0, size="small")
+    assert link_table.version(sizes, NOW) != before

@@ -1,0 +1,257 @@
+"""A comparison says what plain SQL says of both sides, and scipy of their ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+from django.http import QueryDict
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from matrix.answers import grid
+from matrix.answers.grid import Grid
+from matrix.query.matrix_query import MatrixQuery
+from sonar import results, sealing
+from sonar.models import SizeClass, Transfer
+from sonar.windows import format_time
+from tests.matrix import world
+from tests.matrix.test_against_sql import BOUNDS, GROUPS
+from tests.properties import examples
+from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out
+
+pytestmark = pytest.mark.django_db
+
+# What a matrix takes, of this history.
+STATEMENTS = 4
+Window = tuple[datetime, datetime]
+Samples = dict[tuple[str, str], list[float]]
+
+# What a URL has beside the window and the grouping, and what that means in SQL on each side. s and
+# d are the ends, ss and ds their sites, p the profile.
+FILTERS = {
+    "": ("true", "true"),
+    "streams=1&compare.streams=4": ("p.streams = 1", "p.streams = 4"),
+    "mover=http-tpc&compare.mover=": ("p.mover = 'http-tpc'", "true"),
+    "origin=!production&tier=2&compare.origin=production": (
+        "p.origin <> 'production' AND 2 IN (ss.tier, ds.tier)",
+        "p.origin = 'production' AND 2 IN (ss.tier, ds.tier)",
+    ),
+    "source_cloud=UK&compare.source_cloud=!UK": ("ss.cloud = 'UK'", "ss.cloud <> 'UK'"),
+    "cloud=!DE&compare.size=medium": ("ss.cloud <> 'DE' AND ds.cloud <> 'DE'",) * 2,
+}
+# Those of a link in the opposite direction, by what they are of the link itself.
+OPPOSITE = {"source_cloud=UK": ("ss.cloud = 'UK'", "ds.cloud = 'UK'")}
+SQL = """
+    SELECT {row}, {column}, array_agg((t.bytes / t.seconds)::real::float8)
+    FROM sonar_transfer t
+    JOIN sonar_endpoint s ON s.id = t.source_id JOIN sonar_site ss ON ss.id = s.site_id
+    JOIN sonar_endpoint d ON d.id = t.destination_id JOIN sonar_site ds ON ds.id = d.site_id
+    JOIN sonar_profile p ON p.id = t.profile_id
+    JOIN sonar_sizeclass c ON c.id = t.size_class_id
+    WHERE t.state = 'done' AND t.started_at >= %(start)s AND t.started_at < %(end)s
+        AND c.name = %(size)s AND {where}
+    GROUP BY 1, 2
+"""
+SPANS = st.tuples(BOUNDS, BOUNDS).filter(lambda pair: pair[0] != pair[1]).map(sorted)
+
+
+def in_sql(window: Window, size: str, where: str, rows: str, columns: str) -> Samples:
+    statement = SQL.format(
+        row=GROUPS[rows].format(end="s"), column=GROUPS[columns].format(end="d"), where=where
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"start": window[0], "end": window[1], "size": size})
+        return {(row, column): rates for row, column, rates in cursor.fetchall()}
+
+
+def expected_p(own: Sequence[float], other: Sequence[float]) -> float:
+    both = np.append(own, other)
+    if np.unique(both).size == 1:
+        return 1.0
+    if np.unique(both).size == both.size:
+        return float(stats.mannwhitneyu(own, other, method="exact").pvalue)
+    small = stats.PermutationMethod(n_resamples=10_000) if both.size <= 12 else "asymptotic"
+    return float(stats.mannwhitneyu(own, other, method=small).pvalue)
+
+
+def check(answer: Grid, own: Samples, other: Samples, of: str) -> int:
+    """Hold a grid against both sides; return how many cells could be compared."""
+    comparison, middle = answer.comparison, np.median if of == "median" else np.mean
+    assert comparison is not None
+    compared = 0
+    for row, source in enumerate(answer.sources):
+        for column, destination in enumerate(answer.destinations):
+            cell = comparison.taken((row, column))
+            sides = [side.get((source.name, destination.name), []) for side in (own, other)]
+            assert (cell.ok, cell.other_ok) == tuple(map(len, sides))
+            wanted = [middle(side) / 1e6 if side else np.nan for side in sides]
+            assert (cell.value, cell.other) == pytest.approx(tuple(wanted), rel=2e-7, nan_ok=True)
+            ratio = answer.cells.value[row, column]
+            if min(map(len, sides)) < 3:
+                assert np.isnan([ratio, cell.p, cell.low]).all()
+                continue
+            compared += 1
+            assert ratio == pytest.approx(wanted[0] / wanted[1], rel=1e-6)
+            assert cell.p == pytest.approx(expected_p(*sides), rel=1e-6)
+            assert cell.low <= ratio <= cell.high
+    # Nothing that this side has is without a cell.
+    shown = {(a.name, b.name) for a in answer.sources for b in answer.destinations}
+    assert own.keys() <= shown
+    return compared
+
+
+def asked(window: Window, text: str, rows: str, columns: str, compare: str, of: str) -> MatrixQuery:
+    bounds = f"from={format_time(window[0])}&to={format_time(window[1])}"
+    shown = f"rows={rows}&columns={columns}&compare.of={of}"
+    return MatrixQuery.from_params(QueryDict(f"{bounds}&{shown}&{text}{compare}"))
+
+
+def compare_windows(own: Window, other: Window, text: str, rows: str, columns: str, of: str) -> int:
+    between = f"&compare={format_time(other[0])}..{format_time(other[1])}"
+    query = asked(own, text, rows, columns, "" if own == other else between, of)
+    where, where_other = FILTERS[text]
+    size = "medium" if "medium" in text else "large"
+    return check(
+        grid.build(query, NOW),
+        in_sql(own, "large", where, rows, columns),
+        in_sql(other, size, where_other, rows, columns),
+        of,
+    )
+
+
+@examples(60)
+@given(
+    steps=STEPS,
+    windows=st.tuples(SPANS, SPANS),
+    text=st.sampled_from(list(FILTERS)),
+    groups=st.tuples(st.sampled_from(list(GROUPS)), st.sampled_from(list(GROUPS))),
+    of=st.sampled_from(["median", "mean"]),
+)
+def test_any_history_two_windows_filters_and_grouping(
+    small_world, steps, windows, text, groups, of
+):
+    with transaction.atomic():
+        store, stored = Store(small_world.endpoints), []
+        for step in steps:
+            carry_out(store, step, stored)
+        if windows[0] != windows[1]:
+            compare_windows(*map(tuple, windows), text, *groups, of)
+        whole = MIDNIGHT - timedelta(days=3), NOW + timedelta(hours=2)
+        compare_windows(whole, tuple(windows[0]), text, *groups, of)
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def store(small_world: world.World) -> Store:
+    """Two days of results of each link in two classes, sealed but for the late ones."""
+    store = Store(small_world.endpoints)
+    moments = [MIDNIGHT + timedelta(minutes=7 * number) for number in range(-200, 220)]
+    states = ["done", "done", "failed", "done", "done", "lost", "done"]
+    for size in ("large", "medium"):
+        store.size_class = SizeClass.objects.get(name=size).id
+        results.store(
+            store.result(moment, states[number % 7], number % 12)
+            for number, moment in enumerate(moments)
+        )
+    scatter_rates()
+    sealing.seal(NOW)
+    store.size_class = SizeClass.objects.get(name="large").id
+    results.store(store.result(moment, "done", 3) for moment in moments[::11])
+    return store
+
+
+def scatter_rates() -> None:
+    """Give each transfer a duration of its own, whatever its link: not all are ties then."""
+    rng = np.random.default_rng(4)
+    rows = list(Transfer.objects.order_by("started_at", "id").only("id", "started_at"))
+    for row, seconds in zip(rows[::2], rng.lognormal(2, 0.5, len(rows)), strict=False):
+        row.seconds = seconds
+    Transfer.objects.bulk_update(rows[::2], ["seconds"])
+
+
+@pytest.mark.parametrize("of", ["median", "mean"])
+@pytest.mark.parametrize("text", FILTERS)
+def test_each_kind_of_comparison_over_sealed_and_dirty_hours(store, text, of):
+    day = timedelta(days=1)
+    own, other = (MIDNIGHT - timedelta(seconds=7), MIDNIGHT + day), (MIDNIGHT - day, MIDNIGHT)
+    for groups in (("endpoint", "endpoint"), ("cloud", "site"), ("tier", "country")):
+        compared = compare_windows(own, other, text, *groups, of)
+        # Sources of another cloud have none of these rows, but of tiers.
+        if groups[0] == "tier" or "compare.source_cloud" not in text:
+            assert compared > 0
+
+
+@pytest.mark.parametrize("grouping", ["endpoint", "site", "cloud"])
+@pytest.mark.parametrize("text", ["", *OPPOSITE])
+def test_links_are_compared_with_those_of_the_opposite_direction(store, text, grouping):
+    window = (MIDNIGHT - timedelta(hours=20), MIDNIGHT + timedelta(hours=20))
+    query = asked(window, text, grouping, grouping, "&compare=reverse", "median")
+    where, where_other = OPPOSITE.get(text, ("true", "true"))
+    other = in_sql(window, "large", where_other, grouping, grouping)
+    turned = {(row, column): rates for (column, row), rates in other.items()}
+    own = in_sql(window, "large", where, grouping, grouping)
+    assert check(grid.build(query, NOW), own, turned, "median") > 0
+
+
+def test_previous_and_week_are_the_windows_that_they_say(store):
+    window = (MIDNIGHT, MIDNIGHT + timedelta(hours=9))
+    own = in_sql(window, "large", "true", "site", "site")
+    for compare, back in (("previous", timedelta(hours=9)), ("week", timedelta(days=7))):
+        query = asked(window, "", "site", "site", f"&compare={compare}", "median")
+        answer = grid.build(query, NOW)
+        other = (window[0] - back, window[1] - back)
+        found = check(answer, own, in_sql(other, "large", "true", "site", "site"), "median")
+        assert (found > 0) == (compare == "previous")
+        assert answer.other is not None
+        assert (answer.other.window.start, answer.other.window.end) == other
+
+
+def test_a_late_result_of_either_side_makes_the_answer_anew(store):
+    window = (MIDNIGHT + timedelta(hours=5), MIDNIGHT + timedelta(hours=20))
+    query = asked(window, "", "site", "site", "&compare=previous", "median")
+    before = grid.version(query, NOW)
+    assert grid.build(query, NOW) is grid.build(query, NOW)
+    # The other side begins ten hours before midnight.
+    store.add(MIDNIGHT - timedelta(hours=9))
+    assert grid.version(query, NOW) != before
+    other = (MIDNIGHT - timedelta(hours=10), MIDNIGHT + timedelta(hours=5))
+    own = in_sql(window, "large", "true", "site", "site")
+    other_samples = in_sql(other, "large", "true", "site", "site")
+    assert check(grid.build(query, NOW), own, other_samples, "median") > 0
+    store.size_class = SizeClass.objects.get(name="small").id
+    with_small = asked(window, "", "site", "site", "&compare.size=small", "median")
+    present, present_small = (grid.version(side, NOW) for side in (query, with_small))
+    store.add(MIDNIGHT + timedelta(hours=6))
+    assert grid.version(query, NOW) == present
+    assert grid.version(with_small, NOW) != present_small
+
+
+def test_max_age_blanks_what_is_old_on_this_side_alone(store):
+    window = (MIDNIGHT, MIDNIGHT + timedelta(hours=12))
+    query = asked(window, "max_age=30m&", "endpoint", "endpoint", "&compare=previous", "median")
+    answer = grid.build(query, NOW)
+    assert answer.comparison is not None
+    old = np.isnan(answer.cells.mean)
+    enough = answer.comparison.enough
+    assert (np.isnan(answer.cells.value) == (old | ~enough)).all()
+    assert (old & enough).any()
+    assert (~old & enough).any()
+
+
+def test_both_sides_are_read_as_of_one_moment_with_so_many_statements(
+    store, django_assert_num_queries
+):
+    window = (MIDNIGHT, MIDNIGHT + timedelta(hours=9))
+    plain = asked(window, "", "site", "site", "", "median")
+    compared = asked(window, "", "site", "site", "&compare=previous", "median")
+    for query, more in ((plain, 0), (compared, 3)):
+        version = grid.version(query, NOW)
+        # What is usual is kept.
+        grid.compute(query, NOW, version)
+        with django_assert_num_queries(STATEMENTS + more):
+            grid.compute(query, NOW, version)

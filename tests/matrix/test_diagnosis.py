@@ -1,0 +1,330 @@
+"""Rules on a link: each says its figure, and is silent where that does not bear it out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from matrix.answers.diagnosis.connections import STEADY
+from matrix.answers.diagnosis.diagnosis import diagnose
+from matrix.answers.diagnosis.evidence import FailureEvidence, LinkEvidence
+from matrix.answers.diagnosis.streams import effect_of
+from matrix.answers.inside import NominalCapacity
+from matrix.answers.link.overhead import ClassTime, Overhead
+from matrix.statistics.peers import PeerRates, beside
+from matrix.statistics.scatter import RateScatter, scatter
+from sonar.models import Endpoint, Site
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.world import World, transfer
+
+STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
+FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
+LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests of this window")
+FAST = PeerRates(80.0, 4, 1.0, 0.9, 1.1, 4)
+SLOW = PeerRates(10.5, 4, 0.13, 0.1, 0.17, 4)
+
+
+def evidence(**changed: Any) -> LinkEvidence:
+    """Return a slow link: 10 MB/s where both ends have 80 elsewhere; nothing says why."""
+    healthy_but_slow = LinkEvidence(
+        source="RAL",
+        destination="DESY",
+        size="large",
+        ok=8,
+        median=10.0,
+        high=10.5,
+        level="unknown",
+        usual=math.nan,
+        single=10.0,
+        scatter=None,
+        streams=None,
+        overhead=None,
+        inside=None,
+        sending=FAST,
+        receiving=FAST,
+        nominal=None,
+        failures=None,
+    )
+    return dataclasses.replace(healthy_but_slow, **changed)
+
+
+def line(overhead: float, bandwidth: float, fit: str = "line") -> Overhead:
+    classes = tuple(
+        ClassTime(name, size, overhead + size / bandwidth, 0.0, 0.0, 5, 0.0, math.nan)
+        for name, size in (("small", 20.0), ("large", 2000.0))
+    )
+    around = (0.95 * overhead, 1.05 * overhead, bandwidth, 0.95 * bandwidth, 1.05 * bandwidth)
+    return Overhead(overhead, *around, overhead * bandwidth, fit, classes)
+
+
+def kinds(**changed: Any) -> list[str]:
+    return [diagnosis.kind for diagnosis in diagnose(evidence(**changed))]
+
+
+def test_of_a_link_as_fast_as_its_peers_nothing_is_said():
+    for streams in (None, FLAT, LINEAR):
+        assert kinds(median=79.0, streams=streams, scatter=RateScatter(0.01, 20)) == []
+    # One end alone is slower elsewhere: that is the peer's matter.
+    assert kinds(median=79.0, receiving=SLOW) == []
+
+
+def test_where_nothing_says_why_only_where_is_said():
+    (said,) = diagnose(evidence())
+    assert said.kind == "slow-link"
+    assert said.evidence == (
+        "RAL sends 80.0 MB/s to 4 other destinations.",
+        "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 (n = 8).",
+    )
+    assert "Order an experiment with streams" in said.next
+
+
+def test_a_link_with_too_few_results_is_not_slow():
+    assert kinds(ok=2) == []
+
+
+@pytest.mark.parametrize("end", ["sending", "receiving"])
+def test_an_end_without_other_links_says_nothing(end):
+    nobody = PeerRates(math.nan, 0, math.nan, math.nan, math.nan, 0)
+    for level in ("slower", "unknown"):
+        assert kinds(level=level, usual=80.0, streams=FLAT, **{end: nobody}) == []
+
+
+def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.012, 12)) == ["window-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.15, 12)) == ["loss-limited"]
+    assert kinds(streams=LINEAR) == ["slow-link"]
+    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.012, 12)))
+    assert "the same 10.0 MB/s" in said.headline
+    assert said.evidence[0].startswith("4 streams give 4.0× (")
+    assert "scatter by 1.20 % (n = 12)" in said.evidence[1]
+
+
+def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing():
+    shapes = dict.fromkeys(("stalls", "saw-tooth", "ramps", "slows", "ceiling", "uneven"), 0)
+    saw = SimpleNamespace(courses=[None] * 5, counts=shapes | {"saw-tooth": 4, "ceiling": 1})
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 9), inside=saw) == ["loss-limited"]
+    even = SimpleNamespace(courses=[None] * 5, counts=shapes | {"ceiling": 5})
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 9), inside=even) == ["loss-limited"]
+
+
+def test_known_round_trip_and_loss_are_told():
+    (said,) = diagnose(
+        evidence(streams=LINEAR, scatter=RateScatter(0.01, 9), rtt_ms=90.0, single=0.7)
+    )
+    assert "At a round trip of 90.0 ms that is 63.0 kB at once." in said.evidence
+    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.2, 9), loss=0.012))
+    assert "1.2 % of packets are lost." in said.evidence
+
+
+def test_a_narrow_way_carries_no_more_with_more_streams():
+    (said,) = diagnose(evidence(streams=FLAT))
+    assert (said.kind, "carries no more than 10.0 MB/s" in said.headline) == ("at-capacity", True)
+
+
+def test_a_nominal_capacity_that_is_reached_is_named():
+    nominal = NominalCapacity("DESY", 11.0)
+    said = diagnose(evidence(nominal=nominal))[0]
+    assert (said.kind, "that DESY has" in said.headline) == ("at-capacity", True)
+    assert said.evidence == ("Its 95th percentile is 10.5 MB/s, 0.95× of that (n = 8).",)
+    assert kinds(nominal=nominal, streams=LINEAR) == ["slow-link"]
+    assert kinds(nominal=NominalCapacity("DESY", 12.0)) == ["slow-link"]
+
+
+@pytest.mark.parametrize(
+    ("end", "name", "sentence"),
+    [
+        ("sending", "source", "Without this link, RAL sends at 0.13× (0.10–0.17) of what"),
+        ("receiving", "destination", "Without this link, DESY receives at 0.13× (0.10–0.17) of"),
+    ],
+)
+def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
+    (said,) = diagnose(evidence(streams=FLAT, **{end: SLOW}))
+    assert said.kind == "storage-limited"
+    assert said.headline.startswith(f"The {name} is the limit")
+    assert said.evidence[0].startswith(sentence)
+    (unsure,) = diagnose(evidence(**{end: SLOW}))
+    assert unsure.strength < said.strength
+    assert "An experiment with streams" in unsure.next
+
+
+def test_an_end_that_is_no_limit_is_not_called_one():
+    # Streams help: no disk does that.
+    assert kinds(sending=SLOW, streams=LINEAR, scatter=RateScatter(0.01, 9)) == ["window-limited"]
+    # Its other links are faster than this one by far: it does not explain this one.
+    assert kinds(sending=dataclasses.replace(SLOW, rate=40.0)) == ["slow-link"]
+    # It may be chance.
+    assert kinds(sending=dataclasses.replace(SLOW, high=1.2)) == []
+
+
+def test_most_of_the_time_may_pass_before_the_bytes_do():
+    (said,) = diagnose(evidence(median=79.0, overhead=line(60.0, 100.0)))
+    assert said.kind == "start-limited"
+    assert "60.0 s of the 80.0 s that large files take" in said.headline
+    assert said.evidence[0].startswith("Whatever their size, files take 60.0 s (57.0–63.0)")
+
+
+@pytest.mark.parametrize(
+    "overhead",
+    [line(5.0, 100.0), line(60.0, 100.0, "bent"), line(0.9, 10_000.0)],
+    ids=["a fifth of the time", "no line", "the distance may be all"],
+)
+def test_a_small_part_of_the_time_or_a_short_one_is_no_reason(overhead):
+    assert kinds(median=79.0, overhead=overhead) == []
+
+
+def failures(hours: list[int], tests: list[int], **changed: Any) -> FailureEvidence:
+    counts = {"source": (0, 50), "destination": (0, 50)}
+    fields = {"groups": (), "elsewhere": counts} | changed
+    return FailureEvidence(len(tests), np.array(hours), np.array(tests), **fields)
+
+
+def test_failures_within_some_hours_of_the_day_are_a_pattern():
+    every_hour = [*range(24)] * 4
+    said = diagnose(
+        evidence(median=79.0, failures=failures([1, 2, 3, 1, 2, 3, 4, 1, 2, 3, 2, 4], every_hour))
+    )[0]
+    assert said.kind == "failing-pattern"
+    assert "12 of 12 were between 00:00 and 06:00 UTC, with 25% of all tests." in said.evidence[0]
+    spread = [0, 5, 10, 15, 20, 2, 7, 12, 17, 22, 11, 23]
+    other = failures(spread, every_hour, elsewhere={})
+    assert kinds(median=79.0, failures=other) == []
+
+
+def test_one_cause_and_the_end_that_fails_elsewhere_are_a_pattern():
+    group = SimpleNamespace(where="source", count=9, example=SimpleNamespace(error="No such file"))
+    both = {"source": (30, 40), "destination": (1, 40)}
+    (said,) = diagnose(
+        evidence(median=79.0, failures=failures([1] * 10, [1] * 12, groups=[group], elsewhere=both))
+    )
+    assert said.evidence == (
+        "9 of 9 have one cause, at the source: No such file",
+        "30 of 40 tests on the other links of RAL as a source failed, too.",
+    )
+    assert "Look at RAL first." in said.next
+
+
+def test_few_failures_have_no_pattern():
+    assert kinds(median=79.0, failures=failures([1, 1], [1] * 4)) == []
+    assert kinds(median=79.0, failures=failures([1] * 5, [1] * 100)) == []
+
+
+def test_peers_are_those_without_the_link_itself():
+    # By row a source: the first is at a third of what others send to the same destinations.
+    rates = np.array([[1.0, 10, 20, 5], [30, 30, 60, 15], [30, 30, 60, 15], [np.nan] * 4])
+    sending = beside(rates, 0, 0)
+    assert (sending.rate, sending.partners, sending.compared) == (10.0, 3, 3)
+    assert (sending.factor, sending.low, sending.high) == pytest.approx((1 / 3,) * 3)
+    nobody = beside(rates, 3, 0)
+    assert (nobody.partners, math.isnan(nobody.factor)) == (0, True)
+    single = beside(rates[:, :2], 0, 0)
+    assert (single.factor, math.isnan(single.low)) == (pytest.approx(1 / 3), True)
+
+
+def test_scatter_is_that_within_groups():
+    rng = np.random.default_rng(3)
+    groups = [level * np.exp(0.1 * rng.standard_normal(2000)) for level in (1.0, 50.0)]
+    assert scatter(groups) == RateScatter(pytest.approx(0.1, rel=0.05), 4000)
+    assert scatter([np.array([1.0, 2, 3]), np.array([5.0])]) is None
+
+
+def test_where_packets_are_lost_rates_scatter_more_than_with_a_window():
+    """TCP that halves its window after each loss: 10 to 110 losses a file."""
+    rng = np.random.default_rng(5)
+    for loss, packets in ((0.001, 11_000), (0.003, 11_000), (0.01, 2_800), (0.01, 11_000)):
+        lossy = scatter([np.array([aimd(rng, loss, packets) for _ in range(60)])])
+        assert lossy
+        assert lossy.spread > STEADY
+
+
+def aimd(rng: np.random.Generator, loss: float, packets: int) -> float:
+    """Return packets per round trip of a transfer."""
+    window, sent, rounds = 10.0, 0, 0
+    while sent < packets:
+        sent, rounds = sent + int(window), rounds + 1
+        lost = rng.random() < 1 - (1 - loss) ** int(window)
+        window = max(window / 2, 2.0) if lost else window + 1
+    return sent / rounds
+
+
+@pytest.fixture
+def four_sites() -> list[Endpoint]:
+    """Register endpoints of four sites, all links between them with 80 MB/s and one with 10."""
+    rng = np.random.default_rng(1)
+    sites = Site.objects.bulk_create(Site(name=name, tier=2) for name in "ABCD")
+    endpoints = list(world.endpoints([(f"{site.name}_DISK", site) for site in sites]).values())
+    for source in endpoints:
+        for destination in endpoints:
+            if source != destination:
+                slow = (source.name, destination.name) == ("A_DISK", "B_DISK")
+                level = (10.0 if slow else 80.0) * rng.uniform(0.97, 1.03)
+                for rate in (0.99, 1.0, 1.01):
+                    transfer(source, destination, level * rate)
+    return endpoints
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -> None:
+    link = {"source": "A_DISK", "destination": "B_DISK"}
+    answer = client.get("/api/v1/diagnosis/", link).json()
+    (said,) = answer["diagnoses"]
+    assert (said["kind"], answer["silence"]) == ("slow-link", "")
+    assert answer["evidence"]["source"]["elsewhere_mb_s"] == pytest.approx(80, rel=0.05)
+    html = words(responses.html(client, "/links/A_DISK/B_DISK/"))
+    for sentence in (said["headline"], *said["evidence"], said["next"]):
+        assert sentence in html
+    healthy = words(responses.html(client, "/links/B_DISK/A_DISK/"))
+    assert "Diagnosis Nothing stands out with large files." in healthy
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_more_streams_are_seen_in_the_tests_of_the_window(
+    client: Client, four_sites: list[Endpoint]
+) -> None:
+    for rate in (9.95, 10.0, 10.05):
+        transfer(*four_sites[:2], rate)
+    for rate in (39.0, 40.0, 41.0):
+        transfer(*four_sites[:2], rate, made=world.profile(streams=4))
+    said = client.get("/api/v1/diagnosis/?source=A_DISK&destination=B_DISK").json()
+    assert said["diagnoses"][0]["kind"] == "window-limited"
+    assert said["evidence"]["streams"]["trend"] == "proportional"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_without_results_nothing_is_judged(client: Client, small_world: World) -> None:
+    html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
+    assert "No results with large files in this window to judge by." in html
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(
+    client: Client, four_sites: list[Endpoint]
+) -> None:
+    (said,) = client.get("/api/v1/sites/A/").json()["diagnoses"]
+    assert (said["source"], said["destination"], said["kind"]) == ("A_DISK", "B_DISK", "slow-link")
+    html = words(responses.html(client, "/sites/A/"))
+    assert f"{said['headline']} {said['evidence'][0]}" in html
+    assert client.get("/api/v1/sites/C/").json()["diagnoses"] == []
+    assert "its slowest and failing links" not in responses.html(client, "/sites/C/")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_a_site_has_its_failing_links_first(client: Client, four_sites: list[Endpoint]) -> None:
+    for number in range(6):
+        transfer(four_sites[0], four_sites[2], None, ago=number * world.HOUR)
+    said = client.get("/api/v1/sites/A/").json()["diagnoses"]
+    assert [(link["destination"], link["kind"]) for link in said] == [
+        ("C_DISK", "failing-pattern"),
+        ("B_DISK", "slow-link"),
+    ]

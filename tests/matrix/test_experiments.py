@@ -1,0 +1,365 @@
+"""Experiments: ordered by form and API, followed, and what they show in words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.test import Client
+
+from sonar import request_probes, results
+from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
+from sonar.roles import Role
+from tests.accounts import account
+from tests.matrix.world import HOUR, MB, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+URL = "/api/v1/experiments/"
+ENDS = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+
+
+@pytest.fixture
+def operator(client: Client, small_world: World) -> Client:
+    client.force_login(account(Role.OPERATOR))
+    return client
+
+
+def post(client: Client, **change: object) -> Any:
+    body = {**ENDS, "variable": "streams", "size": "small"} | change
+    return client.post(URL, json.dumps(body), content_type="application/json")
+
+
+def text(response: Any) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def run_all(
+    rate: Callable[[Probe], float],
+    failing: str = "",
+    used: Callable[[Probe], int | None] = lambda probe: None,
+) -> None:
+    """End all tests that are ordered, as a worker would: each with a rate in MB/s."""
+    profiles = results.Profiles()
+    probes = list(Probe.objects.order_by("requested_at", "id"))
+    results.store(
+        [
+            results.Result(
+                id=probe.id,
+                source_id=probe.source_id,
+                destination_id=probe.destination_id,
+                size_class_id=probe.size_class_id,
+                profile_id=profiles.id_of(
+                    mover=probe.mover,
+                    mode=probe.mode,
+                    streams=probe.streams,
+                    streams_used=used(probe),
+                ),
+                state="failed" if str(probe.streams) == failing else "done",
+                started_at=NOW + timedelta(seconds=position),
+                seconds=probe.bytes / rate(probe) / MB,
+                bytes=probe.bytes,
+                error="no route to host" if str(probe.streams) == failing else "",
+                error_where="destination" if str(probe.streams) == failing else "",
+            )
+            for position, probe in enumerate(probes)
+        ],
+        ids_are_new=True,
+    )
+    Probe.objects.all().delete()
+
+
+def test_tests_run_there_and_back_through_the_values(operator: Client):
+    response = post(operator, values=[4, 1, 2], repeats=2)
+    assert response.status_code == 202, response.content
+    answer = response.json()
+    assert [step["value"] for step in answer["steps"]] == ["1", "2", "4", "4", "2", "1"]
+    streams = list(Probe.objects.order_by("id").values_list("streams", flat=True))
+    assert streams == [1, 2, 4, 4, 2, 1]
+    assert answer["title"] == "1, 2 and 4 streams with small files, pull"
+    assert (answer["ended"], answer["tests"], answer["open"]) == (False, 6, 6)
+    assert answer["url"].endswith(f"{URL}{answer['id']}/")
+
+
+def test_usual_values_stand_for_none(operator: Client):
+    values = [value["value"] for value in post(operator).json()["values"]]
+    assert values == ["1", "2", "4", "8", "16"]
+    sizes = [value["value"] for value in post(operator, variable="size").json()["values"]]
+    assert sizes == ["small", "medium", "large"]
+    modes = [value["value"] for value in post(operator, variable="mode").json()["values"]]
+    assert modes == ["pull", "push"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "sentence"),
+    [
+        ({"variable": "colour"}, "variable", "variable must be streams, size or mode."),
+        ({"values": [1]}, "values", "values must be a list of 2 to 10 values"),
+        ({"values": [4, 4]}, "values", "values must be at least two different ones"),
+        ({"values": [1, 65]}, "values", "values “65” is not allowed for streams: use whole"),
+        ({"values": [1, True]}, "values", "values"),
+        ({"values": ["1", "2"]}, "values", "values “1” is not allowed for streams"),
+        ({"variable": "size", "values": ["small", "huge"]}, "values", "values “huge” is not"),
+        ({"variable": "mode", "values": ["pull", "throw"]}, "values", "use pull and push"),
+        ({"values": list(range(1, 9)), "repeats": 10}, "repeats", "more than 50 tests"),
+        ({"repeats": 0}, "repeats", "repeats must be a whole number from 1 to 10."),
+        ({"size": "huge"}, "size", "sizes “huge” is not a size class."),
+        ({"source": "Nowhere"}, "source", "source “Nowhere” is not a registered endpoint."),
+        ({"destination": "RAL_DATADISK"}, "destination", "a different endpoint"),
+        ({"hurry": True}, "hurry", "There is no field “hurry”"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_field(
+    operator: Client, change: dict[str, Any], field: str, sentence: str
+):
+    response = post(operator, **change)
+    assert response.status_code == 400, response.content
+    assert sentence in " ".join(response.json()["errors"][field])
+    assert not Probe.objects.exists()
+    assert not Experiment.objects.exists()
+
+
+def test_an_end_in_a_downtime_refuses_all_of_it(operator: Client, small_world: World):
+    Downtime.objects.create(
+        site=small_world.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switch"
+    )
+    response = post(operator)
+    assert response.status_code == 409
+    assert "downtime" in response.json()["detail"]
+    assert (Probe.objects.count(), Experiment.objects.count()) == (0, 0)
+
+
+def test_a_site_admin_orders_for_links_of_its_site_alone(client: Client, small_world: World):
+    client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
+    assert post(client).status_code == 202
+    other = {"source": "Glasgow_DATADISK", "destination": "DESY_DATADISK"}
+    assert post(client, **other).status_code == 403
+
+
+def ended(client: Client, rate: Callable[[Probe], float], **change: object) -> dict[str, Any]:
+    url = post(client, **change).json()["url"]
+    run_all(rate)
+    answer = client.get(url).json()
+    assert (answer["ended"], answer["open"], answer["failed"]) == (True, 0, 0)
+    return answer
+
+
+def wobble(probe: Probe) -> float:
+    return 1 + 0.02 * (probe.id.int % 3)
+
+
+def test_rates_in_proportion_to_streams_are_told(operator: Client):
+    answer = ended(operator, lambda probe: 0.7 * probe.streams * wobble(probe))
+    assert answer["trend"] == "proportional"
+    assert answer["slope"]["exponent"] == pytest.approx(1, abs=0.03)
+    assert answer["slope"]["factor"] == pytest.approx(16, rel=0.08)
+    assert answer["slope"]["n"] == 15
+    assert "TCP window" in answer["finding"]
+    assert "(n = 15)" in answer["finding"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "trend", "words"),
+    [
+        (lambda probe: 20 * wobble(probe), "flat", "More streams make no difference"),
+        (lambda probe: 40 * wobble(probe) / probe.streams, "falling", "More streams are slower"),
+        (
+            lambda probe: 10 * min(probe.streams, 4) * wobble(probe),
+            "rising",
+            "4 are about as good as 16.",
+        ),
+    ],
+)
+def test_what_streams_do_is_told(
+    operator: Client, rate: Callable[[Probe], float], trend: str, words: str
+):
+    answer = ended(operator, rate)
+    assert answer["trend"] == trend
+    assert words in answer["finding"]
+
+
+def test_streams_count_as_they_were_used(operator: Client):
+    url = post(operator).json()["url"]
+    run_all(lambda probe: 5 * wobble(probe), used=lambda probe: 1)
+    answer = operator.get(url).json()
+    assert answer["finding"].startswith("Every transfer used 1 stream, however many were asked")
+    assert (answer["trend"], answer["slope"]) == ("unclear", None)
+    url = post(operator).json()["url"]
+    run_all(
+        lambda probe: 5 * min(probe.streams, 4) * wobble(probe),
+        used=lambda probe: min(probe.streams, 4),
+    )
+    answer = operator.get(url).json()
+    assert answer["trend"] == "proportional"
+    assert answer["slope"]["factor"] == pytest.approx(4, rel=0.1)
+    assert "16 (4 in use) give" in answer["finding"]
+
+
+def test_sizes_and_modes_are_told(operator: Client):
+    # 10 s before bytes flow at 100 MB/s.
+    answer = ended(
+        operator, lambda probe: probe.bytes / MB / (10 + probe.bytes / MB / 100), variable="size"
+    )
+    assert "Larger files are faster" in answer["finding"]
+    answer = ended(
+        operator,
+        lambda probe: (20 if probe.mode == "pull" else 60) * wobble(probe),
+        variable="mode",
+        repeats=6,
+    )
+    assert answer["finding"].startswith("Push is faster than pull: push gives ")
+    assert answer["slope"] is None
+
+
+def test_failures_and_cancelled_tests_are_counted(operator: Client):
+    url = post(operator, values=[1, 2], repeats=2).json()["url"]
+    cancelled = Probe.objects.order_by("-id").first()
+    cancelled.delete()
+    run_all(lambda probe: 10, failing="2")
+    answer = operator.get(url).json()
+    assert [step["state"] for step in answer["steps"]] == ["done", "failed", "failed", "gone"]
+    assert (answer["done"], answer["failed"], answer["ended"]) == (1, 2, True)
+    assert answer["finding"] == "1 successful test: too few to tell anything yet."
+    page = text(operator.get(f"/experiments/{answer['id']}/"))
+    assert "cancelled or no longer kept" in page
+
+
+def test_cancelling_drops_what_has_not_begun(operator: Client):
+    url = post(operator, values=[1, 2], repeats=2).json()["url"]
+    first = Probe.objects.order_by("id").first()
+    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
+    Probe.objects.filter(id=first.id).update(**running)
+    assert operator.delete(url).status_code == 204
+    assert list(Probe.objects.values_list("id", flat=True)) == [first.id]
+    again = operator.delete(url)
+    assert again.status_code == 409
+    assert "nothing to cancel" in again.json()["detail"]
+
+
+def test_an_experiment_that_is_not_there(operator: Client):
+    assert operator.get(f"{URL}{uuid4()}/").status_code == 404
+    assert operator.get(f"/experiments/{uuid4()}/").status_code == 404
+
+
+def test_experiments_are_listed_newest_first_by_pages(operator: Client):
+    ids = []
+    for number in range(3):
+        ids.append(post(operator, values=[1, 2], repeats=1).json()["id"])
+        Experiment.objects.filter(id=ids[-1]).update(requested_at=NOW + timedelta(hours=number))
+    first = operator.get(f"{URL}?page_size=2&source=RAL_DATADISK").json()
+    assert [each["id"] for each in first["experiments"]] == ids[:0:-1]
+    second = operator.get(first["next"]).json()
+    assert [each["id"] for each in second["experiments"]] == ids[:1]
+    assert second["next"] is None
+    assert operator.get(f"{URL}?source=DESY_DATADISK").json()["experiments"] == []
+
+
+def test_the_list_takes_as_many_statements_for_many_as_for_one(
+    operator: Client, django_assert_num_queries: Any
+):
+    post(operator, values=[1, 2], repeats=1)
+    operator.get(URL)
+    for count in (1, 4):
+        while Experiment.objects.count() < count:
+            post(operator, values=[1, 2], repeats=1)
+        # Session and account, then experiments, steps, probes, their places, transfers and sizes.
+        with django_assert_num_queries(8):
+            operator.get(URL)
+
+
+def test_tests_as_csv(operator: Client):
+    url = post(operator, values=[1, 2], repeats=1).json()["url"]
+    run_all(lambda probe: 20)
+    head, *lines = operator.get(f"{url}?format=csv").content.decode().splitlines()
+    assert head == "id,value,state,started_at,rate_mb_s"
+    assert [line.split(",")[1:3] for line in lines] == [["1", "done"], ["2", "done"]]
+    assert float(lines[0].rsplit(",", 1)[1]) == pytest.approx(20)
+
+
+def order(client: Client, **change: str) -> Any:
+    form = {"variable": "streams", "values": "1, 4", "repeats": "2", "size": "small"}
+    return client.post(f"{LINK}experiments/", form | {"streams": "1", "mode": "pull"} | change)
+
+
+def test_the_form_leads_to_the_experiment(operator: Client):
+    response = order(operator)
+    experiment = Experiment.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/experiments/{experiment.id}/")
+    assert Probe.objects.count() == 4
+    page = text(operator.get(response["Location"]))
+    assert "4 of 4 tests have not ended" in page
+    assert "Cancel the 4 tests not yet begun" in page
+    run_all(lambda probe: 5 * probe.streams * wobble(probe))
+    page = text(operator.get(response["Location"]))
+    assert "The rate grows in proportion to the number of streams" in page
+    link = text(operator.get(LINK))
+    assert "1 and 4 streams with small files, pull" in link
+    assert "The rate grows in proportion" in link
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"values": "1, many"}, "Values “many” is not allowed for streams"),
+        ({"repeats": "ninety"}, "Tests of each must be a whole number from 1 to 10."),
+        ({"variable": "size", "values": "small, huge"}, "Values “huge” is not allowed for size"),
+        ({"size": "huge"}, "“huge” is not a size class."),
+    ],
+)
+def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
+    operator: Client, change: dict[str, str], sentence: str
+):
+    response = order(operator, **change)
+    assert response.status_code == 400
+    assert sentence in text(response)
+    assert not Experiment.objects.exists()
+
+
+def test_readers_see_experiments_and_no_form(client: Client, operator: Client):
+    order(operator)
+    reader = Client()
+    page = text(reader.get(LINK))
+    assert "1 and 4 streams with small files, pull" in page
+    assert "Order an experiment" not in page
+    experiment = Experiment.objects.get()
+    assert "Cancel the" not in text(reader.get(f"/experiments/{experiment.id}/"))
+    assert reader.post(f"/experiments/{experiment.id}/cancel/").status_code == 302
+    assert Probe.objects.count() == 4
+
+
+def test_the_button_cancels_and_says_how_many(operator: Client):
+    order(operator)
+    experiment = Experiment.objects.get()
+    response = operator.post(f"/experiments/{experiment.id}/cancel/", follow=True)
+    assert "4 tests were cancelled" in text(response)
+    assert not Probe.objects.exists()
+    assert "Nothing is left of it" in text(response)
+
+
+def test_a_size_class_that_was_renamed_leaves_its_experiment(operator: Client):
+    url = post(operator, variable="size", values=["small", "medium"], repeats=2).json()["url"]
+    SizeClass.objects.filter(name="small").update(name="little")
+    run_all(lambda probe: 20)
+    answer = operator.get(url).json()
+    assert [value["value"] for value in answer["values"]] == ["small", "medium"]
+    assert "Files of every size move at the same rate" in answer["finding"]
+    assert operator.get(f"/experiments/{answer['id']}/").status_code == 200
+
+
+def test_steps_name_their_tests(operator: Client, small_world: World):
+    answer = post(operator, values=[1, 2], repeats=1).json()
+    ids = [UUID(step["id"]) for step in answer["steps"]]
+    assert ids == list(Probe.objects.order_by("id").values_list("id", flat=True))
+    assert ExperimentStep.objects.count() == 2
+    assert Endpoint.objects.get(name="RAL_DATADISK") == small_world.ral
+    assert not Transfer.objects.exists()

@@ -1,0 +1,153 @@
+"""What the pages of links and sites say of the rate within transfers."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from matrix.answers import inside
+from matrix.answers.inside import MOST, InsideTransfers
+from matrix.pages.inside import SHAPE_WORDS
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.courses import SHAPES
+from matrix.store import registry
+from sonar.models import Endpoint, Site
+from tests.matrix import responses
+from tests.matrix.sent import send
+from tests.matrix.world import NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+
+STEADY = [80.0] * 20
+STALLING = [*[80.0] * 10, *[0.0] * 6, *[80.0] * 10]
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+
+
+def run(source: Endpoint, destination: Endpoint, rates: list[float], hours: float = 1) -> None:
+    """Record a transfer with a sample every 5 s, of these rates between one and the next."""
+    samples, moved = [], 0.0
+    for number, rate in enumerate(rates, 1):
+        moved += 5 * rate * 1e6
+        samples.append([5.0 * number, moved])
+    send(
+        source,
+        destination,
+        NOW - timedelta(hours=hours),
+        seconds=5.0 * len(rates),
+        moved_bytes=int(moved),
+        samples=samples[:-1],
+    )
+
+
+def words(client: Client, path: str) -> str:
+    """Return the text of a page, without its tags."""
+    return re.sub("<[^>]*>", "", responses.html(client, path))
+
+
+def endpoints() -> tuple[EndpointInfo, ...]:
+    return registry.read_places(registry.read_versions())
+
+
+def looked(world: World) -> InsideTransfers | None:
+    query = MatrixQuery()
+    ends = (
+        Filter("source_endpoint", world.ral.name),
+        Filter("destination_endpoint", "Glasgow_DATADISK"),
+    )
+    return inside.read(query, query.window_at(NOW), endpoints(), ends, ["RAL", "Glasgow"])
+
+
+def test_every_shape_has_words():
+    assert set(SHAPE_WORDS) == set(SHAPES)
+
+
+def test_shapes_are_counted_and_rates_weighed_by_time(small_world: World):
+    for hours in range(1, 5):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+    run(small_world.ral, small_world.glasgow, STALLING)
+    run(small_world.glasgow, small_world.ral, STALLING)
+    run(small_world.ral, small_world.glasgow, STEADY[:3])
+    found = looked(small_world)
+    assert found is not None
+    assert found.looked_at == 6
+    assert {shape: n for shape, n in found.counts.items() if n} == {"stalls": 1, "ceiling": 4}
+    assert found.seconds.sum() == pytest.approx(5 * (4 * 20 + 26))
+    assert found.stalled == pytest.approx(30 / 530)
+    assert found.middle[1] == pytest.approx(80)
+    assert found.ceiling == pytest.approx(80)
+    assert found.nominal is None
+
+
+def test_the_lowest_capacity_of_both_sites_counts(small_world: World):
+    Site.objects.filter(name="RAL").update(wan_gbit_s=6)
+    Site.objects.filter(name="Glasgow").update(wan_gbit_s=1)
+    Site.objects.filter(name="DESY").update(wan_gbit_s=0.1)
+    run(small_world.ral, small_world.glasgow, STEADY)
+    found = looked(small_world)
+    assert found is not None
+    assert found.nominal is not None
+    assert (found.nominal.site, found.nominal.mb_s) == ("Glasgow", 125)
+
+
+def test_transfers_without_enough_samples_say_nothing(client: Client, small_world: World):
+    assert looked(small_world) is None
+    run(small_world.ral, small_world.glasgow, STEADY[:4])
+    assert looked(small_world) is None
+    assert "Inside transfers" not in words(client, LINK)
+    assert "Inside transfers" not in words(client, "/sites/RAL/")
+
+
+def test_ceilings_that_differ_are_not_one(small_world: World):
+    for number in range(6):
+        run(small_world.ral, small_world.glasgow, [20.0 * 2**number] * 20, number + 1)
+    found = looked(small_world)
+    assert found is not None
+    assert found.counts["ceiling"] == 6
+    assert found.ceiling is None
+
+
+def test_only_the_newest_are_looked_at(small_world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(inside, "MOST", 2)
+    run(small_world.ral, small_world.glasgow, STALLING, 9)
+    for hours in (1, 2):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+    found = looked(small_world)
+    assert found is not None
+    assert (found.looked_at, found.counts["stalls"], MOST) == (2, 0, 300)
+
+
+def test_the_page_of_a_link_says_it(client: Client, small_world: World):
+    Site.objects.filter(name="RAL").update(wan_gbit_s=6)
+    for hours in range(1, 5):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+    run(small_world.ral, small_world.glasgow, STALLING)
+    html = words(client, LINK)
+    assert "Of 5 large-file transfers with 6 or more progress samples, 4 run at a ceiling" in html
+    assert "1 stalls; nothing moves for 5.7 % of all their time." in html
+    assert "the median rate is 80.0 MB/s" in html
+    assert "is 11 % of the nominal capacity of RAL (750 MB/s)." in html
+    assert "Inside transfers" not in words(client, f"{LINK}?size=small")
+
+
+def test_a_full_link_is_called_so(client: Client, small_world: World):
+    Site.objects.filter(name="Glasgow").update(wan_gbit_s=0.66)
+    for hours in range(1, 4):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+    html = words(client, LINK)
+    assert "That reaches the nominal capacity of Glasgow (82.5 MB/s)" in html
+
+
+def test_the_page_of_a_site_says_it_for_each_direction(client: Client, small_world: World):
+    for hours in range(1, 4):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+        run(small_world.desy, small_world.ral, STALLING, hours)
+    html = words(client, "/sites/RAL/")
+    assert "Inside transfers to RAL" in html
+    assert "Inside transfers from RAL" in html
+    assert "3 stall; nothing moves for" in html
+    assert "3 run at a ceiling" in html

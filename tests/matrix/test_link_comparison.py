@@ -1,0 +1,284 @@
+"""The link page compared with another window, direction, size class or way of testing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from scipy import stats
+
+from sonar.models import Endpoint
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.world import HOUR, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+DAY = timedelta(days=1)
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+SERIES = "/api/v1/series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
+NOW_RATES, OLD_RATES = [11.0, 12.0, 12.5, 13.0, 14.5], [20.0, 24.0, 25.0, 26.0, 29.0, 31.0]
+
+
+def page(client: Client, text: str = "", path: str = LINK) -> str:
+    return responses.html(client, f"{path}{text}")
+
+
+def send(
+    ends: Sequence[Endpoint], rates: Sequence[float | None], ago: timedelta, size: str = "large"
+) -> None:
+    with world.transfers() as some:
+        for number, rate in enumerate(rates):
+            some.add(*ends, rate, ago=ago + number * HOUR, size=size)
+
+
+@pytest.fixture
+def slower(small_world: World) -> World:
+    """Return a world in which a link has half of the rate that it had the week before."""
+    ends = small_world.ral, small_world.glasgow
+    send(ends, NOW_RATES, HOUR)
+    send(ends, OLD_RATES, 8 * DAY)
+    return small_world
+
+
+def comparison(html: str) -> str:
+    return words(html.partition('<section id="comparison"')[2].partition("</section>")[0])
+
+
+def figure(html: str, name: str = "rates") -> dict:
+    start = f'<script id="{name}-data" type="application/json">'
+    return json.loads(html.partition(start)[2].partition("</script>")[0])
+
+
+def test_a_sentence_has_both_rates_the_ratio_its_interval_n_and_p(
+    client: Client, slower: World
+) -> None:
+    said = comparison(page(client, "?compare=previous"))
+    assert "Large files: slower than the 7 days before" in said
+    p = stats.mannwhitneyu(NOW_RATES, OLD_RATES, method="exact").pvalue
+    assert (
+        "Large files from RAL_DATADISK to Glasgow_DATADISK: median 12.5 MB/s in the last 7 days, "
+        "25.5 MB/s for the 7 days before: 0.49× (0."
+    ) in said
+    assert f"n = 5 and 6, p = {p:.3f}." in said
+
+
+def test_without_a_comparison_nothing_is_said_of_one(client: Client, slower: World) -> None:
+    html = page(client)
+    assert 'id="comparison"' not in html
+    assert "Grey:" not in words(html)
+
+
+def test_all_size_classes_stand_in_a_table_and_lead_to_their_picture(
+    client: Client, slower: World
+) -> None:
+    send((slower.ral, slower.glasgow), [3.0, 3.1, 3.2], HOUR, "small")
+    html = page(client, "?compare=previous")
+    said = comparison(html)
+    assert "small 3.10 (3) – (0) – – too few results" in said
+    assert "large 12.5 (5) 25.5 (6) 0.49×" in said
+    assert f'href="{LINK}?size=small&amp;compare=previous"' in html
+
+
+def test_too_few_results_on_a_side_have_no_ratio(client: Client, slower: World) -> None:
+    send((slower.glasgow, slower.ral), [5.0, 6.0], HOUR)
+    said = comparison(page(client, "?compare=reverse"))
+    assert "Large files: too few results to compare with the opposite direction" in said
+    assert (
+        "5 successful transfers in the last 7 days, 2 successful transfers for the opposite "
+        "direction; a ratio needs 3 on either side."
+    ) in said
+    assert "×" not in said.partition("2 successful")[0]
+
+
+def test_chance_is_called_so(client: Client, small_world: World) -> None:
+    ends = small_world.ral, small_world.glasgow
+    send(ends, [10.0, 12.0, 14.0, 16.0], HOUR)
+    send(ends, [11.0, 12.5, 13.5, 16.5], 8 * DAY)
+    said = comparison(page(client, "?compare=previous"))
+    assert "no difference beyond chance from the 7 days before" in said
+
+
+def test_both_windows_are_drawn_over_each_other_from_their_beginnings(
+    client: Client, slower: World
+) -> None:
+    html = page(client, "?compare=previous")
+    drawn = figure(html)
+    go.Figure(drawn)
+    own, other = (drawn["layout"][axis]["range"] for axis in ("xaxis", "xaxis2"))
+    week = 7 * 86_400_000
+    assert (own[1] - own[0], own[0] - other[0], other[1]) == (week, week, own[0])
+    lines = {line["name"]: line for line in drawn["data"]}
+    points = lines["the 7 days before: each test"]
+    assert points["xaxis"] == "x2"
+    assert sorted(points["y"]) == OLD_RATES
+    assert all(other[0] <= moment < other[1] for moment in points["x"])
+    assert sorted(lines["each test"]["y"]) == NOW_RATES
+    assert points["marker"]["opacity"] < lines["each test"]["marker"]["opacity"]
+    assert points["marker"]["symbol"] != lines["each test"]["marker"]["symbol"]
+    assert "Grey: the 7 days before, with its times above the picture." in words(html)
+    assert "directions shown" not in html, "the reverse direction would be a third line"
+
+
+def test_a_longer_window_has_the_same_scale(client: Client, slower: World) -> None:
+    html = page(client, "?window=24h&compare=2026-11-01T00:00:00Z..2026-11-15T00:00:00Z")
+    layout = figure(html)["layout"]
+    own, other = (np.diff(layout[axis]["range"])[0] for axis in ("xaxis", "xaxis2"))
+    assert own == other == 14 * 86_400_000
+
+
+def test_the_opposite_direction_has_the_same_times(client: Client, slower: World) -> None:
+    send((slower.glasgow, slower.ral), [50.0, 51.0, 52.0, None], 2 * HOUR)
+    drawn = figure(page(client, "?compare=reverse"))
+    assert "xaxis2" not in drawn["layout"]
+    lines = {line["name"]: line for line in drawn["data"]}
+    assert sorted(lines["the opposite direction: each test"]["y"]) == [50.0, 51.0, 52.0]
+    assert len(lines["the opposite direction: failed"]["x"]) == 1
+
+
+def test_distribution_and_tables_have_both_sides(client: Client, slower: World) -> None:
+    html = page(client, "?compare=previous")
+    shapes = figure(html, "distribution")["data"]
+    assert [sum(shape["y"]) for shape in shapes] == [5, 6]
+    tables = words(html)
+    assert tables.count("large RAL_DATADISK → Glasgow_DATADISK, the 7 days before 1 0") == 6
+    assert "large RAL_DATADISK → Glasgow_DATADISK, the 7 days before 20.0 25.1 3" in tables
+
+
+def test_another_size_class_stands_beside_that_of_the_page_alone(
+    client: Client, slower: World
+) -> None:
+    send((slower.ral, slower.glasgow), [2.4, 2.5, 2.6], HOUR, "small")
+    html = page(client, "?compare.size=small")
+    assert "12.5 MB/s in the last 7 days, 2.50 MB/s for small-file transfers: 5.0×" in comparison(
+        html
+    )
+    assert 'id="compared"' not in html
+    assert f'href="{LINK}?size=small&amp;compare.size=large"' in html, "they change places"
+    assert "small RAL_DATADISK → Glasgow_DATADISK, small-file transfers 1 0" in words(html)
+
+
+def test_ways_of_testing_are_compared(client: Client, slower: World) -> None:
+    ends, four = (slower.ral, slower.glasgow), world.profile(streams=4)
+    with world.transfers() as some:
+        for number, rate in enumerate((36.0, 37.0, 38.0, 39.0)):
+            some.add(*ends, rate, ago=number * HOUR, made=four)
+    said = comparison(page(client, "?streams=1&compare.streams=4"))
+    assert (
+        "12.5 MB/s in the last 7 days, 37.5 MB/s for transfers only with streams 4: 0.33×" in said
+    )
+    said = comparison(page(client, "?streams=4&compare.streams="))
+    assert "37.5 MB/s in the last 7 days" in said
+    assert "for transfers whatever the streams" in said
+
+
+def test_means_are_compared_where_they_are_asked_for(client: Client, slower: World) -> None:
+    said = comparison(page(client, "?compare=previous&compare.of=mean"))
+    means = np.mean(NOW_RATES), np.mean(OLD_RATES)
+    assert f"mean {means[0]:.1f} MB/s in the last 7 days, {means[1]:.1f} MB/s for the 7" in said
+
+
+def test_it_is_taken_back_with_one_click_and_calls_know_no_comparison(
+    client: Client, slower: World
+) -> None:
+    html = page(client, "?window=30d&compare=previous")
+    assert f'<a class="chip" href="{LINK}?window=30d"' in html
+    assert "transfers/?window=30d&amp;source_endpoint" in html
+    url = f"{LINK}?compare=previous&reverse=1"
+    assert client.get(url).headers["Location"] == f"{LINK}?compare=previous"
+
+
+def test_too_long_a_window_is_refused_on_either_side(client: Client, slower: World) -> None:
+    text = "?window=24h&compare=1971-01-01T00:00:00Z..2020-01-01T00:00:00Z"
+    assert client.get(f"{LINK}{text}").status_code == 200
+    text = "?window=24h&compare=1971-01-01T00:00:00Z..2070-01-01T00:00:00Z"
+    answer = client.get(f"{LINK}{text}")
+    assert answer.status_code == 400
+    assert "compare must be at most 30,000 days before the end" in words(answer.text)
+
+
+def test_a_comparison_costs_as_many_queries_however_much_there_is(
+    client: Client, slower: World
+) -> None:
+    counts = []
+    for text in ("", "?compare=reverse", "?compare=previous", "?window=24h&compare=week"):
+        page(client, text)
+        with CaptureQueriesContext(connection) as captured:
+            page(client, text)
+        counts.append(len(captured))
+    # What others changed by is kept for its version, which takes two statements.
+    assert [count - counts[0] for count in counts] == [0, 1, 3, 3]
+
+
+def test_the_series_has_both_sides_in_the_same_buckets(client: Client, slower: World) -> None:
+    answer = responses.answer(client, f"{SERIES}&compare=previous&bucket=1d&points=1")
+    own, other = answer["query"], answer["other"]["query"]
+    assert (other["start"], other["end"]) == ("2026-11-06T12:01:00Z", own["start"])
+    assert other["source"] == "RAL_DATADISK"
+    bounds = f"&from={other['start']}&to={other['end']}&bucket=1d&points=1"
+    alone = responses.answer(client, f"{SERIES}{bounds}")
+    for part in ("bucket", "buckets", "points"):
+        assert answer["other"][part] == alone[part]
+    pair = answer["comparison"]
+    assert pair["description"] == "the 7 days before"
+    assert (pair["ok"], pair["other_ok"]) == (5, 6)
+    assert pair["rate"] == np.median(NOW_RATES)
+    assert pair["other"] == np.median(OLD_RATES)
+    assert pair["ratio"] == pytest.approx(12.5 / 25.5, rel=1e-5)
+    assert pair["low"] < pair["ratio"] < pair["high"] < 1
+    exact = stats.mannwhitneyu(NOW_RATES, OLD_RATES, method="exact").pvalue
+    assert pair["p"] == pytest.approx(exact, rel=1e-4)
+
+
+def test_the_series_of_the_opposite_direction_and_of_too_few(client: Client, slower: World) -> None:
+    answer = responses.answer(client, f"{SERIES}&compare=reverse")
+    assert answer["other"]["query"]["source"] == "Glasgow_DATADISK"
+    assert answer["comparison"]["ratio"] is answer["comparison"]["p"] is None
+    assert answer["comparison"]["other_ok"] == 0
+
+
+def test_a_series_as_csv_tells_the_sides_apart(client: Client, slower: World) -> None:
+    text = client.get(f"{SERIES}&compare=previous&points=1&format=csv").content.decode()
+    lines = list(csv.DictReader(io.StringIO(text)))
+    sides = [line["side"] for line in lines]
+    assert sides == ["this"] * 5 + ["other"] * 6
+    assert sorted(float(line["rate_mb_s"]) for line in lines[5:]) == OLD_RATES
+    bare = client.get(f"{SERIES}&points=1&format=csv").content.decode()
+    assert bare.startswith("started_at,state")
+
+
+def test_a_late_result_on_the_other_side_is_a_new_answer(client: Client, slower: World) -> None:
+    url = f"{SERIES}&compare=previous"
+    tag = client.get(url).headers["ETag"]
+    assert client.get(url, headers={"If-None-Match": tag}).status_code == 304
+    send((slower.ral, slower.glasgow), [99.0], 10 * DAY)
+    assert client.get(url, headers={"If-None-Match": tag}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("&compare=yesterday", "compare “yesterday” is not known"),
+        ("&compare.size=tiny", "compare.size “tiny” is not known"),
+        ("&compare.source_cloud=UK", "There is no parameter “compare.source_cloud”"),
+        ("&compare.size=large", "compare.size is what the question has already"),
+        (
+            "&window=1h&bucket=5m&compare=2000-01-01T00:00:00Z..2026-01-01T00:00:00Z",
+            "at most 30000 can be shown",
+        ),
+    ],
+)
+def test_a_bad_comparison_is_a_400_that_names_the_parameter(
+    client: Client, slower: World, text: str, sentence: str
+) -> None:
+    answer = client.get(f"{SERIES}{text}")
+    assert answer.status_code == 400
+    assert sentence in json.dumps(answer.json(), ensure_ascii=False)

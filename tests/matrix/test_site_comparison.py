@@ -1,0 +1,219 @@
+"""A site compared with another window or direction, against plain SQL and scipy."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from urllib.parse import urlencode
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from scipy import stats
+
+from matrix.answers.site import reports
+from matrix.answers.site.comparison import EndComparison, LinksTogether
+from matrix.answers.site.question import compared_question
+from matrix.answers.site.site_now import SiteNow, site_now
+from matrix.statistics.two_samples import Ratios
+from sonar.models import Transfer
+from sonar.windows import Window, format_time
+from tests.matrix import changed_site, responses
+from tests.matrix.changed_site import CHANGED, SLOWED
+from tests.matrix.responses import words
+from tests.matrix.test_site_page import figures
+from tests.matrix.world import NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+GLASGOW = "UKI-SCOTGRID-GLASGOW"
+END = NOW.replace(second=0) + timedelta(minutes=1)
+AFTER, BEFORE = Window(CHANGED, END), Window(CHANGED - timedelta(days=7), CHANGED)
+
+
+def between(window: Window) -> str:
+    return "..".join(map(format_time, (window.start, window.end)))
+
+
+# After the change, and the week before it: four tests of a link against 42.
+ASKED = {
+    "from": format_time(AFTER.start),
+    "to": format_time(AFTER.end),
+    "compare": between(BEFORE),
+}
+
+
+def compared(params: dict[str, str]) -> SiteNow:
+    from django.http import QueryDict
+
+    report = reports.build(GLASGOW, compared_question(QueryDict(urlencode(params))), NOW)
+    return site_now(report, [], NOW)
+
+
+def rates(source: str, destination: str, window: Window) -> list[float]:
+    done = Transfer.objects.filter(
+        source__name=source,
+        destination__name=destination,
+        size_class__name="large",
+        state="done",
+        started_at__gte=window.start,
+        started_at__lt=window.end,
+    )
+    return [row["bytes"] / row["seconds"] / 1e6 for row in done.values("bytes", "seconds")]
+
+
+def test_each_link_is_compared_as_sql_and_scipy_do(db: None) -> None:
+    changed_site.make()
+    site = compared(ASKED)
+    for end, comparison in site.comparisons.items():
+        assert len(site.links[end]) == len(comparison.pairs) == 10
+        tests = []
+        for link, pair in zip(site.links[end], comparison.pairs, strict=True):
+            here = rates(link.source, link.destination, AFTER)
+            there = rates(link.source, link.destination, BEFORE)
+            assert (pair.ok, pair.other_ok) == (len(here), len(there))
+            if min(pair.ok, pair.other_ok) < 3:
+                assert np.isnan(pair.ratio)
+                continue
+            assert pair.value == pytest.approx(np.median(here), rel=1e-6)
+            assert pair.other == pytest.approx(np.median(there), rel=1e-6)
+            assert pair.ratio == pytest.approx(np.median(here) / np.median(there), rel=1e-6)
+            exact = stats.mannwhitneyu(here, there, method="exact").pvalue
+            assert pair.p == pytest.approx(exact, rel=1e-6)
+            tests.append(pair)
+        logs = np.log([pair.ratio for pair in tests])
+        together = comparison.together
+        assert together.links == len(tests)
+        assert together.ratio == pytest.approx(np.exp(logs.mean()))
+        test = stats.ttest_1samp(logs, 0)
+        assert together.p == pytest.approx(test.pvalue, rel=1e-6)
+        bounds = np.exp(test.confidence_interval(0.95))
+        assert (together.low, together.high) == pytest.approx(tuple(bounds), rel=1e-6)
+
+
+def test_what_changed_is_found_among_all_links_of_the_site(db: None) -> None:
+    changed_site.make()
+    site = compared(ASKED)
+    both = [(end, pair) for end, each in site.comparisons.items() for pair in each.pairs]
+    p = np.array([pair.p for _, pair in both if not np.isnan(pair.p)])
+    adjusted = stats.false_discovery_control(p)
+    flags = np.concatenate([each.changed for each in site.comparisons.values()])
+    assert flags.sum() == (adjusted <= 0.05).sum() == 4
+    received, sent = (site.comparisons[end] for end in ("destination", "source"))
+    assert (received.slower, received.faster, received.kind) == (4, 0, "slower")
+    assert (sent.slower, sent.faster, sent.kind) == (0, 0, "usual")
+    slowed = [
+        link.partner
+        for link, changed in zip(site.links["destination"], received.changed, strict=True)
+        if changed
+    ]
+    assert sorted(slowed) == sorted(SLOWED)
+
+
+def test_the_page_says_it_and_lists_what_changed_first(client: Client, db: None) -> None:
+    changed_site.make()
+    html = responses.html(client, f"/sites/{GLASGOW}/?{urlencode(ASKED, safe=':')}")
+    said = words(html.partition('id="comparison"')[2].partition("</div>")[0])
+    window = f"{BEFORE.start:%Y-%m-%d %H:%M} to {BEFORE.end:%Y-%m-%d %H:%M} UTC"
+    assert f"Compared with {window}" in said
+    received = rf"{GLASGOW} received at 0\.\d\d× \(0\.\d\d–0\.\d\d\) the rate of {window} "
+    assert re.search(
+        received + r"\(10 links, p = 0\.0\d\d\); beyond chance 4 are slower and 0 faster", said
+    )
+    assert re.search(rf"{GLASGOW} sent at [01]\.\d+× \([^)]*\) the rate of", said)
+    table = html.partition('aria-labelledby="as-destination"')[2].partition("compared-rows")[2]
+    rows = table.partition("</table>")[0].split("<tr")[2:]
+    assert [row.startswith(' class="slower"') for row in rows] == [True] * 4 + [False] * 6
+    assert sorted(name for name in SLOWED if name in "".join(rows[:4])) == sorted(SLOWED)
+    assert re.search(r"0\.\d\d× \(0\.\d\d–0\.\d\d\)", words(rows[0]))
+    assert f"compare={between(BEFORE)}" in rows[0], "the link is compared, too"
+
+
+def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client: Client, db: None) -> None:
+    changed_site.make()
+    plain = figures(responses.html(client, f"/sites/{GLASGOW}/"))
+    assert all(len(drawn["data"]) == 3 for drawn in plain)
+    compared_figures = figures(responses.html(client, f"/sites/{GLASGOW}/?compare=previous"))
+    for drawn in compared_figures:
+        go.Figure(drawn)
+        other = next(line for line in drawn["data"] if line.get("xaxis") == "x2")
+        assert other["name"] == "the 7 days before: median link"
+        own, above = (drawn["layout"][axis]["range"] for axis in ("xaxis", "xaxis2"))
+        assert own[0] - above[0] == 7 * 86_400_000
+        levels = [rate for rate in other["y"] if rate]
+        assert np.median(levels) == pytest.approx(1, abs=0.15), "it was as usual then"
+
+
+def test_the_opposite_direction_is_the_other_end_upside_down(db: None) -> None:
+    changed_site.make()
+    site = compared({"compare": "reverse"})
+    received, sent = (site.comparisons[end] for end in ("destination", "source"))
+    back = {
+        (link.source, link.destination): pair
+        for link, pair in zip(site.links["source"], sent.pairs, strict=True)
+    }
+    for link, pair in zip(site.links["destination"], received.pairs, strict=True):
+        there = back[link.destination, link.source]
+        assert (there.value, there.other) == (pair.other, pair.value)
+        assert there.p == pytest.approx(pair.p)
+        assert there.ratio == pytest.approx(1 / pair.ratio, nan_ok=True)
+
+
+def test_without_results_on_the_other_side_it_says_so(client: Client, db: None) -> None:
+    changed_site.make()
+    old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
+    html = words(responses.html(client, f"/sites/{GLASGOW}/?compare={old}"))
+    assert f"No link to {GLASGOW} has 3 successful transfers on both sides." in html
+    assert f"No link from {GLASGOW} has 3 successful transfers on both sides." in html
+    empty = words(responses.html(client, "/sites/PIC/?size=small&window=24h&compare=week"))
+    assert "No link to PIC has 3 successful transfers" in empty
+
+
+def test_filters_on_links_are_no_parameters_here(client: Client, small_world: World) -> None:
+    html = responses.html(client, "/sites/RAL/?compare=previous&compare.source_cloud=UK")
+    assert "Ignored: compare.source_cloud" in words(html)
+    assert client.get("/sites/RAL/?compare=yesterday").status_code == 400
+
+
+def test_a_comparison_costs_as_many_queries_however_much_there_is(client: Client, db: None) -> None:
+    changed_site.make()
+    counts = []
+    for text in ("", "?compare=previous", "?compare=reverse"):
+        responses.html(client, f"/sites/{GLASGOW}/{text}")
+        with CaptureQueriesContext(connection) as captured:
+            responses.html(client, f"/sites/{GLASGOW}/{text}")
+        counts.append(len(captured))
+    # What others changed by is kept for its version, which takes two statements.
+    assert [count - counts[0] for count in counts] == [0, 3, 1]
+
+
+def ratios(values: list[float], counts: int = 3) -> Ratios:
+    blank = np.full(len(values), np.nan)
+    ok = np.full(len(values), counts)
+    return Ratios(blank, blank, np.array(values), blank, blank, blank, ok, ok)
+
+
+def test_links_together_need_two_to_have_an_interval() -> None:
+    alone = LinksTogether.of(ratios([0.5]))
+    assert (alone.ratio, alone.links) == (pytest.approx(0.5), 1)
+    assert np.isnan([alone.low, alone.high, alone.p]).all()
+    assert LinksTogether.of(ratios([0.5, 0.7], counts=2)).links == 0
+    same = LinksTogether.of(ratios([0.5, 0.5]))
+    assert (same.low, same.high, same.p) == pytest.approx((0.5, 0.5, 0.0))
+
+
+def test_an_end_of_one_link_has_a_sentence_without_an_interval() -> None:
+    end = EndComparison(
+        "source",
+        "the 7 days before",
+        BEFORE,
+        ratios([0.5]),
+        np.array([True]),
+        series=None,  # type: ignore[arg-type]
+    )
+    assert end.sentence("RAL") == (
+        "RAL sent at 0.50× the rate of the 7 days before (1 link); beyond chance 1 is slower "
+        "and 0 faster."
+    )
