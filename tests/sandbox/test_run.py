@@ -82,8 +82,9 @@ class Run:
         except (requests.ConnectionError, requests.Timeout):
             return False
 
-    def matrix(self, size: str) -> dict[str, Any]:
-        answer = requests.get(f"{self.url}/api/v1/matrix/", {"size": size}, timeout=30)
+    def matrix(self, size: str, stat: str = "mean") -> dict[str, Any]:
+        params = {"size": size, "stat": stat}
+        answer = requests.get(f"{self.url}/api/v1/matrix/", params, timeout=30)
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()
         return found
@@ -141,13 +142,14 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
 @pytest.mark.long
 def test_measured_rates_are_those_that_were_published(run: Run):
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, 300)
-    # Tests of a machine that was at something else are outweighed by those that come after.
-    run.wait_for("rates in the order of those published", lambda: likeness(run) > 0.9, 300)
+    # A machine that is at something else makes tests slow and never fast: the best of each link
+    # counts, and each has a second one within ten minutes.
+    run.wait_for("rates in the order of those published", lambda: likeness(run) > 0.9, 700)
 
 
 def likeness(run: Run) -> float:
     """Return the rank correlation of the rates that are published and those of the matrix."""
-    matrix = run.matrix("large")
+    matrix = run.matrix("large", "max")
     places = [
         {one["name"]: place for place, one in enumerate(matrix[side])}
         for side in ("sources", "destinations")
