@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from matrix.query.forms import EARLIEST
 from sonar import windows
 from sonar.windows import Window
 
 # Longer ago other things have changed, too.
 LONGEST = timedelta(days=7)
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC) + LONGEST
+FIRST = EARLIEST + LONGEST
 
 
 def around(
@@ -24,7 +25,7 @@ def around(
     end = windows.preset("1h", now).end
     if moment > now:
         raise ValueError(f"{windows.format_moment(moment)} lies ahead: nothing is measured yet")
-    if moment < EARLIEST:
+    if moment < FIRST:
         raise ValueError(f"before {windows.format_moment(moment)} nothing was measured")
     length = min(end - moment, LONGEST)
     return Window(moment, moment + length), Window(moment - (before or length), moment)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,8 +68,11 @@ def conclusion(report: ExperimentReport) -> SweepFinding:
     if slope is None:
         return SweepFinding("unclear", f"{tests(report.done)}: too few to tell anything yet.")
     words = OF_STREAMS if report.experiment.variable == Variable.STREAMS else OF_SIZES
-    headline, advice = words[slope.trend](report, slope)
-    return SweepFinding(slope.trend, headline, advice)
+    wording = words[slope.trend]
+    headline = wording.headline.format(
+        effect=effect(report, slope), each=for_each_stream(report), best=best(report)
+    )
+    return SweepFinding(slope.trend, headline, wording.advice)
 
 
 def nothing(report: ExperimentReport) -> SweepFinding:
@@ -126,48 +129,9 @@ def named(value: ValueResults) -> str:
     return f"{value.value} ({' or '.join(f'{number:.0f}' for number in used)} in use)"
 
 
-Words = Callable[[ExperimentReport, Slope], tuple[str, str]]
-
-
-def streams_flat(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"More streams make no difference: {effect(report, slope)}.",
-        "So no single connection is held back by its TCP window or by loss: look at the disks and "
-        "servers of both ends, and at the capacity of the link.",
-    )
-
-
-def streams_proportional(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    each = float(np.median(report.rates / report.numbers))
-    return (
-        f"The rate grows in proportion to the number of streams: {effect(report, slope)}, about "
-        f"{three_digits(each)} MB/s for each stream.",
-        "Each connection is held back on its own: by a TCP window that is too small for the "
-        "distance, or by loss. Look at the TCP buffers of both ends first.",
-    )
-
-
-def streams_rising(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"More streams are faster, but not in proportion: {effect(report, slope)}.{best(report)}",
-        "One connection is held back to some degree, and something that they share limits them "
-        "all: the link, or a server.",
-    )
-
-
-def streams_falling(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"More streams are slower: {effect(report, slope)}.",
-        "Parallel connections get in each other's way: look at the disks, at the queue of the "
-        "narrowest link, and test with fewer streams.",
-    )
-
-
-def streams_unclear(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"The tests scatter too much to tell what streams do: {effect(report, slope)}.",
-        "Repeat it with more tests of each number.",
-    )
+def for_each_stream(report: ExperimentReport) -> str:
+    """Say the median rate for each stream, without its unit."""
+    return three_digits(float(np.median(report.rates / report.numbers)))
 
 
 def best(report: ExperimentReport) -> str:
@@ -178,49 +142,61 @@ def best(report: ExperimentReport) -> str:
     return f" {enough.value} are about as good as {greatest.value}."
 
 
-def sizes_flat(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"Files of every size move at the same rate: {effect(report, slope)}.",
+class Wording(NamedTuple):
+    """What is said of a trend; {effect}, {each} and {best} stand for what conclusion() knows."""
+
+    headline: str
+    advice: str
+
+
+OF_STREAMS = {
+    "flat": Wording(
+        "More streams make no difference: {effect}.",
+        "So no single connection is held back by its TCP window or by loss: look at the disks and "
+        "servers of both ends, and at the capacity of the link.",
+    ),
+    "proportional": Wording(
+        "The rate grows in proportion to the number of streams: {effect}, about {each} MB/s for "
+        "each stream.",
+        "Each connection is held back on its own: by a TCP window that is too small for the "
+        "distance, or by loss. Look at the TCP buffers of both ends first.",
+    ),
+    "rising": Wording(
+        "More streams are faster, but not in proportion: {effect}.{best}",
+        "One connection is held back to some degree, and something that they share limits them "
+        "all: the link, or a server.",
+    ),
+    "falling": Wording(
+        "More streams are slower: {effect}.",
+        "Parallel connections get in each other's way: look at the disks, at the queue of the "
+        "narrowest link, and test with fewer streams.",
+    ),
+    "unclear": Wording(
+        "The tests scatter too much to tell what streams do: {effect}.",
+        "Repeat it with more tests of each number.",
+    ),
+}
+LARGER_ARE_FASTER = Wording(
+    "Larger files are faster: {effect}.",
+    "Each transfer spends time in which no bytes flow, or starts slowly: small files pay for it. "
+    "Look at the set-up time of transfers, not at the network.",
+)
+OF_SIZES = {
+    "flat": Wording(
+        "Files of every size move at the same rate: {effect}.",
         "Time that each transfer spends before bytes flow plays no part here.",
-    )
-
-
-def sizes_rising(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"Larger files are faster: {effect(report, slope)}.",
-        "Each transfer spends time in which no bytes flow, or starts slowly: small files pay for "
-        "it. Look at the set-up time of transfers, not at the network.",
-    )
-
-
-def sizes_falling(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"Larger files are slower: {effect(report, slope)}.",
+    ),
+    "proportional": LARGER_ARE_FASTER,
+    "rising": LARGER_ARE_FASTER,
+    "falling": Wording(
+        "Larger files are slower: {effect}.",
         "A transfer begins fast and does not stay so: look for a cache or a buffer that fills, "
         "and for limits on long transfers.",
-    )
-
-
-def sizes_unclear(report: ExperimentReport, slope: Slope) -> tuple[str, str]:
-    return (
-        f"The tests scatter too much to tell what the file size does: {effect(report, slope)}.",
+    ),
+    "unclear": Wording(
+        "The tests scatter too much to tell what the file size does: {effect}.",
         "Repeat it with more tests of each size.",
-    )
-
-
-OF_STREAMS: dict[str, Words] = {
-    "flat": streams_flat,
-    "proportional": streams_proportional,
-    "rising": streams_rising,
-    "falling": streams_falling,
-    "unclear": streams_unclear,
-}
-OF_SIZES: dict[str, Words] = {
-    "flat": sizes_flat,
-    "proportional": sizes_rising,
-    "rising": sizes_rising,
-    "falling": sizes_falling,
-    "unclear": sizes_unclear,
+    ),
 }
 
 

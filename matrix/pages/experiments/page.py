@@ -15,14 +15,13 @@ from matrix.answers.experiments.words import SweepFinding, conclusion, title
 from matrix.answers.probe_request import ORDER, sites_of
 from matrix.pages.base import Page
 from matrix.pages.experiments.form import ExperimentForm
-from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.link.endpoints import OfLinkPage
 from matrix.pages.probes.page import ends_of, may_order
 from matrix.pages.share import Share
 from matrix.plots import experiment as experiment_plot
-from matrix.query.addresses import address, link_path, link_url
+from matrix.query.addresses import address, link_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
 from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.roles import Anyone
@@ -48,30 +47,13 @@ class ExperimentLine:
 
 
 @dataclass(frozen=True)
-class LinkExperimentsPage(Page):
+class LinkExperimentsPage(OfLinkPage):
     template: ClassVar[str] = "link_experiments.html"
     route: ClassVar[str] = "link-experiments"
 
-    source: EndpointInfo
-    destination: EndpointInfo
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        Page.read(params)
-        return cls.of(path["source"], path["destination"])
-
-    @classmethod
-    def of(cls, source: str, destination: str) -> Self:
-        return cls(*endpoints_of(source, destination))
-
-    def path(self) -> str:
-        return address(self.route, self.source.name, self.destination.name)
-
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            "heading": f"Experiments from {self.source.name} to {self.destination.name}",
-            "simulated": self.source.simulated or self.destination.simulated,
-            "link_url": link_path(self.source.name, self.destination.name),
+            **self.head("Experiments"),
             **experiments_part(self, "", reader, now, most=MOST),
         }
 

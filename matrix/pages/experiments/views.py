@@ -18,10 +18,10 @@ from matrix.answers.experiments import report
 from matrix.pages.experiments.form import ExperimentForm
 from matrix.pages.experiments.page import LinkExperimentsPage
 from matrix.pages.probes.page import ends_of
-from matrix.pages.probes.views import orderer
+from matrix.pages.probes.views import orderer, place
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
-from sonar import experiments, request_probes, roles
+from sonar import experiments, roles
 from sonar.models import Experiment
 
 show_link_experiments = showing(LinkExperimentsPage)
@@ -51,17 +51,8 @@ def ordered(form: ExperimentForm, user: User) -> tuple[Experiment | None, int]:
     """Order what a form asks for, or say in it why not and return the status of that."""
     if not form.is_valid() or form.sweep is None:
         return None, 400
-    if sentence := probe_request.refusal_for(user, form.sweep.probe_requests):
-        form.refuse({"": [sentence]})
-        return None, 403
-    try:
-        return experiments.order(form.sweep, user, timezone.now()), 302
-    except request_probes.RefusedError as error:
-        form.refuse(error.errors)
-        return None, 409
-    except request_probes.PlannerBusyError as error:
-        form.refuse({"": [str(error)]})
-        return None, 503
+    sweep = form.sweep
+    return place(form, sweep.probe_requests, user, lambda now: experiments.order(sweep, user, now))
 
 
 @require_POST

@@ -1,9 +1,14 @@
-"""The two ends of a link, by the names that its address has."""
+"""The two ends of a link, by the names that its address has, and pages that need no more."""
 
 from __future__ import annotations
 
-from django.http import Http404
+from dataclasses import dataclass
+from typing import Any, Self
 
+from django.http import Http404, QueryDict
+
+from matrix.pages.base import Page
+from matrix.query.addresses import address, link_path
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
 
@@ -20,3 +25,31 @@ def endpoints_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointI
     if source == destination:
         raise Http404(f"A link has two different ends: here {source} is both.")
     return endpoints[source], endpoints[destination]
+
+
+@dataclass(frozen=True)
+class OfLinkPage(Page):
+    """A page on one thing about a link, without parameters; its route takes the names of both."""
+
+    source: EndpointInfo
+    destination: EndpointInfo
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        Page.read(params)
+        return cls.of(path["source"], path["destination"])
+
+    @classmethod
+    def of(cls, source: str, destination: str) -> Self:
+        return cls(*endpoints_of(source, destination))
+
+    def path(self) -> str:
+        return address(self.route, self.source.name, self.destination.name)
+
+    def head(self, subject: str) -> dict[str, Any]:
+        """Return what the template says of the link; ``subject`` begins the heading."""
+        return {
+            "heading": f"{subject} from {self.source.name} to {self.destination.name}",
+            "simulated": self.source.simulated or self.destination.simulated,
+            "link_url": link_path(self.source.name, self.destination.name),
+        }

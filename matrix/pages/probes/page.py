@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Self
-
-from django.http import QueryDict
+from typing import Any, ClassVar
 
 from matrix.answers import on_demand
 from matrix.answers.probe_request import ORDER
-from matrix.pages.base import Page
-from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.link.endpoints import OfLinkPage
 from matrix.pages.probes.form import ProbeForm
-from matrix.query.addresses import address, link_path
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import notes
@@ -30,31 +26,14 @@ USUAL_COUNT = 3
 
 
 @dataclass(frozen=True)
-class LinkProbesPage(Page):
+class LinkProbesPage(OfLinkPage):
     template: ClassVar[str] = "link_probes.html"
     route: ClassVar[str] = "link-probes"
-
-    source: EndpointInfo
-    destination: EndpointInfo
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        Page.read(params)
-        return cls.of(path["source"], path["destination"])
-
-    @classmethod
-    def of(cls, source: str, destination: str) -> Self:
-        return cls(*endpoints_of(source, destination))
-
-    def path(self) -> str:
-        return address(self.route, self.source.name, self.destination.name)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         ends = self.source, self.destination
         return {
-            "heading": f"Ordered tests from {self.source.name} to {self.destination.name}",
-            "simulated": self.source.simulated or self.destination.simulated,
-            "link_url": link_path(self.source.name, self.destination.name),
+            **self.head("Ordered tests"),
             "test_now": {
                 "url": self.path(),
                 "may_order": may_order(*ends, reader),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -22,6 +24,16 @@ from matrix.pages.probes.page import LinkProbesPage, ends_of
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
 from sonar import request_probes, roles
+from sonar.request_probes import ProbeRequest
+
+Placed = TypeVar("Placed")
+
+
+class OrderForm(Protocol):
+    """A form that says what is wrong by its fields."""
+
+    def refuse(self, errors: Mapping[str, Sequence[str]]) -> None: ...
+
 
 show_link_probes = showing(LinkProbesPage)
 
@@ -69,20 +81,36 @@ def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
     """Order what a form asks for and return 0, or the status with which it was refused and why."""
     if not form.is_valid():
         return 400
-    if sentence := probe_request.refusal_for(user, form.probe_requests):
+    tests = form.probe_requests
+    ordered, status = place(form, tests, user, lambda now: request_probes.order(tests, now))
+    if ordered is None:
+        return status
+    words = "1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."
+    messages.success(request, " ".join([words, *form.stands_for()]))
+    return 0
+
+
+def place(
+    form: OrderForm,
+    tests: Sequence[ProbeRequest],
+    user: User,
+    order: Callable[[datetime], Placed],
+) -> tuple[Placed | None, int]:
+    """Order the tests of a valid form, or say in it why not; return what was ordered, and a status.
+
+    ``order`` does it, at a moment, and raises what request_probes.order() does.
+    """
+    if sentence := probe_request.refusal_for(user, tests):
         form.refuse({"source": [sentence]})
-        return 403
+        return None, 403
     try:
-        ordered = request_probes.order(form.probe_requests, timezone.now())
+        return order(timezone.now()), 302
     except request_probes.RefusedError as error:
         form.refuse(error.errors)
-        return 409
+        return None, 409
     except request_probes.PlannerBusyError as error:
         form.refuse({"": [str(error)]})
-        return 503
-    tests = "1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."
-    messages.success(request, " ".join([tests, *form.stands_for()]))
-    return 0
+        return None, 503
 
 
 @require_POST
