@@ -18,14 +18,17 @@ STEPS = 200
 CLOSE_ENOUGH = 1e-14
 TINY = 1e-300
 NEWTON_STEPS = 30
+FURTHEST = 1e150
 
 
 def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
     """Return P(T > t) for each t and its degrees of freedom (above 0); NaN for NaN."""
     values, degrees = np.broadcast_arrays(np.asarray(t, float), np.asarray(dof, float))
-    square = np.square(values)
+    # The square of what is further out is infinite, of which nothing is a share.
+    square = np.square(np.clip(values, -FURTHEST, FURTHEST))
     whole = degrees + square
     tail = 0.5 * incomplete_beta(degrees / 2, degrees / whole, square / whole)
+    tail = np.where(np.isinf(values), 0.0, tail)
     return np.where(values > 0, tail, 1 - tail) * np.where(np.isnan(values), np.nan, 1)
 
 
