@@ -84,7 +84,12 @@ def of_evidence(evidence: LinkEvidence) -> Json:
         "median_mb_s": number(evidence.median),
         "usual_mb_s": number(evidence.usual),
         "level": evidence.level,
-        "scatter": scatter and {"spread": number(scatter.spread), "n": scatter.n},
+        "scatter": scatter
+        and {
+            "spread": number(scatter.spread),
+            "by_loss": number(scatter.by_loss),
+            "n": scatter.n,
+        },
         "streams": evidence.streams and of_streams(evidence.streams),
         "source": of_peers(evidence.sending),
         "destination": of_peers(evidence.receiving),

@@ -33,9 +33,13 @@ class LinkRuleSays(RuleSays):
 
 
 class ScatterEvidence(Answer):
-    """Standard deviation of the logarithms of rates of tests made alike, 0.1 for about 10 %."""
+    """Standard deviation of the logarithms of rates of tests made alike, 0.1 for about 10 %.
+
+    `by_loss` is the least that it would be if lost packets held them back.
+    """
 
     spread: float
+    by_loss: float
     n: int
 
 
@@ -130,7 +134,7 @@ EXAMPLE = {
         "median_mb_s": 0.961,
         "usual_mb_s": None,
         "level": "unknown",
-        "scatter": {"spread": 0.0121, "n": 9},
+        "scatter": {"spread": 0.0121, "by_loss": 0.0616, "n": 9},
         "streams": {
             "least": 1,
             "most": 2,
