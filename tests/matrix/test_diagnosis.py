@@ -13,6 +13,7 @@ from django.test import Client
 
 from matrix.answers.diagnosis.diagnosis import diagnose
 from matrix.answers.diagnosis.evidence import FailureEvidence, LinkEvidence
+from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
@@ -338,6 +339,36 @@ def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -
         assert sentence in html
     healthy = words(responses.html(client, "/links/B_DISK/A_DISK/"))
     assert "Diagnosis Nothing stands out with large files." in healthy
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon", "four_sites")
+def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
+    client: Client, admin_client: Client
+) -> None:
+    address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
+    offer = f'<a href="{address}">Order an experiment with streams</a>'
+    assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
+    assert offer not in responses.html(admin_client, "/links/B_DISK/A_DISK/")  # is not slow
+    assert offer not in responses.html(client, "/links/A_DISK/B_DISK/")  # may not order
+    form = responses.html(admin_client, address.replace("&amp;", "&"))
+    assert '<option value="streams" selected>' in form
+    assert '<option value="large" selected>' in form
+
+
+@pytest.mark.parametrize(
+    ("changed", "wants"),
+    [
+        ({}, True),
+        ({"streams": FLAT}, False),
+        ({"median": 79.0}, False),
+        ({"overhead": line(60.0, 100.0)}, False),
+    ],
+    ids=["slow", "streams are known", "not slow", "its start takes the time"],
+)
+def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
+    current = evidence(**changed)
+    assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
 @pytest.mark.django_db
