@@ -157,6 +157,23 @@ def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
     assert "An experiment with streams" in unsure.next
 
 
+def test_two_slow_ends_together_explain_what_neither_does():
+    # At a half and a third of their peers: 13 MB/s of 80.
+    half, third = (
+        dataclasses.replace(SLOW, rate=80 * factor, factor=factor, high=factor)
+        for factor in (1 / 2, 1 / 3)
+    )
+    said = diagnose(evidence(median=13.0, streams=FLAT, sending=half, receiving=third))[0]
+    assert (said.kind, said.strength) == ("storage-limited", pytest.approx(5 / 6))
+    assert said.headline.startswith("The destination is the limit")
+    assert said.evidence[0].startswith("Without this link, DESY receives at 0.33×")
+    assert said.evidence[1].startswith("Without this link, RAL sends at 0.50×")
+    assert kinds(median=13.0, streams=FLAT, sending=half) == ["at-capacity"]
+    # As slow as the slower end alone, or nearly.
+    said = diagnose(evidence(median=20.0, streams=FLAT, sending=half, receiving=third))[0]
+    assert said.kind == "storage-limited"
+
+
 def test_an_end_that_is_no_limit_is_not_called_one():
     # Streams help: no disk does that.
     assert kinds(sending=SLOW, streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9)) == [
