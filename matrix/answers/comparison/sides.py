@@ -10,7 +10,7 @@ import numpy as np
 
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
-from matrix.statistics.axes import Axis, LinkIndex
+from matrix.statistics.axes import AxisGroup, LinkIndex
 from matrix.statistics.cell_ratios import SideRuns, cell_ratios
 from matrix.statistics.cells import Frame
 from matrix.statistics.run import Run, reversed_run
@@ -67,8 +67,8 @@ def ratios(
     if query.compare is None:
         raise ValueError("the question is compared with nothing")
     links = frame.links
-    rows = groups_of(frame.rows, links, query.rows)
-    columns = groups_of(frame.columns, links, query.columns)
+    rows = groups_of(frame.rows.groups, links, query.rows)
+    columns = groups_of(frame.columns.groups, links, query.columns)
     other = runs_of_other(query, now, links, others)
     shown = other.shown & (rows >= 0)[:, None] & (columns >= 0)
     pooling = replace(frame.pooling, rows=rows, columns=columns)
@@ -86,8 +86,8 @@ def runs_of_other(
     return SideRuns(others, shown)
 
 
-def groups_of(axis: Axis, links: LinkIndex, grouping: str) -> Integers:
+def groups_of(groups: Sequence[AxisGroup], links: LinkIndex, grouping: str) -> Integers:
     """Return the row or column of each place, whether it is shown there or not; -1 for none."""
-    numbers = {group.name: number for number, group in enumerate(axis.groups)}
+    numbers = {group.name: number for number, group in enumerate(groups)}
     names = (place.group_name(grouping) for place in links.places)
     return np.array([numbers.get(name, -1) for name in names], dtype=np.int64)

@@ -166,16 +166,19 @@ EXAMPLE = {
     },
 }
 
+# One direction of a link, a size class, a window, and ways of measuring.
+LINK = (
+    text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+    text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+    SIZE_CLASS,
+    *WINDOW,
+    *METHOD_FILTERED,
+)
+
 DIAGNOSIS = described(
     "Why a link is slow or fails",
     answer=LinkDiagnosed,
-    parameters=[
-        text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
-        text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
-        SIZE_CLASS,
-        *WINDOW,
-        *METHOD_FILTERED,
-    ],
+    parameters=LINK,
     example=EXAMPLE,
     tag="results",
 )
