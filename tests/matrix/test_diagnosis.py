@@ -13,6 +13,7 @@ from django.test import Client
 
 from matrix.answers.diagnosis.diagnosis import diagnose
 from matrix.answers.diagnosis.evidence import FailureEvidence, LinkEvidence
+from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
@@ -154,6 +155,23 @@ def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
     (unsure,) = diagnose(evidence(**{end: SLOW}))
     assert unsure.strength < said.strength
     assert "An experiment with streams" in unsure.next
+
+
+def test_two_slow_ends_together_explain_what_neither_does():
+    # At a half and a third of their peers: 13 MB/s of 80.
+    half, third = (
+        dataclasses.replace(SLOW, rate=80 * factor, factor=factor, high=factor)
+        for factor in (1 / 2, 1 / 3)
+    )
+    said = diagnose(evidence(median=13.0, streams=FLAT, sending=half, receiving=third))[0]
+    assert (said.kind, said.strength) == ("storage-limited", pytest.approx(5 / 6))
+    assert said.headline.startswith("The destination is the limit")
+    assert said.evidence[0].startswith("Without this link, DESY receives at 0.33×")
+    assert said.evidence[1].startswith("Without this link, RAL sends at 0.50×")
+    assert kinds(median=13.0, streams=FLAT, sending=half) == ["at-capacity"]
+    # As slow as the slower end alone, or nearly.
+    said = diagnose(evidence(median=20.0, streams=FLAT, sending=half, receiving=third))[0]
+    assert said.kind == "storage-limited"
 
 
 def test_an_end_that_is_no_limit_is_not_called_one():
@@ -338,6 +356,36 @@ def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -
         assert sentence in html
     healthy = words(responses.html(client, "/links/B_DISK/A_DISK/"))
     assert "Diagnosis Nothing stands out with large files." in healthy
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon", "four_sites")
+def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
+    client: Client, admin_client: Client
+) -> None:
+    address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
+    offer = f'<a href="{address}">Order an experiment with streams</a>'
+    assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
+    assert offer not in responses.html(admin_client, "/links/B_DISK/A_DISK/")  # is not slow
+    assert offer not in responses.html(client, "/links/A_DISK/B_DISK/")  # may not order
+    form = responses.html(admin_client, address.replace("&amp;", "&"))
+    assert '<option value="streams" selected>' in form
+    assert '<option value="large" selected>' in form
+
+
+@pytest.mark.parametrize(
+    ("changed", "wants"),
+    [
+        ({}, True),
+        ({"streams": FLAT}, False),
+        ({"median": 79.0}, False),
+        ({"overhead": line(60.0, 100.0)}, False),
+    ],
+    ids=["slow", "streams are known", "not slow", "its start takes the time"],
+)
+def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
+    current = evidence(**changed)
+    assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
 @pytest.mark.django_db

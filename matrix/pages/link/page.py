@@ -140,7 +140,10 @@ class LinkPage(QueryPage):
                 LinkProbesPage(self.source, self.destination), self.query.size, reader, now
             ),
             **experiments_part(
-                LinkExperimentsPage(self.source, self.destination), self.query.size, reader, now
+                LinkExperimentsPage(self.source, self.destination),
+                {"size": self.query.size},
+                reader,
+                now,
             ),
         }
 
