@@ -15,7 +15,7 @@ from matrix.statistics.student import quantile, survival
 from matrix.statistics.suspects import Kind, Suspect, SuspectSets
 
 # Beside what has been named already, something more is named so much less easily.
-AFTER_THE_FIRST = 1 / 4
+AFTER_THE_FIRST = 1 / 8
 # Smaller factors than this one are no news, however certain they are.
 SMALLEST = 1.2
 # So many causes at most: what has more of them has changed altogether.
@@ -142,33 +142,38 @@ class CauseSearch:
         if dof < 1 or model.dof < 2:
             return None
         best, suspect = 0.0, None
+        critical = self.critical(dof, bool(named))
         for sets, weight in zip(self.kinds, self.weights, strict=True):
             effect, t = model.added(sets, weight, self.rules.known_dof)
             # What became faster is looked for, too: unnamed, it would make all others look slower.
             matters = np.abs(effect) > np.log(SMALLEST)
             gain = _gain(np.where(matters, t, 0.0), dof)
-            gain -= _gain(self.critical(sets.kind, dof, bool(named)), dof)
+            gain -= _gain(critical[sets.kind], dof)
             place = int(gain.argmax())
             if gain[place] > best:
                 best, suspect = float(gain[place]), Suspect(sets, place)
         return suspect
 
-    def critical(self, kind: Kind, dof: int, is_further: bool) -> float:
-        """Return the |t| beyond which something of a kind is beyond chance."""
-        alarms = self.rules.alarms[kind] * (AFTER_THE_FIRST if is_further else 1)
-        return _quantile(1 - alarms / self.counts[kind] / self.rules.directions, dof)
+    def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
+        """Return the |t| beyond which something of each kind is beyond chance."""
+        share = (AFTER_THE_FIRST if is_further else 1) / self.rules.directions
+        tails = [self.rules.alarms[kind] * share / count for kind, count in self.counts.items()]
+        limits = _quantiles(tuple(1 - tail for tail in tails), dof)
+        return dict(zip(self.counts, limits, strict=True))
 
     def effects(self) -> Iterator[NamedEffect]:
         """Return what was named, each beside all others."""
+        if not self.named:
+            return
         model = self.model(self.named)
         dof = self.rules.known_dof or model.dof
-        if not self.named or dof < 1:
+        if dof < 1:
             return
         variance = model.variance(self.rules.known_dof)
         errors = np.sqrt(np.maximum(np.diag(model.inverse) * variance, 1e-300))[1:]
         ts = model.effects[1:] / errors
         tails = self.rules.directions * survival(np.abs(ts), dof)
-        reach = _quantile(0.975, dof)
+        (reach,) = _quantiles((0.975,), dof)
         for suspect, value, error, t, tail in zip(
             self.named, model.effects[1:], errors, ts, tails, strict=True
         ):
@@ -177,8 +182,8 @@ class CauseSearch:
 
 
 @lru_cache(maxsize=4096)
-def _quantile(probability: float, dof: int) -> float:
-    return float(quantile(probability, dof))
+def _quantiles(probabilities: tuple[float, ...], dof: int) -> list[float]:
+    return quantile(probabilities, dof).tolist()
 
 
 def _gain(t: Floats | float, dof: int) -> Floats:

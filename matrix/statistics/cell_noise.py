@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,9 @@ ROUNDS = 4
 FARTHEST = 2.5
 # A correlation above this would leave hardly anything to a cell of its own.
 HIGHEST = 0.8
-# By so many of its standard errors the correlation is taken for more than it seems.
+# By so many of its standard errors the correlation is taken for more than it seems where one window
+# has to tell it: too little of it makes false alarms, too much costs little. Where the noise is
+# known, and not estimated beside it, too much would make single links stand out.
 LEAN = 1.5
 # With fewer windows a link has no history.
 FEWEST_WINDOWS = 5
@@ -49,17 +52,35 @@ class CellNoise:
         """
         has_value = np.isfinite(logs)
         row, column = np.nonzero(has_value)
-        sites = int(max(site_of_row.max(initial=0), site_of_column.max(initial=0))) + 1
-        block = site_of_row[row] * sites + site_of_column[column]
+        row_site, column_site = site_of_row[row], site_of_column[column]
+        scale, block = np.ones(len(row)), _blocks(row_site, column_site)
+        differs = spread is not None and np.ptp(spread[has_value]) > 0
+        if not differs and block.max(initial=-1) == len(row) - 1:
+            return cls(scale, block, 0.0)
         model = two_way.fit(logs)
         spare = np.maximum(1 - model.leverage, 0)[has_value]
         rest = np.where(spare > 1e-6, model.rest[has_value], 0.0)
-        scale = np.ones(len(rest))
-        if spread is not None and model.dof > 0:
+        if spread is not None and differs and model.dof > 0:
             scale = _scale(np.square(rest), spare, np.square(spread[has_value]))
-        even = rest / scale
-        correlation = _correlation(even, (row, column), (site_of_row, site_of_column))
-        return cls(scale, np.unique(block, return_inverse=True)[1], correlation)
+        even = np.full((1, *logs.shape), np.nan)
+        even[0, row, column] = rest / scale
+        return cls(scale, block, _correlation(even, site_of_row, site_of_column, LEAN))
+
+    @classmethod
+    def of_history(
+        cls, scatter: Floats, rest: Floats, site_of_row: Integers, site_of_column: Integers
+    ) -> CellNoise:
+        """Take the standard deviations of the cells, which are known; shape (rows, columns).
+
+        ``rest`` is what each of many windows has beyond the usual, in standard deviations, shape
+        (windows, rows, columns): how alike errors are is learned from all of them.
+        """
+        row, column = np.nonzero(np.isfinite(scatter))
+        block = _blocks(site_of_row[row], site_of_column[column])
+        correlation = 0.0
+        if block.max(initial=-1) < len(row) - 1:
+            correlation = _correlation(rest, site_of_row, site_of_column)
+        return cls(scatter[row, column], block, correlation)
 
     @property
     def is_uneven(self) -> bool:
@@ -87,7 +108,7 @@ class CellNoise:
             total -= np.bincount(pairs // blocks, shared, count)
         return np.asarray(total / (1 - self.correlation))
 
-    @property
+    @cached_property
     def _shrinkage(self) -> Floats:
         size = np.bincount(self.block)
         return np.asarray(self.correlation / (1 + (size - 1) * self.correlation))
@@ -133,42 +154,49 @@ def _parts(
     return level, float(np.clip(own / whole + 2 * error, 0, 1))
 
 
+def _blocks(row_site: Integers, column_site: Integers) -> Integers:
+    """Number the blocks of cells from one site to one site."""
+    sites = int(column_site.max(initial=0)) + 1
+    return np.unique(row_site * sites + column_site, return_inverse=True)[1]
+
+
 def _correlation(
-    rest: Floats, places: tuple[Integers, Integers], sites: tuple[Integers, Integers]
+    rest: Floats, site_of_row: Integers, site_of_column: Integers, lean: float = 0.0
 ) -> float:
     """Return how alike residuals of one site are, more than others of their row or column.
 
-    Rows and columns have been taken out, which makes all pairs in a row a little unlike: what
-    counts is the difference between pairs of the same site and other pairs of the row.
+    ``rest`` has shape (windows, rows, columns), NaN for holes. Where rows and columns have been
+    taken out, all pairs in a row are a little unlike: what counts is the difference between pairs
+    of the same site and other pairs of the row. It is taken for ``lean`` of its standard errors
+    more than it seems.
     """
-    farthest = FARTHEST * float(np.sqrt(np.mean(np.square(rest)))) if len(rest) else 0.0
-    cut = np.clip(rest, -farthest, farthest)
-    variance = float(np.mean(np.square(cut))) if len(cut) else 0.0
-    row, column = places
-    row_site, column_site = sites[0][row], sites[1][column]
+    has_value = np.isfinite(rest)
+    ones = has_value.astype(float)
+    values = np.where(has_value, rest, 0.0)
+    farthest = FARTHEST * float(np.sqrt(np.square(values).sum() / max(ones.sum(), 1)))
+    cut = np.clip(values, -farthest, farthest)
+    whole = float(np.square(cut).sum())
     covariance, pairs = 0.0, 0.0
-    for line, site in ((row, column_site), (column, row_site)):
-        alike, alike_pairs = _products(cut, line * (int(site.max(initial=0)) + 1) + site)
-        every, every_pairs = _products(cut, line)
+    for axis, site in ((2, site_of_column), (1, site_of_row)):
+        alike_pairs = float(np.square(_by_site(ones, site, axis)).sum() - ones.sum())
+        every_pairs = float(np.square(ones.sum(axis)).sum() - ones.sum())
         if alike_pairs and every_pairs > alike_pairs:
+            alike = float(np.square(_by_site(cut, site, axis)).sum()) - whole
+            every = float(np.square(cut.sum(axis)).sum()) - whole
             other = (every - alike) / (every_pairs - alike_pairs)
             covariance += alike - other * alike_pairs
             pairs += alike_pairs
-    if pairs < FEWEST_PAIRS or variance <= 0:
+    if pairs < FEWEST_PAIRS or whole <= 0:
         return 0.0
-    # Too little of it makes false alarms, too much costs little.
-    lean = LEAN * np.sqrt(2 / pairs)
-    return float(np.clip(covariance / pairs / variance + lean, 0, HIGHEST))
+    alike = covariance / pairs / (whole / ones.sum())
+    return float(np.clip(alike + lean * np.sqrt(2 / pairs), 0, HIGHEST))
 
 
-def _products(values: Floats, group: Integers) -> tuple[float, float]:
-    """Return the sum of the products of all pairs within groups, and how many pairs there are."""
-    size = np.bincount(group).astype(float)
-    sums = np.bincount(group, values)
-    return (
-        float(np.square(sums).sum() - np.square(values).sum()),
-        float((size * (size - 1)).sum()),
-    )
+def _by_site(values: Floats, site: Integers, axis: int) -> Floats:
+    """Return the sums of the values of each site along an axis."""
+    order = np.argsort(site, kind="stable")
+    first = np.flatnonzero(np.diff(site[order], prepend=-1))
+    return np.asarray(np.add.reduceat(np.take(values, order, axis), first, axis))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ links by one factor. They are named one after the other, the one that explains m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -18,16 +18,18 @@ from matrix.statistics.cell_noise import CellNoise, LinkNoise
 from matrix.statistics.suspects import Kind, MatrixCells, every_suspect
 
 # How often something of a kind may be named in a comparison in which nothing changed. Tried on
-# simulated grids (docs/diagnosis.md): all together 2 %.
+# simulated grids (docs/diagnosis.md): all together less than 2 %.
 FALSE_ALARMS: Mapping[Kind, float] = MappingProxyType(
-    {"source": 0.0075, "destination": 0.0075, "both": 0.001, "site": 0.002, "link": 0.0025}
+    {"source": 0.008, "destination": 0.008, "both": 0.0005, "site": 0.001, "link": 0.0005}
 )
+# Of more endpoints than these each stands out more, and less need be spent: by the root of both.
+MANY_ENDPOINTS = 20
 # Where it had to be learned which cells are noisier or alike, what stands out does so a little more
 # easily by chance.
-LEARNED = 0.72
+LEARNED = 0.5
 # With a history, endpoints stand out anyhow: single links need what may be spent.
 OF_HISTORY: Mapping[Kind, float] = MappingProxyType(
-    {"source": 0.0005, "destination": 0.0005, "both": 0.0002, "site": 0.0003, "link": 0.017}
+    {"source": 0.0005, "destination": 0.0005, "both": 0.0002, "site": 0.0003, "link": 0.015}
 )
 
 
@@ -72,7 +74,9 @@ def name_causes(
         return []
     relative = None if spread is None else np.broadcast_to(np.asarray(spread, float), logs.shape)
     noise = CellNoise.of(logs, relative, cells.site_of_row, cells.site_of_column)
-    share = LEARNED if noise.is_uneven else 1.0
+    share = min(1.0, np.sqrt(MANY_ENDPOINTS / max(logs.shape)))
+    if noise.is_uneven:
+        share *= LEARNED
     alarms = {kind: share * often for kind, often in FALSE_ALARMS.items()}
     return _named(logs, cells, noise, Rules(alarms))
 
@@ -100,8 +104,9 @@ def name_slower(
     cells = MatrixCells.of(np.isfinite(changes), endpoints, sites)
     if not len(cells):
         return []
-    noise = CellNoise.of(changes, scatter, cells.site_of_row, cells.site_of_column)
-    noise = replace(noise, scale=scatter[cells.row, cells.column])
+    rest = (history - link.usual) / (link.scatter * spread_then)
+    scatter = np.where(np.isfinite(changes), scatter, np.nan)
+    noise = CellNoise.of_history(scatter, rest, cells.site_of_row, cells.site_of_column)
     return _named(changes, cells, noise, Rules(OF_HISTORY, slower_only=True, known_dof=link.dof))
 
 

@@ -18,14 +18,17 @@ STEPS = 200
 CLOSE_ENOUGH = 1e-14
 TINY = 1e-300
 NEWTON_STEPS = 30
+FURTHEST = 1e150
 
 
 def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
     """Return P(T > t) for each t and its degrees of freedom (above 0); NaN for NaN."""
     values, degrees = np.broadcast_arrays(np.asarray(t, float), np.asarray(dof, float))
-    square = np.square(values)
+    # The square of what is further out is infinite, of which nothing is a share.
+    square = np.square(np.clip(values, -FURTHEST, FURTHEST))
     whole = degrees + square
     tail = 0.5 * incomplete_beta(degrees / 2, degrees / whole, square / whole)
+    tail = np.where(np.isinf(values), 0.0, tail)
     return np.where(values > 0, tail, 1 - tail) * np.where(np.isnan(values), np.nan, 1)
 
 
@@ -34,15 +37,17 @@ def two_sided(t: ArrayLike, dof: ArrayLike) -> Floats:
     return 2 * survival(np.abs(np.asarray(t, float)), dof)
 
 
-def quantile(probability: float, dof: ArrayLike) -> Floats:
-    """Return the value below which a share of the distribution lies; above 0.5 and below 1."""
-    if not 0.5 < probability < 1:
+def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
+    """Return the value below which each share of the distribution lies; above 0.5 and below 1."""
+    shares = np.asarray(probability, dtype=np.float64)
+    if not np.all((shares > 0.5) & (shares < 1)):
         raise ValueError(f"a probability above 0.5 and below 1, not {probability}")
-    degrees = np.asarray(dof, dtype=np.float64)
-    tail, z = 1 - probability, NormalDist().inv_cdf(probability)
+    normal = [NormalDist().inv_cdf(share) for share in shares.ravel()]
+    degrees, tail, z = np.broadcast_arrays(
+        np.asarray(dof, dtype=np.float64), 1 - shares, np.reshape(normal, shares.shape)
+    )
     # Newton from below climbs straight to it, as the tail is convex there: in log(tail) few steps.
-    value = np.full(degrees.shape, z)
-    value = value * np.sqrt(degrees / np.maximum(degrees - 1, 0.5))
+    value = z * np.sqrt(degrees / np.maximum(degrees - 1, 0.5))
     for _ in range(NEWTON_STEPS):
         here = survival(value, degrees)
         step = here * np.log(here / tail) / density(value, degrees)

@@ -79,6 +79,8 @@ class SuspectSets:
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of the values of the cells of each set."""
+        if self.kind == "link":
+            return values
         return np.asarray(
             np.bincount(self.member, values[self.cell], len(self.possible)), dtype=float
         )
@@ -125,9 +127,14 @@ class End:
         """The group of each cell."""
         return self.group_of[self.place]
 
+    @property
+    def has_several(self) -> bool:
+        """Say whether a group has several rows or columns."""
+        return bool(np.bincount(self.group_of).max(initial=0) > 1)
+
     def used(self, count: int) -> Integers:
         """Return how many rows or columns with values each group has."""
-        return np.bincount(self.group_of[np.unique(self.place)], minlength=count)
+        return np.bincount(self.group_of[np.flatnonzero(np.bincount(self.place))], minlength=count)
 
     def first(self, count: int) -> Integers:
         """Return the first row or column of each group."""
@@ -145,6 +152,8 @@ def every_suspect(cells: MatrixCells) -> Iterator[SuspectSets]:
     ends = End(cells.row, cells.endpoint_of_row), End(cells.column, cells.endpoint_of_column)
     yield _sets("both", *ends)
     out, into = End(cells.row, cells.site_of_row), End(cells.column, cells.site_of_column)
+    if not (out.has_several or into.has_several):
+        return
     for sides in ((out, None), (None, into), (out, into)):
         yield _sets("site", *sides, fewest_endpoints=2)
 

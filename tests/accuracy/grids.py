@@ -72,7 +72,8 @@ class Grid:
         errors, transfers = rng.normal(size=shape), np.full(shape, float(TRANSFERS))
         if self.hard:
             group = np.unique(self.sites(), return_inverse=True)[1]
-            shared = rng.normal(size=shape)[:, group[:, None], group]
+            sites = int(group.max()) + 1
+            shared = rng.normal(size=(count, sites, sites))[:, group[:, None], group]
             errors = np.sqrt(1 - LIKENESS) * errors + np.sqrt(LIKENESS) * shared
             drawn = TRANSFERS * np.exp(UNEVENNESS * rng.normal(size=shape))
             transfers = np.clip(np.round(drawn), FEWEST, MOST)

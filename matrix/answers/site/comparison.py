@@ -8,6 +8,8 @@ from datetime import datetime
 
 import numpy as np
 
+from matrix.answers.comparison import beyond
+from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import SURE, PairRatio
 from matrix.answers.series import Cut, cut_for
 from matrix.answers.site.history import EndHistory, RatioSeries, drawable, series_of
@@ -154,6 +156,12 @@ def compare(
             end, query.other_words(), window, ratios[end], changed, series
         )
     return comparisons
+
+
+def beyond_words(changes: Grid | None, site: str, end: str) -> str:
+    """Say whether the links of others changed as much; nothing where that cannot be said."""
+    own = beyond.of_site(changes, site, end) if changes else None
+    return own.sentence(f"it {VERBS[end].then}") if own else ""
 
 
 def opposite_ends(
