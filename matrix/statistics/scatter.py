@@ -87,6 +87,6 @@ def least_by_loss(file_bytes: float, stream_rate: float) -> float:
     The fewer packets are lost, the more: as many as may be are those of the shortest round trip
     by Mathis, rate = segment / round trip * sqrt(1.5 / loss), in MB/s.
     """
-    under_way = stream_rate * MB * NEAREST_SECONDS / SEGMENT_BYTES
-    lost = min(1.5 / under_way**2, MOST_LOST) * file_bytes / SEGMENT_BYTES
+    in_flight = stream_rate * MB * NEAREST_SECONDS / SEGMENT_BYTES
+    lost = min(1.5 / in_flight**2, MOST_LOST) * file_bytes / SEGMENT_BYTES
     return max(LEAST_OF_ROOT / math.sqrt(lost), ANYWAY)
