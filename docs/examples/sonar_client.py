@@ -625,7 +625,8 @@ def of_causes(answer: Record) -> Iterator[str]:
     yield from (one["text"] for one in answer["changes"] or answer["findings"])
     columns = "name|factor|low|high|p|partners|kind"
     for end in ("sources", "destinations"):
-        yield f"\n{end}\n{in_columns(pd.DataFrame(answer[end]), columns)}"
+        frame = pd.DataFrame(answer[end]).replace({None: float("nan")})
+        yield f"\n{end}\n{in_columns(frame, columns)}"
 
 
 def of_diagnosis(answer: Record) -> Iterator[str]:
