@@ -56,6 +56,22 @@ def two_digits(value: float) -> str:
     return f"{value:.{max(1 - exponent, 0)}f}"
 
 
+def format_estimate(value: float) -> str:
+    """Write a number with two significant digits at most: 0.012, 8.3, 8, 83."""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:.6f}".rstrip("0").rstrip(".") if rounded < 10 else f"{rounded:.0f}"
+
+
+def format_share(share: float) -> str:
+    """Write a share in percent: 0.012, 8.3, 83; only what is the whole is 100."""
+    value = 100 * share
+    if 0 < value < 0.01:
+        return "< 0.01 %"
+    if value < 10:
+        return f"{format_estimate(value)} %"
+    return f"{min(round(value), 99) if value < 100 else round(value)} %"
+
+
 def format_chance(p: float) -> str:
     """Write how probable something is by chance alone: `p = 0.012`, `p < 0.001`."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.{3 if p < 0.0995 else 2}f}"

@@ -102,6 +102,7 @@ CALLS = {
     "links/": Sample(f"{API}/links/"),
     "causes/": Sample(f"{API}/causes/"),
     "diagnosis/": Sample(f"{API}/diagnosis/?source=RAL_DATADISK&destination=DESY_DATADISK"),
+    "inside/": Sample(f"{API}/inside/?source=RAL_DATADISK&destination=DESY_DATADISK"),
     "matrix/": Sample(f"{API}/matrix/"),
     "series/": Sample(f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK"),
     "changes/": Sample(f"{API}/changes/"),

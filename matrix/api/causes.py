@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from matrix.answers import grid
 from matrix.answers.causes import attribution, changes, question, words
 from matrix.answers.causes.attribution import ENDS, Attribution, EndEffect, LinkRest
-from matrix.answers.causes.changes import NamedCause
+from matrix.answers.causes.changes import ChangeCauses, NamedCause
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import echo
@@ -26,6 +26,11 @@ from sonar import csv_text
 
 # So many of the links that their ends explain least; all are in matrix/?stat=residual.
 MOST_LINKS = 50
+EFFECT_COLUMNS = [
+    *("end", "name", "site", "factor", "low", "high", "p", "partners", "component", "kind")
+]
+# What a comparison has behind them.
+CHANGE_COLUMNS = ["list", "destination", "ok", "other_ok", "text"]
 
 
 class CausesView(ApiView):
@@ -61,14 +66,14 @@ def written(causes: Attribution, form: str) -> bytes:
 
 
 def document(causes: Attribution) -> dict[str, Any]:
-    model, matrix = causes.model, causes.grid
+    model, matrix, change_causes = causes.model, causes.grid, changes.build(causes)
     return {
         "query": echo(matrix) | {"fit": model.how},
         "description": matrix.query.describe(),
         "unit": matrix.unit,
         "version": matrix.version.text,
         "simulated": matrix.simulated,
-        "headline": words.headline(causes),
+        "headline": changes.headline(causes, change_causes),
         "level": number(np.exp(model.level)),
         "r2": number(model.r2),
         "r2_adjusted": number(model.r2_adjusted),
@@ -84,7 +89,8 @@ def document(causes: Attribution) -> dict[str, Any]:
             {"name": said.name, "site": said.site or None, "kind": said.kind, "text": said.sentence}
             for said in words.conclusions(causes)
         ],
-        "changes": [change_record(change) for change in changes.named(causes)],
+        "changes": [change_record(change) for change in change_causes.named],
+        "history": history_record(change_causes),
     }
 
 
@@ -114,8 +120,16 @@ def change_record(change: NamedCause) -> dict[str, Any]:
         "destination": change.destination.name if change.destination else None,
         **{name: number(getattr(cause, name)) for name in ("factor", "low", "high", "p")},
         "links": cause.n,
+        "ok": change.ok,
+        "other_ok": change.other_ok,
         "text": change.sentence,
     }
+
+
+def history_record(causes: ChangeCauses) -> dict[str, int] | None:
+    if causes.judged is None:
+        return None
+    return {"judged_links": causes.judged, "unjudged_links": causes.unjudged}
 
 
 def number(value: float) -> float | None:
@@ -124,12 +138,37 @@ def number(value: float) -> float | None:
 
 
 def as_csv(causes: Attribution) -> bytes:
-    """Write a line for each source, and then for each destination, the slowest first."""
-    lines = [
-        {"end": effect.end} | effect_record(effect) for end in ENDS for effect in causes.ranked(end)
+    """Write a line for each source, and then for each destination, the slowest first.
+
+    Of a comparison, what explains it comes first, and `list` tells one from the other.
+    """
+    lines: list[dict[str, Any]] = [
+        {"end": effect.end, "list": f"{effect.end}s"} | effect_record(effect)
+        for end in ENDS
+        for effect in causes.ranked(end)
     ]
-    columns = ["end", "name", "site", "factor", "low", "high", "p", "partners", "component", "kind"]
+    columns = EFFECT_COLUMNS
+    if causes.grid.query.compare:
+        lines = [*map(change_line, changes.build(causes).named), *lines]
+        columns = [*EFFECT_COLUMNS, *CHANGE_COLUMNS]
     frame = pd.DataFrame(lines, columns=columns)
-    for name in ("name", "site"):
-        frame[name] = [csv_text.quoted(text or "") for text in frame[name]]
+    for name in set(columns) & {"name", "site", "destination", "text"}:
+        frame[name] = [
+            csv_text.quoted(text) if isinstance(text, str) else "" for text in frame[name]
+        ]
+    for name in set(columns) & {"partners", "component", "ok", "other_ok"}:
+        frame[name] = frame[name].astype("Int64")
     return str(frame.to_csv(index=False, lineterminator="\n")).encode()
+
+
+def change_line(change: NamedCause) -> dict[str, Any]:
+    record = change_record(change)
+    return record | {
+        "list": "changes",
+        "end": record["kind"],
+        "name": record["source"] or record["destination"],
+        "site": change.site,
+        "destination": record["destination"],
+        "partners": record["links"],
+        "kind": change.kind,
+    }

@@ -64,12 +64,15 @@ class ChangesView(ApiView):
 def records_of(
     listed: Sequence[Change], endpoints: Sequence[EndpointInfo], request: Request
 ) -> list[dict[str, Any]]:
-    near = WrittenNear.read(listed, request.user)
-    return [record(line) for line in lines_of(listed, endpoints, near)]
+    near, now = WrittenNear.read(listed, request.user), timezone.now()
+    return [
+        record(line) | {"comparison_url": request.build_absolute_uri(line.comparison_url(now))}
+        for line in lines_of(listed, endpoints, near)
+    ]
 
 
 def record(line: ChangeLine) -> dict[str, Any]:
-    """Return a change as answers have it; rates in MB/s."""
+    """Return a change as answers have it, but for addresses; rates in MB/s."""
     change = line.change
     return {
         "id": change.id,

@@ -17,17 +17,17 @@ from matrix.answers.diagnosis.streams import StreamsEffect
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.api.base import ApiView
+from matrix.api.numbers import number
 from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.registry.rendering import as_json
 from matrix.api.schema.diagnosis import DIAGNOSIS
 from matrix.api.series import ends
-from matrix.api.site_report import number
 from matrix.http.negotiation import asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.peers import PeerRates
-from sonar.windows import format_time
+from sonar.windows import Window, format_time
 
 Json = dict[str, Any]
 OWN = ("source", "destination", "format")
@@ -37,22 +37,32 @@ class DiagnosisView(ApiView):
     @DIAGNOSIS
     def get(self, request: Request) -> HttpResponse:
         """With the evidence that the rules go by; of a healthy link there is no diagnosis."""
-        params, now = request.query_params, timezone.now()
-        check_names(params, (*WINDOW_AND_METHOD, *OWN))
-        asked_format(request, ("json",))
-        query = MatrixQuery.from_params(params, also=OWN)
-        source, destination = ends(params)
-        answer = report.answer(Question(source, destination, query), now)
-        echo = {
-            "source": source.name,
-            "destination": destination.name,
-            "size": query.size,
-            "window": query.window or None,
-            "start": format_time(answer.window.start),
-            "end": format_time(answer.window.end),
-            **by_parameter(query.filters),
-        }
-        return as_json({"query": echo, **of_diagnosis(link_diagnosis.of_report(answer, now))})
+        link, now = read_link(request), timezone.now()
+        answer = report.answer(link, now)
+        query = {"query": echo(link, answer.window)}
+        return as_json(query | of_diagnosis(link_diagnosis.of_report(answer, now)))
+
+
+def read_link(request: Request) -> Question:
+    """Read which link a call is about, in which size class and window."""
+    params = request.query_params
+    check_names(params, (*WINDOW_AND_METHOD, *OWN))
+    asked_format(request, ("json",))
+    query = MatrixQuery.from_params(params, also=OWN)
+    return Question(*ends(params), query)
+
+
+def echo(link: Question, window: Window) -> Json:
+    """Say what was asked, defaults included; the window as the two times it stands for."""
+    return {
+        "source": link.source.name,
+        "destination": link.destination.name,
+        "size": link.query.size,
+        "window": link.query.window or None,
+        "start": format_time(window.start),
+        "end": format_time(window.end),
+        **by_parameter(link.query.filters),
+    }
 
 
 def of_diagnosis(diagnosis: LinkDiagnosis) -> Json:
@@ -74,7 +84,12 @@ def of_evidence(evidence: LinkEvidence) -> Json:
         "median_mb_s": number(evidence.median),
         "usual_mb_s": number(evidence.usual),
         "level": evidence.level,
-        "scatter": scatter and {"spread": number(scatter.spread), "n": scatter.n},
+        "scatter": scatter
+        and {
+            "spread": number(scatter.spread),
+            "by_loss": number(scatter.by_loss),
+            "n": scatter.n,
+        },
         "streams": evidence.streams and of_streams(evidence.streams),
         "source": of_peers(evidence.sending),
         "destination": of_peers(evidence.receiving),

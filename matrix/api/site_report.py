@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from matrix.answers.site import loads
+from matrix.answers.site import inside, loads
 from matrix.answers.site.failures import Failures, errors_of
 from matrix.answers.site.history import BeforeAndAfter, RatioSample, RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
@@ -18,9 +16,10 @@ from matrix.answers.site.ranking import ENDS, Standing
 from matrix.answers.site.reports import Report, ReportCell
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.answers.site.site_now import NoteEffect, SiteNow
+from matrix.api.inside_figures import of_inside
+from matrix.api.numbers import number, time
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.rounding import rounded
 from sonar.models import Site
 from sonar.windows import Window, format_time
 
@@ -39,7 +38,12 @@ def of_report(report: Report, site: Site, site_is: SiteNow) -> Json:
         "endpoints": [endpoint.name for endpoint in endpoints if not endpoint.retired],
         "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired],
         "verdict": {"kind": site_is.verdict.kind, "sentence": site_is.verdict.sentence},
-        **{f"as_{end}": of_end(report, end, site) | of_links(site_is, end) for end in ENDS},
+        **{
+            f"as_{end}": of_end(report, end, site)
+            | of_links(site_is, end)
+            | {"inside": of_inside(inside.of_end(report, end))}
+            for end in ENDS
+        },
         "notes": [of_effect(effect) for effect in site_is.effects],
         "findings": [asdict(finding) for finding in findings(report)],
         "errors": [of_failures(failures) for failures in errors["errors"]],
@@ -232,12 +236,3 @@ def of_cell(cell: ReportCell) -> Json:
         "usual_mb_s": number(cell.usual),
         "since": time(cell.since),
     }
-
-
-def number(value: float) -> float | None:
-    return None if math.isnan(value) else float(rounded(np.asarray(value)))
-
-
-def time(unix: float) -> str | None:
-    moment = None if math.isnan(unix) else datetime.fromtimestamp(unix, UTC)
-    return format_time(moment) if moment else None

@@ -13,12 +13,15 @@ from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import site_now
 from matrix.api.base import ApiView
+from matrix.api.compared_site import compared_links, of_comparison
 from matrix.api.diagnosis import of_rule
+from matrix.api.numbers import number, time
 from matrix.api.pagination import PAGING, PageRequest, TableCursor, following
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
 from matrix.api.registry.sites import SITES
+from matrix.api.schema.compared import ComparedRates
 from matrix.api.schema.sites import ALL_SITES, REPORT_ON_SITE
-from matrix.api.site_report import Json, echo, number, of_cell, of_report, of_site, time
+from matrix.api.site_report import Json, echo, of_cell, of_report, of_site
 from matrix.http.negotiation import LIST, asked_format
 from matrix.store import notes
 
@@ -53,21 +56,28 @@ class SitesView(ApiView):
 class SiteView(ApiView):
     @REPORT_ON_SITE
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        """As source and as destination, among its peers; CSV has its cells of all classes."""
-        query = question.question(request.query_params, also=("format",))
+        """As source and as destination, among its peers; CSV has its cells of all classes.
+
+        With `compare` and so on its links are compared, too; CSV then has these.
+        """
+        query = question.compared_question(request.query_params, also=("format",))
         form = asked_format(request)
         site = question.registered(name)
         now = timezone.now()
         report = reports.build(site.name, query, now)
-        if form == "csv":
+        if form == "csv" and query.compare is None:
             return as_csv(row_and_column(report), CELLS, site.name)
-        on_site = notes.on_site(site, report.window, request.user)
+        site_is = site_now(report, notes.on_site(site, report.window, request.user), now)
+        if form == "csv":
+            return as_csv(list(compared_links(site_is)), COMPARED_LINKS, site.name)
         diagnoses = [
             {"source": link.source, "destination": link.destination, **of_rule(link.diagnosis)}
             for link in site_diagnosis.of_site(report, now)
         ]
-        answer = of_report(report, site, site_now(report, on_site, now))
-        return as_json(answer | {"diagnoses": diagnoses})
+        answer = of_report(report, site, site_is) | {"diagnoses": diagnoses}
+        if site_is.comparisons:
+            answer["comparison"] = of_comparison(report, site_is, now)
+        return as_json(answer)
 
 
 def of_overview(site: SiteOverview) -> Json:
@@ -94,6 +104,7 @@ LISTED = (
     *("destination_mean_mb_s", "ok", "failed", "success", "last", "failing"),
     *("slower_as_source", "slower_as_destination", "ratio_as_source", "ratio_as_destination"),
 )
+COMPARED_LINKS = ("end", "source", "destination", "partner", *ComparedRates.model_fields, "change")
 CELLS = (
     *("source", "destination", "size", "mean_mb_s", "std_mb_s", "ok", "failed", "last", "state"),
     *("level", "now_mb_s", "usual_mb_s", "since"),

@@ -9,6 +9,7 @@ from matrix.api.changes import ChangesView
 from matrix.api.diagnosis import DiagnosisView
 from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.index import IndexView
+from matrix.api.inside import InsideView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
 from matrix.api.probes import ProbesView, ProbeView
@@ -40,6 +41,7 @@ urlpatterns = [
     *routes(ENDPOINTS),
     path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
     path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),
+    path("v1/inside/", InsideView.as_view(), name="api-inside"),
     path("v1/links/", LinksView.as_view(), name="api-links"),
     path("v1/matrix/", MatrixView.as_view(), name="api-matrix"),
     *routes(MESHES),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +39,7 @@ from sonar.roles import Anyone
 MOST_FINDINGS = 8
 # So many links that are explained least.
 MOST_LINKS = 15
+A_DAY = timedelta(days=1)
 OF_LABELS = {"median": "median rate of a link", "mean": "mean rate of a link"}
 
 
@@ -96,17 +97,22 @@ class CausesPage(QueryPage):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         causes = attribution.build(self.query, now, version or self.version(now), self.fit)
+        change_causes = changes.build(causes)
         known_profiles, sizes = profiles.read(), size_choices(self)
         # Of a comparison, the causes of the change are named one after the other instead.
         said = [] if self.query.compare else words.conclusions(causes)
         return {
             "causes": causes,
             "query": self.query,
-            "headline": words.headline(causes),
+            "headline": changes.headline(causes, change_causes),
+            "explained": words.headline(causes) if change_causes.judged else "",
             "meaning": words.meaning(causes.model),
             "apart": words.apart(causes.model),
             "enough": not words.too_few(causes.model),
-            "changes": [(each, self.of_group(each.site)) for each in changes.named(causes)],
+            "change_causes": change_causes,
+            "changes": [(each, self.of_group(each.site)) for each in change_causes.named],
+            "judged": changes.judged_words(change_causes),
+            "in_days": causes.grid.window.end - causes.grid.window.start > A_DAY,
             "findings": [(each, self.of_group(each.site)) for each in said],
             "more_findings": max(len(said) - MOST_FINDINGS, 0),
             "most_findings": MOST_FINDINGS,

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from matrix.pages.base import QueryPage
 from matrix.pages.controls import Choice, Select, kept, select
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.comparison import (
+    A_MONTH,
+    A_WEEK,
     BETWEEN,
     CUSTOM,
+    MONTH,
     OF,
     OF_OF,
     OF_SIZE,
@@ -23,6 +26,7 @@ from matrix.query.comparison import (
     PREFIX,
     PREVIOUS,
     WEEK,
+    WINDOWS,
     Comparison,
 )
 from matrix.query.comparison_form import is_possible
@@ -32,9 +36,16 @@ from matrix.store.profiles import ProfileChoices
 from sonar import windows
 from sonar.windows import Window
 
-A_WEEK = timedelta(days=7)
 OF_LABELS = {"median": "medians", "mean": "means"}
-WINDOW_LABELS = {"": "the same window", PREVIOUS: "the window before", WEEK: "a week earlier"}
+WINDOW_LABELS = {
+    "": "the same window",
+    PREVIOUS: "the window before",
+    WEEK: "a week earlier",
+    MONTH: f"the {A_MONTH.days} days before",
+}
+# A week before a week is the window before, as are 30 days before 30 days, and one before a month
+# is mostly the same: they are offered for windows that are shorter.
+OFFERED_BELOW = {WEEK: A_WEEK, MONTH: A_MONTH}
 
 
 @dataclass(frozen=True)
@@ -87,11 +98,11 @@ def choices(
 ) -> Iterator[Choice]:
     """Yield what takes one click: put in, or taken out again if it is chosen."""
     query, comparison = page.query, page.query.compare or Comparison()
-    for name in (PREVIOUS, WEEK):
+    length = window.end - window.start
+    for name in WINDOWS:
         chosen = comparison.window == name
-        # A week before a week is the window before, and one before a month is mostly the same.
-        offered_for = name == PREVIOUS or window.end - window.start < A_WEEK
-        if chosen or (offered_for and is_possible(Comparison(name), window)):
+        is_shorter = length < OFFERED_BELOW.get(name, length + A_WEEK)
+        if chosen or (is_shorter and is_possible(Comparison(name), window)):
             words = Comparison(name).words(query.window, query.bounds)
             changed = replace(comparison, window="" if chosen else name, start=None, end=None)
             yield Choice(words, compared(page, changed), chosen)

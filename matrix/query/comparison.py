@@ -1,8 +1,9 @@
 """What a question is compared with: another window, size class, direction, or other filters.
 
-In a URL: `compare=previous`, `week`, `reverse` or `<from>..<to>` (a window and `reverse` may stand
-together), `compare.size=small`, `compare.<filter>=value` in place of the filters of that parameter,
-nothing for none of them (`compare.streams=`), and `compare.of=mean` for the ratio of means.
+In a URL: `compare=previous`, `week`, `month`, `reverse` or `<from>..<to>` (a window and `reverse`
+may stand together), `compare.size=small`, `compare.<filter>=value` in place of the filters of that
+parameter, nothing for none of them (`compare.streams=`), and `compare.of=mean` for the ratio of
+means.
 `compare.around=<moment>` stands for two windows: since the moment, and as long before it.
 """
 
@@ -28,7 +29,10 @@ from sonar.windows import PRESET_WORDS, Window
 PREFIX = "compare."
 # What may be divided by each other; the first unless it is said.
 OF = ("median", "mean")
-PREVIOUS, WEEK, CUSTOM, REVERSE = "previous", "week", "custom", "reverse"
+PREVIOUS, WEEK, MONTH, CUSTOM, REVERSE = "previous", "week", "month", "custom", "reverse"
+# The windows that have a name.
+WINDOWS = (PREVIOUS, WEEK, MONTH)
+A_WEEK, A_MONTH = timedelta(days=7), timedelta(days=30)
 BETWEEN = ".."
 OPPOSITE = {"source": "destination", "destination": "source"}
 OF_FILTERS = tuple(f"{PREFIX}{name}" for name in FILTERS)
@@ -46,9 +50,10 @@ class Comparison:
     """What differs on the other side; all else is as the question has it.
 
     ``window`` is empty for the same, `previous` (as long, ends as the first begins), `week` (as
-    long, a week earlier) or `custom`, between ``start`` and ``end``. ``reverse`` pairs each link
-    with that of the opposite direction. ``filters`` stand in place of those of the same
-    parameters, and parameters that are ``dropped`` have none. ``of`` is what is divided.
+    long, a week earlier), `month` (the 30 days that end as the first begins) or `custom`, between
+    ``start`` and ``end``. ``reverse`` pairs each link with that of the opposite direction.
+    ``filters`` stand in place of those of the same parameters, and parameters that are ``dropped``
+    have none. ``of`` is what is divided.
     """
 
     window: str = ""
@@ -59,6 +64,13 @@ class Comparison:
     filters: tuple[Filter, ...] = ()
     dropped: tuple[str, ...] = ()
     of: str = OF[0]
+
+    @property
+    def is_of_time(self) -> bool:
+        """Say whether the window is all that is different on the other side."""
+        return bool(self.window) and self == Comparison(
+            self.window, self.start, self.end, of=self.of
+        )
 
     @property
     def differs(self) -> bool:
@@ -107,7 +119,9 @@ class Comparison:
         """Return the window of the other side."""
         if self.start and self.end:
             return Window(self.start, self.end)
-        length = {PREVIOUS: window.end - window.start, WEEK: timedelta(days=7)}
+        if self.window == MONTH:
+            return Window(window.start - A_MONTH, window.start)
+        length = {PREVIOUS: window.end - window.start, WEEK: A_WEEK}
         back = length.get(self.window, timedelta(0))
         return Window(window.start - back, window.end - back)
 
@@ -158,6 +172,8 @@ class Comparison:
             return ""
         if own:
             return windows.format_window(self.window_of(own))
+        if self.window == MONTH:
+            return f"the {A_MONTH.days} days before"
         length = PRESET_WORDS[preset].removeprefix("the last ")
         return f"the {length} before" if self.window == PREVIOUS else f"the {length} a week earlier"
 

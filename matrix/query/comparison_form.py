@@ -22,9 +22,8 @@ from matrix.query.comparison import (
     OF_SIZE,
     PARAMETERS,
     PREFIX,
-    PREVIOUS,
     REVERSE,
-    WEEK,
+    WINDOWS,
     Comparison,
 )
 from matrix.query.filter_fields import FilterField, unregistered
@@ -34,7 +33,7 @@ from matrix.query.moments import around
 from sonar.windows import Window
 
 ALLOWED = (
-    f"use {PREVIOUS}, {WEEK}, {REVERSE}, or two times with {BETWEEN} between them, "
+    f"use {', '.join(WINDOWS)}, {REVERSE}, or two times with {BETWEEN} between them, "
     f"like 2026-11-01{BETWEEN}2026-11-08"
 )
 
@@ -57,7 +56,7 @@ class Compared(forms.Field):
         return replace(compared, reverse=REVERSE in texts)
 
     def _of_window(self, text: str) -> Comparison:
-        if text in (PREVIOUS, WEEK):
+        if text in WINDOWS:
             return Comparison(text)
         if BETWEEN not in text:
             raise ValidationError(f"compare “{text}” is not known: {ALLOWED}.")

@@ -29,7 +29,8 @@ class Rules:
     """What is named: ``alarms`` are how often each kind may be named by chance.
 
     ``known_dof`` is given where the noise is known, from so many degrees of freedom, and not up
-    to a factor: it need not be estimated from what the causes leave.
+    to a factor: it need not be estimated from what the causes leave. With ``slower_only``, what is
+    faster is named to tell the others from it alone, as easily as what is slower.
     """
 
     alarms: Mapping[Kind, float]
@@ -144,9 +145,8 @@ class CauseSearch:
         critical = self.critical(dof, bool(named))
         for sets, weight in zip(self.kinds, self.weights, strict=True):
             effect, t = model.added(sets, weight, self.rules.known_dof)
-            matters = effect < -np.log(SMALLEST)
-            if not self.rules.slower_only:
-                matters |= effect > np.log(SMALLEST)
+            # What became faster is looked for, too: unnamed, it would make all others look slower.
+            matters = np.abs(effect) > np.log(SMALLEST)
             gain = _gain(np.where(matters, t, 0.0), dof)
             gain -= _gain(critical[sets.kind], dof)
             place = int(gain.argmax())
@@ -183,7 +183,7 @@ class CauseSearch:
 
 @lru_cache(maxsize=4096)
 def _quantiles(probabilities: tuple[float, ...], dof: int) -> list[float]:
-    return quantile(probabilities, dof).tolist()
+    return [float(value) for value in quantile(probabilities, dof)]
 
 
 def _gain(t: Floats | float, dof: int) -> Floats:

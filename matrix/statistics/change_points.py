@@ -15,9 +15,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.change_chance import chance_of, critical, likest_by_chance
+from matrix.statistics.likeness import likeness
 from matrix.statistics.ratios import quantiles_by
+from matrix.statistics.stretches import Stretches, steps, sums_of
 
 # A level has at least so many values: fewer are a moment, not a level.
 SHORTEST = 5
@@ -35,31 +37,6 @@ LEAST_NOISE = 0.01
 WORSE = 7.35
 # The normal quantile of an interval of 95 %.
 NORMAL = 1.959964
-# Neighbours that resemble each other more are a drift, and no noise.
-LIKEST = 0.9
-
-
-class Stretches(NamedTuple):
-    """Parts of one array: where each starts in it, and how many values it has."""
-
-    starts: Integers
-    counts: Integers
-
-    def places(self) -> Integers:
-        """Return the places of all of them, one stretch behind another."""
-        ends = np.cumsum(self.counts)
-        total = int(ends[-1]) if ends.size else 0
-        places: Integers = np.arange(total) + np.repeat(
-            self.starts - ends + self.counts, self.counts
-        )
-        return places
-
-    def numbers(self) -> Integers:
-        """Return for each of the places which stretch it is of."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
-
-    def taken(self, choice: Flags | Integers) -> Stretches:
-        return Stretches(self.starts[choice], self.counts[choice])
 
 
 class Splits(NamedTuple):
@@ -166,22 +143,10 @@ class Smooth:
         return gains
 
 
-def steps(values: Floats, stretches: Stretches) -> Floats:
-    """Return what each value is more than the one before it; 0 for the first of a stretch."""
-    differences = np.diff(values, prepend=0.0)
-    differences[stretches.starts[stretches.counts > 0]] = 0.0
-    return differences
-
-
 def typical(distances: Floats, stretches: Stretches) -> Floats:
     """Return the noise of each stretch by the median distance of neighbours."""
     (middle,) = quantiles_by(stretches.numbers(), distances, len(stretches.counts), [0.5])
     return np.asarray(np.maximum(np.nan_to_num(middle) / HALF_OF_DIFFERENCES, LEAST_NOISE))
-
-
-def sums_of(values: Floats, stretches: Stretches) -> Floats:
-    sums = np.bincount(stretches.numbers(), values, minlength=len(stretches.counts))
-    return np.asarray(sums, dtype=np.float64)
 
 
 def change_points(
@@ -365,19 +330,3 @@ def rank_of(sequence: Integers) -> Integers:
     """Return which of its sequence each is, of sequences in their order."""
     _, first, counts = np.unique(sequence, return_index=True, return_counts=True)
     return np.asarray(np.arange(len(sequence)) - np.repeat(first, counts))
-
-
-def likeness(residuals: Floats, stretches: Stretches) -> Floats:
-    """Return by how much the variance of a mean is larger than the noise of neighbours says.
-
-    (1 + r) / (1 - r)², with r for the correlation of neighbours where that is beyond chance: their
-    mean varies more, and their differences less, by which noise is measured.
-    """
-    products = residuals * np.roll(residuals, 1)
-    products[stretches.starts[stretches.counts > 0]] = 0.0
-    squares = np.maximum(sums_of(residuals**2, stretches), np.finfo(float).tiny)
-    correlation = sums_of(products, stretches) / squares
-    beyond = correlation > likest_by_chance(stretches.counts)
-    correlation = np.where(beyond, np.minimum(correlation, LIKEST), 0.0)
-    factor: Floats = (1 + correlation) / (1 - correlation) ** 2
-    return factor

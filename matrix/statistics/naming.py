@@ -126,5 +126,6 @@ def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> 
             n=effect.suspect.n,
         )
         for effect in search.effects()
+        if effect.value < 0 or not rules.slower_only
     ]
     return sorted(causes, key=lambda cause: (cause.p, -abs(cause.t)))

@@ -18,14 +18,17 @@ STEPS = 200
 CLOSE_ENOUGH = 1e-14
 TINY = 1e-300
 NEWTON_STEPS = 30
+FURTHEST = 1e150
 
 
 def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
     """Return P(T > t) for each t and its degrees of freedom (above 0); NaN for NaN."""
     values, degrees = np.broadcast_arrays(np.asarray(t, float), np.asarray(dof, float))
-    square = np.square(values)
+    # The square of what is further out is infinite, of which nothing is a share.
+    square = np.square(np.clip(values, -FURTHEST, FURTHEST))
     whole = degrees + square
     tail = 0.5 * incomplete_beta(degrees / 2, degrees / whole, square / whole)
+    tail = np.where(np.isinf(values), 0.0, tail)
     return np.where(values > 0, tail, 1 - tail) * np.where(np.isnan(values), np.nan, 1)
 
 
@@ -38,7 +41,7 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
     """Return the value below which each share of the distribution lies; above 0.5 and below 1."""
     shares = np.asarray(probability, dtype=np.float64)
     if not np.all((shares > 0.5) & (shares < 1)):
-        raise ValueError(f"a probability above 0.5 and below 1, not {probability}")
+        raise ValueError(f"a probability above 0.5 and below 1, not {probability!r}")
     normal = [NormalDist().inv_cdf(share) for share in shares.ravel()]
     degrees, tail, z = np.broadcast_arrays(
         np.asarray(dof, dtype=np.float64), 1 - shares, np.reshape(normal, shares.shape)

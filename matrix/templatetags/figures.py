@@ -19,7 +19,9 @@ from sonar.units import (
     format_bytes,
     format_chance,
     format_count,
+    format_estimate,
     format_factor,
+    format_share,
     three_digits,
 )
 from sonar.windows import format_moment
@@ -90,26 +92,14 @@ def size(value: float, reason: str = NO_RESULT) -> str:
 
 @register.filter
 def percent(share: float | None, reason: str = NO_RESULT) -> str:
-    """Write a share in percent: 0.012, 8.3, 83; only what is the whole is 100."""
-    if share is None or math.isnan(share):
-        return dash(reason)
-    value = 100 * share
-    if 0 < value < 0.01:
-        return "< 0.01 %"
-    if value < 10:
-        return f"{two_digits(value)} %"
-    return f"{min(round(value), 99) if value < 100 else round(value)} %"
-
-
-def two_digits(value: float) -> str:
-    rounded = float(f"{value:.2g}")
-    return f"{rounded:.6f}".rstrip("0").rstrip(".") if rounded < 10 else f"{rounded:.0f}"
+    """Write a share in percent."""
+    return dash(reason) if share is None or math.isnan(share) else format_share(share)
 
 
 @register.filter
 def rough(value: float | None, reason: str = NO_RESULT) -> str:
     """Write an estimate."""
-    return dash(reason) if value is None or math.isnan(value) else two_digits(value)
+    return dash(reason) if value is None or math.isnan(value) else format_estimate(value)
 
 
 @register.filter

@@ -332,6 +332,22 @@ def refuse_case_twin(row: models.Model) -> None:
         raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
 
 
+# What parameters begin with that have a dot in them, as those of size classes have.
+BEGINNINGS = ("compare", "destination", "source")
+
+
+def refuse_parameter(row: models.Model, name: str) -> None:
+    """Raise ValidationError for a new name that would be read as something else in a URL."""
+    if not is_new(row, "name"):
+        return
+    if name.casefold() in BEGINNINGS:
+        sentence = f"The name {name} is none for a size class: other parameters begin with it."
+        raise ValidationError({"name": sentence})
+    if name.isdecimal():
+        sentence = f"The name {name} is none for a size class: it is a number, like one of streams."
+        raise ValidationError({"name": sentence})
+
+
 def has_host(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -436,3 +452,4 @@ class SizeClass(models.Model):
 
     def clean(self) -> None:
         refuse_case_twin(self)
+        refuse_parameter(self, self.name)

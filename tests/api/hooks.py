@@ -33,7 +33,7 @@ KNOWN = {
     "source": ENDPOINTS[:2],
     "destination": ENDPOINTS[2:],
     "size": ("small", "medium", "large"),
-    "compare": ("previous", "week"),
+    "compare": ("previous", "week", "month"),
     "around": ("2026-11-19T20:15:00Z",),
     "sources": ENDPOINTS,
     "destinations": ENDPOINTS,

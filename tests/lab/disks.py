@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.lab.enclosure import Enclosure, RefusedError, run
@@ -56,15 +58,17 @@ class Group:
         """Where processes inside enter it."""
         self._limits = _mount(enclosure)
         groups = enclosure.seen_from_here(GROUPS)
-        for stale in groups.glob(f"{PREFIX}*"):  # of killed tests; the kernel keeps those in use
-            with suppress(OSError):
-                stale.rmdir()
         self._path = groups / self.name
-        try:
-            self._path.mkdir()
-        except OSError as error:
-            raise RefusedError(f"a control group: {error}") from error
         self._groups = os.open(groups, os.O_RDONLY)  # reaches them when the enclosure is gone
+        try:
+            with locked(self._groups):  # another lab would take a new one for a stale one
+                remove_stale(groups)
+                self._path.mkdir()
+                self._lock = os.open(self._path, os.O_RDONLY)
+                fcntl.flock(self._lock, fcntl.LOCK_SH)
+        except OSError as error:
+            os.close(self._groups)
+            raise RefusedError(f"a control group: {error}") from error
 
     @property
     def names(self) -> list[str]:
@@ -85,7 +89,28 @@ class Group:
         """Remove it, empty as it is by now."""
         with suppress(OSError):
             os.rmdir(self.name, dir_fd=self._groups)
+        os.close(self._lock)
         os.close(self._groups)
+
+
+@contextmanager
+def locked(directory: int) -> Iterator[None]:
+    """Keep other labs from making and removing groups."""
+    fcntl.flock(directory, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(directory, fcntl.LOCK_UN)
+
+
+def remove_stale(groups: Path) -> None:
+    """Remove groups of killed labs: that of a living one is locked by it, empty or not."""
+    for group in groups.glob(f"{PREFIX}*"):
+        directory = os.open(group, os.O_RDONLY)
+        with suppress(OSError):
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            group.rmdir()
+        os.close(directory)
 
 
 def _mount(enclosure: Enclosure) -> dict[str, str]:

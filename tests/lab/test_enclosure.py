@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
@@ -19,6 +20,7 @@ from sonar import movers, registry_file
 from sonar.models import Mesh
 from sonar.movers.base import Watch
 from sonar.movers.measure import measure
+from tests.lab.disks import PREFIX, Group
 from tests.lab.enclosure import RefusedError
 from tests.lab.link import Lab
 from tests.lab.scenarios import MB, NOTHING, SOURCE_DISK, Scenario
@@ -120,6 +122,13 @@ def test_nothing_of_a_lab_stays_when_its_program_is_killed(lab_of, rooms):
 def test_two_labs_stand_side_by_side_in_nets_of_their_own(lab_of):
     hosts = {lab_of(NOTHING).links["NOTHING"].source.host for _ in range(2)}
     assert len({host.rpartition(".")[0] for host in hosts}) == 2
+
+
+def test_a_control_group_stays_while_its_lab_stands_though_nobody_is_in_it_yet(lab_of):
+    group = Group(lab_of().enclosure, f"{PREFIX}{uuid4().hex}")
+    assert group.name in groups(lab_of)
+    group.close()
+    assert group.name not in groups(lab_of)
 
 
 def test_what_a_machine_refuses_is_told_with_its_own_words(lab_of):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import escape
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers.changes.question import ChangesQuestion
+from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, ChangeSearch, Downtime, Endpoint, SizeClass
 from sonar.roles import Role
+from sonar.windows import Window, parse_time
 from tests.matrix import changed, responses
 from tests.matrix.changed import change
 from tests.matrix.registry import caller
@@ -140,6 +143,35 @@ def test_json_csv_and_ndjson_have_the_same(client: Client, some_changes: World) 
     assert lines[0]["sentence"] == first["sentence"]
     ndjson = client.get(f"{API}?level=slower&format=ndjson")
     assert ndjson.content.count(b"\n") == 3
+
+
+def test_each_change_leads_to_before_and_after_it(client: Client, some_changes: World) -> None:
+    """Up to 7 days of the new level, which began with the change, and the 7 days before it."""
+    paths = [
+        *("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/sites/DESY/", "/"),
+    ]
+    listed = responses.answer(client, API)["changes"]
+    page = responses.html(client, "/changes/")
+    for path, one in zip(paths, listed, strict=True):
+        address = urlsplit(one["comparison_url"])
+        url = f"{address.path}?{address.query}"
+        assert (address.netloc, address.path) == ("testserver", path)
+        assert escape(url) in page
+        query = MatrixQuery.from_params(QueryDict(address.query))
+        at, end = parse_time(one["at"]), NOW.replace(second=0) + timedelta(minutes=1)
+        assert query.bounds == Window(at, min(end, at + timedelta(days=7)))
+        assert query.compare
+        assert (query.compare.start, query.compare.end) == (at - timedelta(days=7), at)
+        assert query.size == one["size"]
+        assert client.get(url).status_code == 200
+        if path != "/":
+            assert f'{escape(url)}">Before and after' in responses.html(client, path)
+
+
+def test_a_change_of_a_clock_ahead_can_be_compared(client: Client, small_world: World) -> None:
+    change(small_world.ral, small_world.glasgow, ago=-timedelta(seconds=20))
+    (one,) = responses.answer(client, API)["changes"]
+    assert client.get(one["comparison_url"]).status_code == 200
 
 
 def test_pages_follow_each_other_without_gaps(client: Client, small_world: World) -> None:

@@ -58,6 +58,7 @@ def test_each_choice_takes_one_click_and_another_takes_it_away(
     assert offered == {
         "the 24 hours before": f"{path}?window=24h&compare=previous",
         "the 24 hours a week earlier": f"{path}?window=24h&compare=week",
+        "the 30 days before": f"{path}?window=24h&compare=month",
         "the opposite direction": f"{path}?window=24h&compare=reverse",
         "small files": f"{path}?window=24h&compare.size=small",
         "medium files": f"{path}?window=24h&compare.size=medium",
@@ -79,6 +80,8 @@ def test_choices_stand_together(client: Client, measured: World) -> None:
     assert offered["the 7 days before"] == "/?compare.size=small"
     # A week before a week is what stands there already.
     assert not [label for label in offered if "a week earlier" in label]
+    assert "the 30 days before" in offered
+    assert "compare=month" not in menu(client, "/?window=30d")
     assert offered["medium files"] == "/?compare=previous&compare.size=medium"
 
 
@@ -86,6 +89,7 @@ def test_choices_stand_together(client: Client, measured: World) -> None:
     "text",
     [
         "compare=previous",
+        "compare=month&compare=reverse",
         "compare=2026-11-01T00:00:00Z..2026-11-05T12:30:00Z",
         "window=24h&compare=week&compare=reverse&compare.size=small&compare.of=mean",
         "streams=4&compare.streams=1",

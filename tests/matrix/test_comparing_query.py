@@ -32,7 +32,8 @@ compared = st.fixed_dictionaries(
     {},
     optional={
         "compare": st.lists(
-            st.one_of(st.sampled_from(["previous", "week", "reverse"]), between), max_size=2
+            st.one_of(st.sampled_from(["previous", "week", "month", "reverse"]), between),
+            max_size=2,
         ),
         "compare.size": st.sampled_from(["small", "medium", "large"]).map(lambda size: [size]),
         "compare.of": st.sampled_from(["median", "mean"]).map(lambda of: [of]),
@@ -79,6 +80,12 @@ def test_every_comparison_survives_its_own_url_or_is_refused_by_name(
         ("compare=previous", ("2026-11-06T12:01:00Z", "2026-11-13T12:01:00Z")),
         ("compare=week&window=24h", ("2026-11-12T12:01:00Z", "2026-11-13T12:01:00Z")),
         ("compare=previous&window=24h", ("2026-11-18T12:01:00Z", "2026-11-19T12:01:00Z")),
+        ("compare=month", ("2026-10-14T12:01:00Z", "2026-11-13T12:01:00Z")),
+        ("compare=month&window=1h", ("2026-10-21T11:01:00Z", "2026-11-20T11:01:00Z")),
+        (
+            "from=2026-11-10&to=2026-11-11&compare=month&compare=reverse",
+            ("2026-10-11T00:00:00Z", "2026-11-10T00:00:00Z"),
+        ),
         ("compare=2026-10-01..2026-10-03", ("2026-10-01T00:00:00Z", "2026-10-03T00:00:00Z")),
         (
             "from=2026-11-10&to=2026-11-11T01:00&compare=previous",
@@ -133,6 +140,15 @@ def test_the_opposite_direction_of_each_link_passes_the_turned_filters(
         ("compare=previous", "the 7 days before"),
         ("compare=week&window=1h", "the hour a week earlier"),
         ("compare=previous&window=1h", "the hour before"),
+        ("compare=month", "the 30 days before"),
+        (
+            "compare=month&window=1h&compare.size=small",
+            "small-file transfers of the 30 days before",
+        ),
+        (
+            "from=2026-11-10&to=2026-11-11&compare=month",
+            "2026-10-11 00:00 to 2026-11-10 00:00 UTC",
+        ),
         ("compare=reverse", "the opposite direction"),
         ("compare=reverse&compare=previous", "the 7 days before in the opposite direction"),
         ("compare.size=small", "small-file transfers"),
@@ -167,10 +183,16 @@ def test_a_comparison_is_described_in_words(
         (
             "compare=yesterday",
             "compare",
-            "compare “yesterday” is not known: use previous, week, reverse, or two times with .. "
-            "between them, like 2026-11-01..2026-11-08.",
+            "compare “yesterday” is not known: use previous, week, month, reverse, or two times "
+            "with .. between them, like 2026-11-01..2026-11-08.",
         ),
         ("compare=previous&compare=week", "compare", "compare names 2 windows, previous and week"),
+        ("compare=month&compare=week", "compare", "compare names 2 windows, month and week"),
+        (
+            "from=1970-01-15&to=1970-01-16&compare=month",
+            "compare",
+            "compare=month reaches back to before 1970.",
+        ),
         ("compare=2026-10-01..", "compare", "compare “2026-10-01..” has one time: use previous"),
         ("compare=2026-10-01..soon", "compare", "compare “soon” is not a time that can be asked"),
         ("compare=2026-10-02..2026-10-01", "compare", "must begin before it ends."),
@@ -256,3 +278,24 @@ def test_what_no_longer_differs_is_no_longer_compared(
     assert url.startswith(left)
     assert ("compare" in url) == ("compare" in left)
     assert asked(url) == asked(text).replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("compare=month", True),
+        ("compare=month&compare.of=mean", True),
+        ("compare=2026-10-01..2026-10-02", True),
+        ("compare=reverse", False),
+        ("compare=week&compare=reverse", False),
+        ("compare=week&compare.size=small", False),
+        ("compare=week&compare.streams=4", False),
+        ("streams=4&compare=week&compare.streams=", False),
+    ],
+)
+def test_a_comparison_is_of_time_if_nothing_else_differs(
+    small_world: world.World, text: str, is_so: bool
+) -> None:
+    compare = asked(text).compare
+    assert compare is not None
+    assert compare.is_of_time == is_so

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from matrix.answers.diagnosis.connections import STEADY
 from matrix.answers.diagnosis.diagnosis import diagnose
 from matrix.answers.diagnosis.evidence import FailureEvidence, LinkEvidence
+from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.statistics.peers import PeerRates, beside
-from matrix.statistics.scatter import RateScatter, scatter
+from matrix.statistics.scatter import ANYWAY, AlikeTests, RateScatter, least_by_loss, scatter
 from sonar.models import Endpoint, Site
 from tests.matrix import responses, world
 from tests.matrix.responses import words
@@ -70,7 +70,7 @@ def kinds(**changed: Any) -> list[str]:
 
 def test_of_a_link_as_fast_as_its_peers_nothing_is_said():
     for streams in (None, FLAT, LINEAR):
-        assert kinds(median=79.0, streams=streams, scatter=RateScatter(0.01, 20)) == []
+        assert kinds(median=79.0, streams=streams, scatter=RateScatter(0.01, 0.06, 20)) == []
     # One end alone is slower elsewhere: that is the peer's matter.
     assert kinds(median=79.0, receiving=SLOW) == []
 
@@ -97,29 +97,32 @@ def test_an_end_without_other_links_says_nothing(end):
 
 
 def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.012, 12)) == ["window-limited"]
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.15, 12)) == ["loss-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.012, 0.06, 12)) == ["window-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.15, 0.06, 12)) == ["loss-limited"]
     assert kinds(streams=LINEAR) == ["slow-link"]
-    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.012, 12)))
+    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.012, 0.06, 12)))
     assert "the same 10.0 MB/s" in said.headline
     assert said.evidence[0].startswith("4 streams give 4.0× (")
-    assert "scatter by 1.20 % (n = 12)" in said.evidence[1]
+    assert said.evidence[1] == (
+        "Tests made alike scatter by 1.20 % (n = 12); lost packets make that 6.00 % or more, a "
+        "window that is too small makes it less."
+    )
 
 
 def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing():
     shapes = dict.fromkeys(("stalls", "saw-tooth", "ramps", "slows", "ceiling", "uneven"), 0)
     saw = SimpleNamespace(courses=[None] * 5, counts=shapes | {"saw-tooth": 4, "ceiling": 1})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 9), inside=saw) == ["loss-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), inside=saw) == ["loss-limited"]
     even = SimpleNamespace(courses=[None] * 5, counts=shapes | {"ceiling": 5})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 9), inside=even) == ["loss-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), inside=even) == ["loss-limited"]
 
 
 def test_known_round_trip_and_loss_are_told():
     (said,) = diagnose(
-        evidence(streams=LINEAR, scatter=RateScatter(0.01, 9), rtt_ms=90.0, single=0.7)
+        evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)
     )
     assert "At a round trip of 90.0 ms that is 63.0 kB at once." in said.evidence
-    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.2, 9), loss=0.012))
+    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), loss=0.012))
     assert "1.2 % of packets are lost." in said.evidence
 
 
@@ -154,9 +157,28 @@ def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
     assert "An experiment with streams" in unsure.next
 
 
+def test_two_slow_ends_together_explain_what_neither_does():
+    # At a half and a third of their peers: 13 MB/s of 80.
+    half, third = (
+        dataclasses.replace(SLOW, rate=80 * factor, factor=factor, high=factor)
+        for factor in (1 / 2, 1 / 3)
+    )
+    said = diagnose(evidence(median=13.0, streams=FLAT, sending=half, receiving=third))[0]
+    assert (said.kind, said.strength) == ("storage-limited", pytest.approx(5 / 6))
+    assert said.headline.startswith("The destination is the limit")
+    assert said.evidence[0].startswith("Without this link, DESY receives at 0.33×")
+    assert said.evidence[1].startswith("Without this link, RAL sends at 0.50×")
+    assert kinds(median=13.0, streams=FLAT, sending=half) == ["at-capacity"]
+    # As slow as the slower end alone, or nearly.
+    said = diagnose(evidence(median=20.0, streams=FLAT, sending=half, receiving=third))[0]
+    assert said.kind == "storage-limited"
+
+
 def test_an_end_that_is_no_limit_is_not_called_one():
     # Streams help: no disk does that.
-    assert kinds(sending=SLOW, streams=LINEAR, scatter=RateScatter(0.01, 9)) == ["window-limited"]
+    assert kinds(sending=SLOW, streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9)) == [
+        "window-limited"
+    ]
     # Its other links are faster than this one by far: it does not explain this one.
     assert kinds(sending=dataclasses.replace(SLOW, rate=40.0)) == ["slow-link"]
     # It may be chance.
@@ -229,27 +251,79 @@ def test_peers_are_those_without_the_link_itself():
 
 def test_scatter_is_that_within_groups():
     rng = np.random.default_rng(3)
-    groups = [level * np.exp(0.1 * rng.standard_normal(2000)) for level in (1.0, 50.0)]
-    assert scatter(groups) == RateScatter(pytest.approx(0.1, rel=0.05), 4000)
-    assert scatter([np.array([1.0, 2, 3]), np.array([5.0])]) is None
+    groups = [
+        AlikeTests(level * np.exp(0.1 * rng.standard_normal(2000)), size)
+        for level, size in ((1.0, 1e6), (50.0, 4e6))
+    ]
+    pooled = scatter(groups, 1.0)
+    by_loss = (least_by_loss(1e6, 1.0) + least_by_loss(4e6, 1.0)) / 2
+    expected = pytest.approx(by_loss, rel=1e-3)
+    assert pooled == RateScatter(pytest.approx(0.1, rel=0.05), expected, 4000)
+    few = [AlikeTests(np.array([1.0, 2, 3]), 1e6), AlikeTests(np.array([5.0]), 1e6)]
+    assert scatter(few, 1.0) is None
+    assert scatter(groups, math.nan) is None
 
 
-def test_where_packets_are_lost_rates_scatter_more_than_with_a_window():
-    """TCP that halves its window after each loss: 10 to 110 losses a file."""
+def test_one_test_that_took_long_does_not_make_a_link_uneven():
+    alike = [
+        AlikeTests(np.array(rates), 4e6)
+        for rates in ([1.0, 1.01, 0.99], [2.0, 2.02, 0.4], [1.5, 1.52, 1.49])
+    ]
+    pooled = scatter(alike, 1.0)
+    assert pooled
+    assert (pooled.is_steady, pooled.spread) == (True, pytest.approx(0.0125, rel=0.1))
+    twice = scatter([*alike, AlikeTests(np.array([1.0, 1.01, 0.2]), 4e6)], 1.0)
+    assert twice
+    assert not twice.is_steady
+
+
+def test_lost_packets_make_rates_scatter_the_less_the_more_are_lost():
+    # One of 20 at most: 35 of the 690 packets of a file of 1 MB.
+    assert least_by_loss(1e6, 0.5) == pytest.approx(0.5 / math.sqrt(690.6 * 0.05), rel=1e-3)
+    # At 10 MB/s there are 35 packets or more under way over 5 ms: 1 of 795 is lost, or fewer.
+    assert least_by_loss(1e8, 10.0) == pytest.approx(0.5 / math.sqrt(69_061 / 795), rel=1e-2)
+    assert least_by_loss(1e10, 1.0) == ANYWAY
+
+
+SEGMENT = 1448
+RENO, FRIENDLY_CUBIC = (1.0, 0.5), (0.53, 0.7)
+
+
+@pytest.mark.parametrize("law", [RENO, FRIENDLY_CUBIC], ids=["reno", "cubic"])
+@pytest.mark.parametrize("rtt_ms", [10, 100])
+@pytest.mark.parametrize(
+    ("loss", "packets"), [(0.001, 11_000), (0.003, 11_000), (0.01, 2_800), (0.01, 23_000)]
+)
+def test_where_packets_are_lost_rates_are_not_steady(law, rtt_ms, loss, packets):
+    """TCP that shrinks its window after each loss: 10 to 230 losses a file."""
     rng = np.random.default_rng(5)
-    for loss, packets in ((0.001, 11_000), (0.003, 11_000), (0.01, 2_800), (0.01, 11_000)):
-        lossy = scatter([np.array([aimd(rng, loss, packets) for _ in range(60)])])
-        assert lossy
-        assert lossy.spread > STEADY
+    rates = SEGMENT / (rtt_ms * 1e3) * np.array([aimd(rng, loss, packets, law) for _ in range(100)])
+    lossy = scatter([AlikeTests(rates, packets * SEGMENT)], float(np.median(rates)))
+    assert lossy
+    assert not lossy.is_steady
 
 
-def aimd(rng: np.random.Generator, loss: float, packets: int) -> float:
-    """Return packets per round trip of a transfer."""
+def test_a_window_is_steady_though_each_test_starts_and_ends_with_a_delay():
+    """64 kB for each round trip of 90 ms, and 0.1 s more or less."""
+    rng = np.random.default_rng(6)
+    rate = 65_535 / 0.09
+    groups = [
+        AlikeTests(size / (size / rate + 0.5 + 0.1 * rng.standard_normal(100)) / 1e6, size)
+        for size in (1e6, 4e6, 33.6e6)
+    ]
+    pooled = scatter(groups, rate / 1e6)
+    assert pooled
+    assert pooled.spread < 0.7 * pooled.by_loss
+
+
+def aimd(rng: np.random.Generator, loss: float, packets: int, law: tuple[float, float]) -> float:
+    """Return packets per round trip of a transfer; the window grows and shrinks by a law."""
+    more, part = law
     window, sent, rounds = 10.0, 0, 0
     while sent < packets:
         sent, rounds = sent + int(window), rounds + 1
         lost = rng.random() < 1 - (1 - loss) ** int(window)
-        window = max(window / 2, 2.0) if lost else window + 1
+        window = max(window * part, 2.0) if lost else window + more
     return sent / rounds
 
 
@@ -282,6 +356,36 @@ def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -
         assert sentence in html
     healthy = words(responses.html(client, "/links/B_DISK/A_DISK/"))
     assert "Diagnosis Nothing stands out with large files." in healthy
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon", "four_sites")
+def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
+    client: Client, admin_client: Client
+) -> None:
+    address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
+    offer = f'<a href="{address}">Order an experiment with streams</a>'
+    assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
+    assert offer not in responses.html(admin_client, "/links/B_DISK/A_DISK/")  # is not slow
+    assert offer not in responses.html(client, "/links/A_DISK/B_DISK/")  # may not order
+    form = responses.html(admin_client, address.replace("&amp;", "&"))
+    assert '<option value="streams" selected>' in form
+    assert '<option value="large" selected>' in form
+
+
+@pytest.mark.parametrize(
+    ("changed", "wants"),
+    [
+        ({}, True),
+        ({"streams": FLAT}, False),
+        ({"median": 79.0}, False),
+        ({"overhead": line(60.0, 100.0)}, False),
+    ],
+    ids=["slow", "streams are known", "not slow", "its start takes the time"],
+)
+def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
+    current = evidence(**changed)
+    assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
 @pytest.mark.django_db

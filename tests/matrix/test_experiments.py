@@ -16,6 +16,7 @@ from sonar import request_probes, results
 from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.roles import Role
 from tests.accounts import account
+from tests.matrix import responses
 from tests.matrix.world import HOUR, MB, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -323,6 +324,22 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
     assert response.status_code == 400
     assert sentence in text(response)
     assert not Experiment.objects.exists()
+
+
+def test_an_address_fills_in_the_form_and_opens_it(operator: Client):
+    page = responses.html(operator, f"{LINK}experiments/?variable=size&size=medium")
+    assert '<details class="d-print-none" open>' in page
+    assert '<option value="size" selected>' in page
+    assert '<option value="medium" selected>' in page
+    assert '<details class="d-print-none">' in responses.html(operator, f"{LINK}experiments/")
+
+
+def test_an_address_with_what_cannot_be_says_what_can(client: Client, small_world: World):
+    response = client.get(f"{LINK}experiments/?variable=colour&size=huge")
+    assert response.status_code == 400
+    page = text(response)
+    assert "variable “colour” is not known: use streams, size or mode." in page
+    assert "size “huge” is not known: use " in page
 
 
 def test_readers_see_experiments_and_no_form(client: Client, operator: Client):

@@ -6,11 +6,15 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from matrix.answers import inside
 from matrix.answers.inside import MOST, InsideTransfers
-from matrix.pages.inside import SHAPE_WORDS
+from matrix.answers.inside_words import SHAPE_WORDS
+from matrix.api.schema.inside import EXAMPLE, LinkInside
+from matrix.api.schema.sites import SiteReport
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
@@ -151,3 +155,58 @@ def test_the_page_of_a_site_says_it_for_each_direction(client: Client, small_wor
     assert "Inside transfers from RAL" in html
     assert "3 stall; nothing moves for" in html
     assert "3 run at a ceiling" in html
+
+
+def test_the_call_has_the_same_figures(client: Client, small_world: World):
+    Site.objects.filter(name="RAL").update(wan_gbit_s=6)
+    for hours in range(1, 5):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+    run(small_world.ral, small_world.glasgow, STALLING)
+    url = "/api/v1/inside/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
+    answer = responses.answer(client, url)
+    LinkInside.model_validate(answer)
+    LinkInside.model_validate(EXAMPLE)
+    assert (answer["query"]["size"], answer["query"]["end"]) == ("large", "2026-11-20T12:01:00Z")
+    inside = answer["inside"]
+    sentences = inside.pop("sentences")
+    assert inside == {
+        "looked_at": 5,
+        "courses": 5,
+        "shapes": dict.fromkeys(SHAPES, 0) | {"stalls": 1, "ceiling": 4},
+        "p05_mb_s": 0.0,
+        "median_mb_s": 80.0,
+        "p95_mb_s": 80.0,
+        "stalled": pytest.approx(30 / 530, abs=1e-6),
+        "ceiling_mb_s": 80.0,
+        "nominal_mb_s": 750.0,
+        "nominal_site": "RAL",
+    }
+    page = words(client, LINK)
+    assert len(sentences) == 4
+    assert all(sentence in page for sentence in sentences)
+    assert responses.answer(client, f"{url}&size=small")["inside"] is None
+    refused = client.get(f"{url}&compare=previous")
+    assert (refused.status_code, list(refused.json()["errors"])) == (400, ["compare"])
+
+
+def test_the_call_costs_as_many_queries_however_many_there_are(client: Client, small_world: World):
+    url = "/api/v1/inside/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
+    counts = []
+    for hours in (1, 2, 3):
+        run(small_world.ral, small_world.glasgow, STEADY, hours)
+        responses.answer(client, url)
+        with CaptureQueriesContext(connection) as captured:
+            responses.answer(client, url)
+        counts.append(len(captured))
+    assert counts == [3, 3, 3]
+
+
+def test_the_report_on_a_site_has_both_directions(client: Client, small_world: World):
+    for hours in range(1, 4):
+        run(small_world.desy, small_world.ral, STALLING, hours)
+    report = responses.answer(client, "/api/v1/sites/RAL/")
+    assert report["as_source"]["inside"] is None
+    inside = report["as_destination"]["inside"]
+    assert (inside["courses"], inside["shapes"]["stalls"]) == (3, 3)
+    assert inside["sentences"][0].startswith("Of 3 large-file transfers with 6 or more progress")
+    SiteReport.model_validate(report)

@@ -18,6 +18,7 @@ from matrix.answers.site import reports
 from matrix.answers.site.comparison import EndComparison, LinksTogether
 from matrix.answers.site.question import compared_question
 from matrix.answers.site.site_now import SiteNow, site_now
+from matrix.api.schema.sites import SiteReport
 from matrix.statistics.two_samples import Ratios
 from sonar.models import Transfer
 from sonar.windows import Window, format_time
@@ -91,6 +92,41 @@ def test_each_link_is_compared_as_sql_and_scipy_do(db: None) -> None:
         assert together.p == pytest.approx(test.pvalue, rel=1e-6)
         bounds = np.exp(test.confidence_interval(0.95))
         assert (together.low, together.high) == pytest.approx(tuple(bounds), rel=1e-6)
+
+
+def test_the_call_compares_as_the_page_does(client: Client, db: None) -> None:
+    changed_site.make()
+    site = compared(ASKED)
+    url = f"/api/v1/sites/{GLASGOW}/?{urlencode(ASKED)}"
+    report = responses.answer(client, url)
+    SiteReport.model_validate(report)
+    page = words(responses.html(client, f"/sites/{GLASGOW}/?{urlencode(ASKED)}"))
+    answer = report["comparison"]
+    assert answer["description"] in page
+    for end, comparison in site.comparisons.items():
+        said, together = answer[f"as_{end}"], comparison.together
+        assert said["ratio"] == pytest.approx(together.ratio, rel=1e-5)
+        assert (said["low"], said["high"]) == pytest.approx((together.low, together.high), rel=1e-5)
+        assert (said["slower"], said["compared"]) == (comparison.slower, together.links)
+        assert said["sentence"] in page
+        assert said["beyond"] in page
+        assert [link["change"] for link in said["links"]].count("slower") == comparison.slower
+        for row, link, pair in zip(said["links"], site.links[end], comparison.pairs, strict=True):
+            assert (row["source"], row["destination"]) == (link.source, link.destination)
+            ratio = None if np.isnan(pair.ratio) else pytest.approx(pair.ratio, rel=1e-5)
+            assert row["ratio"] == ratio
+            assert (row["ok"], row["other_ok"]) == (pair.ok, pair.other_ok)
+    rows = responses.csv_rows(client, f"{url}&format=csv")
+    assert [row["end"] for row in rows].count("source") == len(site.links["source"])
+    slowed = [row["partner"] for row in rows if row["change"] == "slower"]
+    assert sorted(slowed) == sorted(SLOWED)
+    assert "comparison" not in responses.answer(client, f"/api/v1/sites/{GLASGOW}/")
+
+
+def test_what_a_call_cannot_compare_with_is_named(client: Client, small_world: World) -> None:
+    for text, name in (("compare=yesterday", "compare"), ("compare.site=RAL", "compare.site")):
+        refused = client.get(f"/api/v1/sites/RAL/?{text}")
+        assert (refused.status_code, list(refused.json()["errors"])) == (400, [name])
 
 
 def test_what_changed_is_found_among_all_links_of_the_site(db: None) -> None:

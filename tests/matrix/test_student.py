@@ -41,3 +41,11 @@ def test_a_quantile_of_the_lower_half_is_refused():
 
 def test_what_is_no_number_has_no_tail():
     assert np.isnan(student.survival([np.nan], [3.0])).all()
+
+
+@pytest.mark.parametrize("dof", [1.0, 3.0, 1000.0])
+def test_nothing_is_beyond_infinity(dof: float):
+    ends = np.array([-np.inf, np.inf])
+    assert student.survival(ends, dof).tolist() == [1.0, 0.0]
+    assert student.two_sided(ends, dof).tolist() == [0.0, 0.0]
+    assert student.survival([1e200], dof)[0] == pytest.approx(0, abs=1e-100)

@@ -132,6 +132,12 @@ def test_an_endpoint_is_retired_and_comes_back(tmp_path):
     assert Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at is None
 
 
+def test_no_size_class_is_called_as_parameters_begin(tmp_path):
+    for name, why in (("compare", "other parameters begin with it"), ("'16'", "it is a number")):
+        said = errors(tmp_path, f"size_classes: [{{name: {name}, from_bytes: 0, test_bytes: 10}}]")
+        assert f"is none for a size class: {why}" in str(said)
+
+
 def test_size_classes_are_configuration(tmp_path):
     load(
         tmp_path,

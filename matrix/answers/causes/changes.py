@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
+from matrix.answers.causes import history, words
 from matrix.answers.causes.attribution import Attribution
 from matrix.answers.causes.words import LOOK, VERBS, links
+from matrix.answers.comparison.sides import OtherSide
+from matrix.answers.grid import Grid
+from matrix.query.comparison import A_MONTH
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import AxisGroup
-from matrix.statistics.naming import Cause, name_causes
-from sonar.units import format_chance, format_factor
+from matrix.statistics.cell_noise import FEWEST_WINDOWS
+from matrix.statistics.naming import Cause, name_causes, name_slower
+from matrix.statistics.suspects import Kind
+from matrix.store.cache import ANSWERS
+from sonar.units import format_chance, format_count, format_factor
+
+NOUNS: Mapping[Kind, str] = MappingProxyType(
+    {
+        "source": "source",
+        "destination": "destination",
+        "both": "endpoint",
+        "site": "site",
+        "link": "link",
+    }
+)
 
 
 @dataclass(frozen=True)
 class NamedCause:
     """A cause of a change: the groups that it is about, and a sentence to quote.
 
-    ``kind`` is `slow` or `fast`; a source has no ``destination``, and the other way round.
+    ``kind`` is `slow` or `fast`; a source has no ``destination``, and the other way round. ``ok``
+    and ``other_ok`` count the successful tests on both sides that it rests on.
     """
 
     cause: Cause
     source: AxisGroup | None
     destination: AxisGroup | None
     kind: str
+    ok: int
+    other_ok: int
     sentence: str
 
     @property
@@ -34,33 +58,155 @@ class NamedCause:
         return "" if self.cause.kind == "link" or group is None else group.site or ""
 
 
-def named(attribution: Attribution) -> list[NamedCause]:
-    """Name what explains the ratios of a comparison, the most certain first; none without one."""
-    grid, model = attribution.grid, attribution.model
-    if grid.comparison is None or grid.other is None:
-        return []
-    groups = *grid.sources, *grid.destinations
-    counts = grid.comparison.ok, grid.comparison.other_ok
-    few = [np.maximum(count, 1) for count in counts]
-    causes = name_causes(
-        np.where(np.isnan(model.rest), np.nan, model.fitted + model.rest),
-        sites=[group.site or group.name for group in groups],
-        endpoints=[group.name for group in groups],
-        spread=np.sqrt(1 / few[0] + 1 / few[1]),
+@dataclass(frozen=True)
+class ChangeCauses:
+    """What explains a comparison, the most certain first; nothing without a comparison.
+
+    ``judged`` counts the links that have enough of the 30 days before to be judged by, ``unjudged``
+    the others with a rate; None where the two sides are compared as wholes.
+    """
+
+    named: tuple[NamedCause, ...] = ()
+    judged: int | None = None
+    unjudged: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return sys.getsizeof(self) + sum(sys.getsizeof(cause.sentence) for cause in self.named)
+
+
+@dataclass(frozen=True)
+class TestCounts:
+    """How many successful tests each cell has on both sides, of those that are ``used``."""
+
+    used: Flags
+    ok: Integers
+    other_ok: Integers
+
+    def of(self, cause: Cause, grid: Grid) -> tuple[int, int]:
+        """Return how many of both sides a cause rests on."""
+        source = members(grid.sources, cause.row, cause.kind == "site")[:, None]
+        destination = members(grid.destinations, cause.column, cause.kind == "site")
+        cells = source & destination if cause.kind == "link" else source | destination
+        cells &= self.used
+        return int(self.ok[cells].sum()), int(self.other_ok[cells].sum())
+
+
+def members(groups: Sequence[AxisGroup], at: int | None, whole_site: bool) -> Flags:
+    """Say which groups a cause is of: that at a place or, of a site, all that are there."""
+    flags = np.zeros(len(groups), dtype=bool)
+    if at is not None:
+        flags[at] = True
+        if whole_site:
+            flags[:] = [group.site == groups[at].site for group in groups]
+    return flags
+
+
+def build(attribution: Attribution) -> ChangeCauses:
+    """Name what explains a comparison; kept for the version of its grid."""
+    grid, other = attribution.grid, attribution.grid.other
+    if other is None:
+        return ChangeCauses()
+    search = of_history if history.has_history(grid) else of_sides
+    causes: ChangeCauses = ANSWERS.get(
+        ("causes of a change", grid.version), lambda: search(attribution, other)
     )
-    return [named_cause(cause, attribution, grid.other.words) for cause in causes]
+    return causes
 
 
-def named_cause(cause: Cause, attribution: Attribution, other: str) -> NamedCause:
-    source = group_at(attribution.grid.sources, cause.row)
-    destination = group_at(attribution.grid.destinations, cause.column)
+def of_sides(attribution: Attribution, other: OtherSide) -> ChangeCauses:
+    """Name what differs between the two sides of a comparison, each taken as a whole."""
+    grid, model = attribution.grid, attribution.model
+    if grid.comparison is None:
+        return ChangeCauses()
+    tests = TestCounts(~np.isnan(model.rest), grid.comparison.ok, grid.comparison.other_ok)
+    causes = name_causes(
+        np.where(tests.used, model.fitted + model.rest, np.nan),
+        spread=np.sqrt(1 / np.maximum(tests.ok, 1) + 1 / np.maximum(tests.other_ok, 1)),
+        sites=sites_of(grid),
+        endpoints=names_of(grid),
+    )
+    return ChangeCauses(tuple(named_cause(cause, grid, tests, other.words) for cause in causes))
+
+
+def of_history(attribution: Attribution, other: OtherSide) -> ChangeCauses:
+    """Name what is slower than on its own 30 days before."""
+    grid = attribution.grid
+    own = history.read(grid, other)
+    causes = name_slower(
+        own.days.window,
+        own.days.days,
+        spread=own.spread,
+        sites=sites_of(grid),
+        endpoints=names_of(grid),
+    )
+    tests = TestCounts(own.judged, own.days.ok, own.days.other_ok.sum(axis=0))
+    days = f"its own {A_MONTH.days} days before"
+    named = tuple(named_cause(cause, grid, tests, days, counts=True) for cause in causes)
+    return ChangeCauses(named, int(own.judged.sum()), int(own.unjudged.sum()))
+
+
+def headline(attribution: Attribution, causes: ChangeCauses) -> str:
+    """Say first what was found: what is slower than on its own days, or else what ends explain."""
+    if not causes.judged:
+        return words.headline(attribution)
+    days = f"{A_MONTH.days} days before"
+    if not causes.named:
+        return f"Nothing is slower than on its own {days}, beyond chance."
+    kinds = Counter(NOUNS[named.cause.kind] for named in causes.named)
+    *first, last = [
+        f"{format_count(count)} {noun}{'s' * (count != 1)}" for noun, count in kinds.items()
+    ]
+    subject = f"{', '.join(first)} and {last}" if first else last
+    verb = "is slower than on its own" if len(causes.named) == 1 else "are slower than on their own"
+    return f"{subject} {verb} {days}."
+
+
+def judged_words(causes: ChangeCauses) -> str:
+    """Say how many links could be judged by their own days; nothing without a history."""
+    days, few = f"the {A_MONTH.days} days before", FEWEST_WINDOWS
+    if causes.judged is None:
+        return ""
+    if not causes.judged:
+        return (
+            f"No link has results in this window and on at least {few} of {days}: too little to "
+            "say what is usual for it."
+        )
+    verb = "is" if causes.judged == 1 else "are"
+    said = f"{links(causes.judged)} {verb} judged, each by its own results of {days}, day by day"
+    if causes.unjudged:
+        verb = "has" if causes.unjudged == 1 else "have"
+        said += f"; {links(causes.unjudged)} {verb} results on fewer than {few} of them"
+    return f"{said}."
+
+
+def names_of(grid: Grid) -> list[str]:
+    return [group.name for group in (*grid.sources, *grid.destinations)]
+
+
+def sites_of(grid: Grid) -> list[str]:
+    return [group.site or group.name for group in (*grid.sources, *grid.destinations)]
+
+
+def named_cause(
+    cause: Cause, grid: Grid, tests: TestCounts, other: str, *, counts: bool = False
+) -> NamedCause:
+    """Say a cause in a sentence, with ``counts`` of its tests where it is judged by them."""
+    source = group_at(grid.sources, cause.row)
+    destination = group_at(grid.destinations, cause.column)
     kind = "slow" if cause.factor < 1 else "fast"
+    ok, other_ok = tests.of(cause, grid)
     factor = format_factor(cause.factor, cause.low, cause.high)
-    evidence = f"n = {links(cause.n)}, {format_chance(cause.p)}"
-    sentence = f"{subject(cause, source, destination)} at {factor} of {other} ({evidence})"
+    evidence = [f"n = {links(cause.n)}"]
+    if counts:
+        now = f"{format_count(ok)} test{'s' * (ok != 1)} now"
+        evidence += [f"{now} and {format_count(other_ok)} before"]
+    evidence += [format_chance(cause.p)]
+    sentence = f"{subject(cause, source, destination)} at {factor} of {other}"
+    sentence += f" ({', '.join(evidence)})"
     if kind == "slow":
         sentence += f": {advice(cause)}"
-    return NamedCause(cause, source, destination, kind, f"{sentence}.")
+    return NamedCause(cause, source, destination, kind, ok, other_ok, f"{sentence}.")
 
 
 def group_at(groups: Sequence[AxisGroup], at: int | None) -> AxisGroup | None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from matrix.query.addresses import address, link_path
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.moments import LONGEST
 from matrix.statistics.axes import EndpointInfo
 from matrix.store.changes import WrittenNear, turns_near
 from sonar.models import Annotation, Change, Downtime
@@ -121,11 +122,20 @@ class ChangeLine:
         """Return the page that shows it, with some time before and after: of link, site or grid."""
         start = (self.change.earliest - AROUND).replace(second=0, microsecond=0)
         end = min(self.change.latest + AROUND, now).replace(second=0, microsecond=0) + MINUTE
-        query = MatrixQuery(size=self.size, window="", start=start, end=end)
+        return MatrixQuery(size=self.size, window="", start=start, end=end).url(self.path)
+
+    def comparison_url(self, now: datetime) -> str:
+        """Return the page that compares up to 7 days of the new level with the 7 days before."""
+        query = MatrixQuery(size=self.size)
+        return query.around(min(self.change.at, now), now, LONGEST).url(self.path)
+
+    @property
+    def path(self) -> str:
+        """Return the page of what it is of: the link, the site of the endpoint, or the matrix."""
         if self.source and self.destination:
-            return query.url(link_path(self.source.name, self.destination.name))
+            return link_path(self.source.name, self.destination.name)
         end_info = self.source or self.destination
-        return query.url(address("site", end_info.site) if end_info else address("matrix"))
+        return address("site", end_info.site) if end_info else address("matrix")
 
 
 def lines_of(

@@ -23,7 +23,7 @@ from sonar.models import ChangeSearch, SizeClass
 from sonar.windows import Window, format_time
 
 # Raised with anything that would find other changes in the same results.
-METHOD = 1
+METHOD = 2
 # So far a search looks back; what lies in the first of these days stands as it was found before, as
 # little is left of the level before it.
 DAYS = timedelta(days=90)

@@ -66,9 +66,7 @@ def changes(query: MatrixQuery, now: datetime) -> Grid | None:
     None where more differs between its sides than the window: then nothing has changed.
     """
     compare = query.compare
-    if compare is None or not compare.window:
-        return None
-    if compare.reverse or compare.size or compare.filters or compare.dropped:
+    if compare is None or not compare.is_of_time:
         return None
     window = query.window_at(now)
     of_links = query.during(window).replace(

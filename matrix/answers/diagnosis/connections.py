@@ -12,10 +12,6 @@ from sonar.units import format_count, three_digits
 
 Course = Literal["steady", "uneven", ""]
 
-# A window lets the same through each round trip. Where packets are lost, the number of round
-# trips between two losses is left to chance: rates scatter by about 0.6 / sqrt(losses), which is
-# 5 to 20 % for the 10 to 150 losses that a file may meet.
-STEADY = 0.05
 # What most courses are like counts, of so many at least.
 FEWEST_COURSES = 3
 
@@ -37,7 +33,7 @@ def course_of(evidence: LinkEvidence) -> Course:
         return "uneven"
     if evidence.scatter is None:
         return ""
-    return "steady" if evidence.scatter.spread <= STEADY else "uneven"
+    return "steady" if evidence.scatter.is_steady else "uneven"
 
 
 def mostly_saw(inside: InsideTransfers | None) -> bool:
@@ -57,10 +53,13 @@ def course_words(evidence: LinkEvidence) -> list[str]:
         )
         said.append(f"Of {of} transfers seen from within, {saw} zigzag like a saw-tooth.")
     if evidence.scatter:
-        spread, n = evidence.scatter.spread, format_count(evidence.scatter.n)
+        spread, by_loss = (
+            f"{three_digits(100 * share)} %"
+            for share in (evidence.scatter.spread, evidence.scatter.by_loss)
+        )
         said.append(
-            f"Tests made alike scatter by {three_digits(100 * spread)} % (n = {n}); a window that "
-            f"is too small keeps them within {100 * STEADY:.0f} %, lost packets do not."
+            f"Tests made alike scatter by {spread} (n = {format_count(evidence.scatter.n)}); lost "
+            f"packets make that {by_loss} or more, a window that is too small makes it less."
         )
     return said
 

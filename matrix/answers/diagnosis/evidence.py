@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.answers.diagnosis.streams import StreamsEffect, of_samples, streams_of
+from matrix.answers.diagnosis.streams import StreamsEffect, but_streams, of_samples, streams_of
 from matrix.answers.grid import Grid
 from matrix.answers.inside import InsideTransfers, NominalCapacity
+from matrix.answers.link.link_profiles import grouped
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.samples import Results
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.axes import AxisGroup, EndpointInfo
 from matrix.statistics.peers import PeerRates, beside
-from matrix.statistics.scatter import RateScatter, scatter
+from matrix.statistics.scatter import AlikeTests, RateScatter, scatter
 from matrix.store.transfers import SimilarFailures
 from sonar.models import Profile, Site
 
@@ -130,22 +131,20 @@ def of_link(
     rates = of_class.successes
     sending, receiving = ends_of(links, link)
     least = fewest_streams(profiles, results)
-    single = of_class.of_profiles(least).successes
+    single = median(of_class.of_profiles(least).successes)
     return LinkEvidence(
         source=link.source.name,
         destination=link.destination.name,
         size=link.size,
         ok=rates.size,
-        median=float(np.median(rates)) if rates.size else np.nan,
+        median=median(rates),
         high=float(np.quantile(rates, 0.95)) if rates.size else np.nan,
         level=link.level,
         usual=link.usual,
-        single=float(np.median(single)) if single.size else np.nan,
-        scatter=scatter(
-            results.of_profiles([profile]).of_class(size).successes
-            for profile in least
-            for size in np.unique(results.sizes).tolist()
-        ),
+        single=single,
+        scatter=scatter(made_alike(profiles, results), single / streams_of(least[0]))
+        if least
+        else None,
         streams=streams or of_samples(of_class, profiles),
         overhead=overhead,
         inside=within,
@@ -164,6 +163,17 @@ def fewest_streams(profiles: Sequence[Profile], results: Results) -> list[Profil
     return [profile for profile in own if streams_of(profile) == least]
 
 
+def made_alike(profiles: Sequence[Profile], results: Results) -> Iterator[AlikeTests]:
+    """Go through groups of Sonar's own tests that differ in no more than what ran beside them."""
+    own = [profile for profile in profiles if profile.origin == Profile.Origin.TEST]
+    done = results.taken(results.ok)
+    for alike in grouped(own, lambda each: (*but_streams(each), streams_of(each))).values():
+        of_group = done.of_profiles(alike)
+        for size in np.unique(of_group.sizes).tolist():
+            tests = of_group.of_class(size)
+            yield AlikeTests(tests.successes, float(np.median(tests.bytes)))
+
+
 def ends_of(links: Grid, link: DirectedLink) -> tuple[PeerRates, PeerRates]:
     """Return what source and destination do on their other links."""
     row, column = link.place_in(links)
@@ -180,6 +190,11 @@ def medians(links: Grid) -> Floats:
     is_outside = sources[:, None] != destinations
     counts = links.cells.ok >= FEWEST
     return np.where(is_outside & counts, links.cells.value, np.nan)
+
+
+def median(rates: Floats) -> float:
+    """Return the median of some rates, NaN for none."""
+    return float(np.median(rates)) if rates.size else np.nan
 
 
 def place_of(groups: Sequence[AxisGroup], endpoint: EndpointInfo) -> int | None:

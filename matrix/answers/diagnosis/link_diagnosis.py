@@ -39,6 +39,12 @@ class LinkDiagnosis:
             return f"It is slow with {size} files, but no rule has the figures to say why."
         return f"Nothing stands out with {size} files."
 
+    @property
+    def wants_streams(self) -> bool:
+        """Say whether an experiment with streams would tell more of why it is slow."""
+        is_told = any(each.kind == "start-limited" for each in self.diagnoses)
+        return self.evidence.is_slow and self.evidence.streams is None and not is_told
+
 
 def of_report(answer: LinkReport, now: datetime) -> LinkDiagnosis:
     """Diagnose the direction of a report in the size class of its question."""

@@ -6,7 +6,7 @@ import math
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.diagnosis.evidence import LinkEvidence
-from matrix.answers.diagnosis.peer_words import ends_of, factor_words, rate_words
+from matrix.answers.diagnosis.peer_words import PARTNERS, ends_of, factor_words, rate_words
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.statistics.peers import PeerRates
 from sonar.units import three_digits
@@ -20,14 +20,13 @@ def storage_limited(evidence: LinkEvidence) -> Diagnosis | None:
     streams = evidence.streams
     if not evidence.is_slow or (streams and streams.helps):
         return None
-    slow = [
-        (rates.factor, end)
-        for end, (_, rates) in ends_of(evidence).items()
-        if is_slow(rates) and explains(rates, evidence)
-    ]
+    slow = sorted(
+        (rates.factor, end) for end, (_, rates) in ends_of(evidence).items() if is_slow(rates)
+    )
+    slow = [(factor, end) for factor, end in slow if explains(end, evidence)]
     if not slow:
         return None
-    factor, end = min(slow)
+    _, end = slow[0]
     name, (action, verb) = ends_of(evidence)[end][0], WORK[end]
     shown = []
     if streams and streams.is_of_no_use:
@@ -36,14 +35,14 @@ def storage_limited(evidence: LinkEvidence) -> Diagnosis | None:
         "storage-limited",
         f"The {end} is the limit: {name} {verb} slowly on its other links, too.",
         (
-            f"{factor_words(evidence, end)}.",
+            *(f"{factor_words(evidence, each)}." for _, each in slow),
             f"{rate_words(evidence, end)}; this link has {three_digits(evidence.median)}.",
             *shown,
         ),
         f"At {name}, compare the rate at which files are {action} disk with that of its network: "
         "load of the disks and of the servers, a cache that is full, limits of the storage system."
         + ("" if shown else " An experiment with streams tells storage from its connections."),
-        (1 - factor) * (1.0 if shown else WITHOUT_STREAMS),
+        (1 - math.prod(factor for factor, _ in slow)) * (1.0 if shown else WITHOUT_STREAMS),
     )
 
 
@@ -52,6 +51,11 @@ def is_slow(rates: PeerRates) -> bool:
     return rates.factor <= 1 / NOTABLE and (math.isnan(rates.high) or rates.high < 1)
 
 
-def explains(rates: PeerRates, evidence: LinkEvidence) -> bool:
-    """Say whether this link is about as slow as the others of an end."""
-    return rates.rate <= NOTABLE * evidence.median
+def explains(end: str, evidence: LinkEvidence) -> bool:
+    """Say whether this link is about as slow as the others of an end, the other end considered.
+
+    Two slow ends may make it as slow as the slower of them, or both together.
+    """
+    rates, other = (ends_of(evidence)[each][1] for each in (end, PARTNERS[end]))
+    expected = rates.rate * (other.factor if is_slow(other) else 1.0)
+    return expected <= NOTABLE * evidence.median

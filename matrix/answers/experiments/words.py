@@ -116,15 +116,15 @@ def ends(report: ExperimentReport) -> tuple[ValueResults, ValueResults]:
 
 def effect(report: ExperimentReport, slope: Slope) -> str:
     """Say the factor from the least to the greatest value, with interval and n."""
-    low, high = ends(report)
+    low, high = (named(value, report.experiment.variable) for value in ends(report))
     factor = format_factor(slope.factor, *slope.interval)
-    return f"{named(high)} give {factor} the rate of {named(low)} (n = {format_count(slope.n)})"
+    return f"{high} give {factor} the rate of {low} (n = {format_count(slope.n)})"
 
 
-def named(value: ValueResults) -> str:
+def named(value: ValueResults, variable: str) -> str:
     """Name a value, with the streams in use where these are not as many as were asked for."""
     used = sorted(set(value.streams_in_use))
-    if used in ([], [value.number]) or not value.value.isdecimal():
+    if variable != Variable.STREAMS or used in ([], [value.number]):
         return value.value
     return f"{value.value} ({' or '.join(f'{number:.0f}' for number in used)} in use)"
 

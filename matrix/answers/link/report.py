@@ -68,6 +68,11 @@ class Question:
             Filter("destination_endpoint", self.destination.name),
         )
 
+    def inside(self, window: Window) -> InsideTransfers | None:
+        """Look into the transfers of its size class in this direction. One SQL query."""
+        sites = [endpoint.site for endpoint in self.ends]
+        return inside.read(self.query, window, self.ends, self.filters, sites)
+
     def of_lists(self, window: Window, size_class: int | None) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
         states = tuple(Transfer.State.values)
@@ -185,13 +190,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             failures=transfers.failures(rows),
             errors=read_errors(question, window, classes, sizes),
             last=read_last(question),
-            inside=inside.read(
-                question.query,
-                window,
-                question.ends,
-                question.filters,
-                [endpoint.site for endpoint in question.ends],
-            ),
+            inside=question.inside(window),
             comparison=comparison.compare(
                 question.query,
                 question.ends,

@@ -8,6 +8,8 @@ from datetime import datetime
 
 import numpy as np
 
+from matrix.answers.comparison import beyond
+from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import SURE, PairRatio
 from matrix.answers.series import Cut, cut_for
 from matrix.answers.site.history import EndHistory, RatioSeries, drawable, series_of
@@ -156,6 +158,12 @@ def compare(
     return comparisons
 
 
+def beyond_words(changes: Grid | None, site: str, end: str) -> str:
+    """Say whether the links of others changed as much; nothing where that cannot be said."""
+    own = beyond.of_site(changes, site, end) if changes else None
+    return own.sentence(f"it {VERBS[end].then}") if own else ""
+
+
 def opposite_ends(
     links: Sequence[SiteLink], ids: Mapping[str, int], is_reverse: bool
 ) -> list[Ends]:
@@ -173,8 +181,8 @@ def ratios_of(here: LinkResults, there: LinkResults, links: int, of: str) -> Rat
         (side.rate * MB).astype(np.float32).view(np.uint32) << np.uint32(1) | np.uint32(number)
         for number, side in enumerate(sides)
     ]
-    order = np.concatenate([side.link for side in sides]).argsort(kind="stable")
-    return Ratios.of(pairs(np.concatenate(bits)[order], counts, of), of, MB)
+    link = np.concatenate([side.link for side in sides])
+    return Ratios.of(pairs(link, np.concatenate(bits), counts, of), of, MB)
 
 
 def cut_like(window: Window, bucket: str) -> Cut:

@@ -21,10 +21,10 @@ def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
     return MatrixQuery.from_params(params, also=also)
 
 
-def compared_question(params: QueryDict) -> MatrixQuery:
-    """Read the parameters of a report on one site that compares it with something."""
-    check_names(params, (*PARAMETERS, *OF_A_LINK))
-    return MatrixQuery.from_params(params)
+def compared_question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
+    """Read the parameters of a report on one site that may compare it with something."""
+    check_names(params, (*PARAMETERS, *OF_A_LINK, *also))
+    return MatrixQuery.from_params(params, also=also)
 
 
 def registered(name: str) -> Site:

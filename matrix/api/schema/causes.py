@@ -62,7 +62,11 @@ class CauseFinding(Answer):
 
 
 class ChangeCause(Answer):
-    """What explains a comparison: an end (`both`: as source and destination), a site, or a link."""
+    """What explains a comparison: an end (`both`: as source and destination), a site, or a link.
+
+    With `compare=month`: what is slower than on its own 30 days before. `ok` and `other_ok` count
+    the successful transfers of both sides that it rests on.
+    """
 
     kind: Literal["source", "destination", "both", "site", "link"]
     source: str | None
@@ -72,7 +76,16 @@ class ChangeCause(Answer):
     high: float | None
     p: float | None
     links: int
+    ok: int
+    other_ok: int
     text: str
+
+
+class OwnHistoryCount(Answer):
+    """How many links `compare=month` could judge by their own 30 days, and could not."""
+
+    judged_links: int
+    unjudged_links: int
 
 
 class Causes(Answer):
@@ -97,6 +110,7 @@ class Causes(Answer):
     links: list[UnexplainedLink]
     findings: list[CauseFinding]
     changes: list[ChangeCause]
+    history: OwnHistoryCount | None
 
 
 EXAMPLE = {
@@ -162,6 +176,7 @@ EXAMPLE = {
         }
     ],
     "changes": [],
+    "history": None,
 }
 CSV = """end,name,site,factor,low,high,p,partners,component,kind
 source,Glasgow_DATADISK,Glasgow,0.458,0.366,0.574,3.1e-10,10,0,slow

@@ -50,6 +50,7 @@ class ChangeOfLevel(Answer):
     found_at: datetime
     sentence: str
     near: list[str]
+    comparison_url: str
 
 
 ECHO: dict[str, Any] = {
@@ -70,6 +71,10 @@ SEARCHED: dict[str, Any] = {
     "description": "When the results of each size class were last searched.",
     "additionalProperties": {"type": "string", "format": "date-time"},
 }
+PAGE = (
+    "https://sonar.example.org/sites/Glasgow/?from=2026-11-14T03:12:40Z&to=2026-11-20T12:01:00Z"
+    "&compare=2026-11-07T03:12:40Z..2026-11-14T03:12:40Z"
+)
 CHANGE = {
     "id": 7,
     "kind": "source",
@@ -93,6 +98,7 @@ CHANGE = {
     "sentence": "Glasgow_DATADISK sends large files at 0.49× (0.44–0.55) since 2026-11-14 03:12 "
     "UTC, 18 links, n = 1140 before and 228 since, p < 0.001.",
     "near": ["2026-11-14 02:00 UTC: TCP buffers changed"],
+    "comparison_url": PAGE,
 }
 EXAMPLE = {
     "query": {
@@ -115,7 +121,8 @@ CSV = ",".join(COLUMNS) + (
     "\n7,source,Glasgow_DATADISK,,large,2026-11-14T03:12:40Z,2026-11-14T01:50:02Z,"
     "2026-11-14T03:12:40Z,0.49,0.44,0.55,,,1140,228,18,1.2e-06,True,2026-11-16T04:00:02Z,"
     '"Glasgow_DATADISK sends large files at 0.49× (0.44–0.55) since 2026-11-14 03:12 UTC, 18 '
-    'links, n = 1140 before and 228 since, p < 0.001.",2026-11-14 02:00 UTC: TCP buffers changed\n'
+    'links, n = 1140 before and 228 since, p < 0.001.",2026-11-14 02:00 UTC: TCP buffers changed,'
+    f"{PAGE}\n"
 )
 
 CHANGES = described(

@@ -33,9 +33,13 @@ class LinkRuleSays(RuleSays):
 
 
 class ScatterEvidence(Answer):
-    """Standard deviation of the logarithms of rates of tests made alike, 0.1 for about 10 %."""
+    """Standard deviation of the logarithms of rates of tests made alike, 0.1 for about 10 %.
+
+    `by_loss` is the least that it would be if lost packets held them back.
+    """
 
     spread: float
+    by_loss: float
     n: int
 
 
@@ -130,7 +134,7 @@ EXAMPLE = {
         "median_mb_s": 0.961,
         "usual_mb_s": None,
         "level": "unknown",
-        "scatter": {"spread": 0.0121, "n": 9},
+        "scatter": {"spread": 0.0121, "by_loss": 0.0616, "n": 9},
         "streams": {
             "least": 1,
             "most": 2,
@@ -162,16 +166,19 @@ EXAMPLE = {
     },
 }
 
+# One direction of a link, a size class, a window, and ways of measuring.
+LINK = (
+    text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+    text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+    SIZE_CLASS,
+    *WINDOW,
+    *METHOD_FILTERED,
+)
+
 DIAGNOSIS = described(
     "Why a link is slow or fails",
     answer=LinkDiagnosed,
-    parameters=[
-        text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
-        text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
-        SIZE_CLASS,
-        *WINDOW,
-        *METHOD_FILTERED,
-    ],
+    parameters=LINK,
     example=EXAMPLE,
     tag="results",
 )

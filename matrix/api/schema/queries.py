@@ -18,9 +18,8 @@ from matrix.query.comparison import (
     OF_OF,
     OF_SIZE,
     PREFIX,
-    PREVIOUS,
     REVERSE,
-    WEEK,
+    WINDOWS,
 )
 from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
 from matrix.query.filters import FILTERS, LINK_FILTERS, PROFILE_FILTERS, Filter
@@ -87,10 +86,10 @@ COMPARE = (
     several(
         "compare",
         "Compare with another window: as long and just before (previous), a week earlier (week), "
-        "or between two times (<from>..<to>); or each link with its opposite direction (reverse). "
-        "A window and reverse may stand together.",
+        "the 30 days before the window (month), or between two times (<from>..<to>); or each link "
+        "with its opposite direction (reverse). A window and reverse may stand together.",
         anyOf=[
-            {"enum": [PREVIOUS, WEEK, REVERSE]},
+            {"enum": [*WINDOWS, REVERSE]},
             {"pattern": rf"^{MOMENT}\.\.{MOMENT}$", "examples": ["2026-11-01..2026-11-08"]},
         ],
     ),

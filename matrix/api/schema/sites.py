@@ -13,11 +13,22 @@ from matrix.answers.site.overview import KEYS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
 from matrix.answers.site.verdict import KINDS
 from matrix.api.registry.sites import REGISTERED, SINCE, NewSite
+from matrix.api.schema.compared_site import SiteComparison
 from matrix.api.schema.describe import described
 from matrix.api.schema.diagnosis import LinkRuleSays
+from matrix.api.schema.inside import InsideFigures
 from matrix.api.schema.parameters import choice, paging, text
-from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
+from matrix.api.schema.queries import (
+    COMPARE,
+    LINKS_FILTERED,
+    METHOD_FILTERED,
+    SIZE_CLASS,
+    WINDOW,
+    Echo,
+    compared_by,
+)
 from matrix.api.schema.schemas import Answer, CellLevel, CellState, Listed
+from matrix.query.filters import PROFILE_FILTERS
 
 FIELDS: dict[str, Any] = {
     name: (field.annotation, ...) for name, field in NewSite.model_fields.items()
@@ -186,6 +197,7 @@ class SiteEnd(Answer):
     figures: SiteFigures
     links: list[SiteLinkRow]
     over_time: RatioLine
+    inside: InsideFigures | None
 
 
 class SiteFinding(Answer):
@@ -241,7 +253,7 @@ class SitePlan(PlannedWays):
 
 
 class SiteReport(Answer):
-    """A site as source and as destination in a window."""
+    """A site as source and as destination in a window; `comparison` is there if it compares."""
 
     query: Echo
     unit: str
@@ -258,6 +270,7 @@ class SiteReport(Answer):
     errors: list[SiteErrors]
     errors_total: int
     planned: SitePlan
+    comparison: SiteComparison | None = None
 
 
 ENDPOINTS = {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []}
@@ -365,6 +378,7 @@ END = {
     "figures": FIGURES,
     "links": [LINK_ROW],
     "over_time": {"bucket": "6h", "points": [POINT]},
+    "inside": None,
 }
 LOAD = {
     "links": 3,
@@ -434,7 +448,10 @@ ALL_SITES = described(
 REPORT_ON_SITE = described(
     "The report on a site",
     answer=SiteReport,
-    parameters=[SIZE_CLASS, *WINDOW, *METHOD_FILTERED],
+    parameters=[
+        *(SIZE_CLASS, *WINDOW, *METHOD_FILTERED),
+        *(*COMPARE, *compared_by(PROFILE_FILTERS)),
+    ],
     errors=(404,),
     formats=("json", "csv"),
     example=REPORT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Self
 
 from matrix.answers.changes.lines import ChangeLine, lines_of
@@ -26,28 +27,44 @@ class ChangesPart:
 
     lines: list[ChangeLine]
     url: str
+    now: datetime
+
+    @property
+    def rows(self) -> list[tuple[ChangeLine, str]]:
+        """Return each with the page that compares before it with after it."""
+        return [(line, line.comparison_url(self.now)) for line in self.lines]
 
     @classmethod
     def of_link(
-        cls, source: EndpointInfo, destination: EndpointInfo, window: Window, size: str
+        cls,
+        ends: tuple[EndpointInfo, EndpointInfo],
+        window: Window,
+        size: str,
+        now: datetime,
     ) -> Self:
         """Read those of a link, of its ends, and of all links. One SQL query."""
+        source, destination = ends
         rows = changes.of_link(source.id, destination.id, window, size)
-        ends = (
+        filters = (
             Filter("destination_endpoint", destination.name),
             Filter("source_endpoint", source.name),
         )
-        return cls(lines_of(rows, (source, destination), NOTHING), url_of(window, size, ends))
+        return cls(lines_of(rows, ends, NOTHING), url_of(window, size, filters), now)
 
     @classmethod
     def of_site(
-        cls, name: str, endpoints: Sequence[EndpointInfo], window: Window, size: str
+        cls,
+        name: str,
+        endpoints: Sequence[EndpointInfo],
+        window: Window,
+        size: str,
+        now: datetime,
     ) -> Self:
         """Read those of the endpoints of a site, at either end, and of all links. One query."""
         own = [endpoint for endpoint in endpoints if endpoint.site == name]
         rows = changes.of_endpoints([endpoint.id for endpoint in own], window, size)
         url = url_of(window, size, (Filter("site", name),))
-        return cls(lines_of(rows, own, NOTHING), url)
+        return cls(lines_of(rows, own, NOTHING), url, now)
 
     def spans(self, end: str = "") -> list[TimeSpan]:
         """Return marks for a picture, of one end of a site's links or of all that there is."""

@@ -90,7 +90,7 @@ class ChangesPage(QueryPage):
         return {
             "heading": self.question.describe(),
             "rows": [
-                (line, line.url(now))
+                (line, line.url(now), line.comparison_url(now))
                 for line in lines_of(listed, endpoints, WrittenNear.read(listed, reader))
             ],
             "further": dataclasses.replace(self, before=further).url() if further else "",

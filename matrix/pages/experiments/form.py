@@ -12,13 +12,30 @@ from matrix.answers.experiments import request as experiment_request
 from matrix.answers.experiments.request import ALLOWED, USUAL_REPEATS, form_values
 from matrix.answers.probe_request import MOST_STREAMS, MOST_TESTS
 from matrix.pages.probes.form import SMALL, Link, by_label, movers_of, select_field, whole_field
-from matrix.query.forms import DEFAULT_SIZE, BadQueryError
+from matrix.query.forms import DEFAULT_SIZE, BadQueryError, OneOf, check_names
 from sonar import mover_catalogue
 from sonar.experiments import Sweep
 from sonar.models import Experiment, SizeClass
 from sonar.models.mesh import Mode
 
 LONGEST_VALUES = 200
+PRESET = ("variable", "size")
+
+
+def read_preset(params: QueryDict) -> dict[str, str]:
+    """Read what an address fills into the form; raise BadQueryError for what cannot be there."""
+    check_names(params, PRESET)
+    if not params:
+        return {}
+    form = forms.Form(params)
+    sizes = list(SizeClass.objects.values_list("name", flat=True))
+    form.fields |= {
+        "variable": OneOf("variable", Experiment.Variable.values),
+        "size": OneOf("size", sizes),
+    }
+    if not form.is_valid():
+        raise BadQueryError({name: list(map(str, texts)) for name, texts in form.errors.items()})
+    return {name: value for name in PRESET if (value := form.cleaned_data[name])}
 
 
 class ExperimentForm(forms.Form):
@@ -43,8 +60,10 @@ class ExperimentForm(forms.Form):
     mode = select_field("mode", required=False)
     mover = select_field("mover", required=False)
 
-    def __init__(self, link: Link, data: QueryDict | None = None, size: str = "") -> None:
-        initial = {"size": size or DEFAULT_SIZE}
+    def __init__(
+        self, link: Link, data: QueryDict | None = None, preset: Mapping[str, str] | None = None
+    ) -> None:
+        initial = {"size": DEFAULT_SIZE, **(preset or {})}
         super().__init__(data, auto_id="experiment-%s", initial=initial)
         self.link = link
         self.sweep: Sweep | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
@@ -13,9 +14,9 @@ from matrix.answers.experiments import report
 from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.experiments.words import SweepFinding, conclusion, title
 from matrix.answers.probe_request import ORDER, sites_of
-from matrix.pages.base import Page
-from matrix.pages.experiments.form import ExperimentForm
-from matrix.pages.link.endpoints import OfLinkPage
+from matrix.pages.base import Page, Params
+from matrix.pages.experiments.form import ExperimentForm, read_preset
+from matrix.pages.link.endpoints import OfLinkPage, endpoints_of
 from matrix.pages.probes.page import ends_of, may_order
 from matrix.pages.share import Share
 from matrix.plots import experiment as experiment_plot
@@ -24,6 +25,7 @@ from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar import roles
+from sonar.models import Experiment
 from sonar.roles import Anyone
 
 # On the page of a link; all of the newest are on their own.
@@ -48,33 +50,57 @@ class ExperimentLine:
 
 @dataclass(frozen=True)
 class LinkExperimentsPage(OfLinkPage):
+    """With a ``preset``, by the names of fields, the form is open and has these values."""
+
     template: ClassVar[str] = "link_experiments.html"
     route: ClassVar[str] = "link-experiments"
+
+    preset: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        preset = read_preset(params)
+        return cls(*endpoints_of(path["source"], path["destination"]), preset)
+
+    def params(self) -> Params:
+        return {name: [value] for name, value in self.preset.items()}
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
             **self.head("Experiments"),
-            **experiments_part(self, "", reader, now, most=MOST),
+            **experiments_part(self, self.preset, reader, now, most=MOST),
+            "is_preset": bool(self.preset),
         }
 
 
 def experiments_part(
-    page: LinkExperimentsPage, size: str, reader: Anyone, now: datetime, most: int = BESIDE_LINK
+    page: LinkExperimentsPage,
+    preset: Mapping[str, str],
+    reader: Anyone,
+    now: datetime,
+    most: int = BESIDE_LINK,
 ) -> dict[str, Any]:
     """Return the newest experiments of a link and, for who may order one, the form."""
     source, destination = page.source, page.destination
     newest = report.of_link(source.id, destination.id, now, most + 1)
     form = None
     if reader.is_authenticated and may_order(source, destination, reader):
-        form = ExperimentForm(ends_of(source, destination), size=size)
+        form = ExperimentForm(ends_of(source, destination), preset=preset)
     return {
         "experiments": {
             "lines": [ExperimentLine.of(each) for each in newest[:most]],
             "more": len(newest) > most,
             "url": page.path(),
+            "with_streams": with_streams(page, preset),
         },
         "experiment_form": form,
     }
+
+
+def with_streams(page: LinkExperimentsPage, preset: Mapping[str, str]) -> str:
+    """Return the address of the form that has streams as what is varied."""
+    streams = {"variable": Experiment.Variable.STREAMS.value}
+    return replace(page, preset=streams | dict(preset)).url()
 
 
 @dataclass(frozen=True)

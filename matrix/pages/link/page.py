@@ -105,7 +105,8 @@ class LinkPage(QueryPage):
         answer = report.answer(question, now)
         names = self.source.name, self.destination.name
         notes_on_link = notes.on_link(*names, answer.window, reader)
-        changes = ChangesPart.of_link(self.source, self.destination, answer.window, self.query.size)
+        size = self.query.size
+        changes = ChangesPart.of_link(answer.question.ends, answer.window, size, now)
         ends = {"source": self.source.name, "destination": self.destination.name}
         return {
             "answer": answer,
@@ -139,7 +140,10 @@ class LinkPage(QueryPage):
                 LinkProbesPage(self.source, self.destination), self.query.size, reader, now
             ),
             **experiments_part(
-                LinkExperimentsPage(self.source, self.destination), self.query.size, reader, now
+                LinkExperimentsPage(self.source, self.destination),
+                {"size": self.query.size},
+                reader,
+                now,
             ),
         }
 

@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from matrix.answers.comparison import beyond
-from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import PairRatio
-from matrix.answers.site.comparison import EndComparison
+from matrix.answers.site.comparison import EndComparison, beyond_words
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, facts_of
 from matrix.answers.site.site_now import SiteNow
-from matrix.answers.site.verdict import KINDS, VERBS, earliest
+from matrix.answers.site.verdict import KINDS, earliest
 from matrix.pages.site.partner_rows import name_of
 from matrix.plots.looks import other_look
 from matrix.plots.site import OtherSeries
@@ -97,12 +96,6 @@ def comparison_part(
             for end in ends
         ],
     }
-
-
-def beyond_words(changes: Grid | None, site: str, end: str) -> str:
-    """Say whether the links of others changed as much; nothing where that cannot be said."""
-    own = beyond.of_site(changes, site, end) if changes else None
-    return own.sentence(f"it {VERBS[end].then}") if own else ""
 
 
 def changed_since(site_is: SiteNow) -> datetime | None:

@@ -142,7 +142,8 @@ def results_of(
     window, site_is = report.window, site_now(report, notes_on_site, now)
     during = [downtime for downtime in declared if downtime.ends_at > window.start]
     spans = bands.spans_of(during, notes_on_site, window)
-    changes = ChangesPart.of_site(page.site.name, report.all_endpoints, window, report.query.size)
+    name, size = page.site.name, report.query.size
+    changes = ChangesPart.of_site(name, report.all_endpoints, window, size, now)
     axes = picture.axes_of(
         [
             *(history.series for history in site_is.histories.values()),

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from matrix.query.filters import either
 from matrix.statistics.courses import Stretch
-from matrix.templatetags.figures import two_digits
 from sonar.models import Profile, Transfer
-from sonar.units import format_bytes, three_digits
+from sonar.units import format_bytes, format_estimate, three_digits
 
 # Servers send a progress marker about every 5 s.
 MARKER_SECONDS = 6.0
@@ -57,7 +56,7 @@ def end_words(end: str, mean: float | None, most: int | None) -> str:
     if not mean:
         return f"none at its {end}"
     at_most = "" if most is None else f" ({most} at most)"
-    return f"{two_digits(mean)} at its {end} on average{at_most}"
+    return f"{format_estimate(mean)} at its {end} on average{at_most}"
 
 
 def verified_words(transfer: Transfer) -> str:
