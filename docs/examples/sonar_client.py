@@ -7,6 +7,8 @@
     sonar.links(source_cloud="UK", max_age=10800)    # a DataFrame, a row for each link
     for result in sonar.transfers(state="failed"):   # a stream of dicts, newest first
         print(result["error"])
+    sonar.changes(level="slower", factor=2)          # a DataFrame: what became slower, and when
+    sonar.diagnosis("RAL_DISK", "DESY_DISK")         # why a link is slow or fails
 
 Parameters are those of the REST API, which `/api/v1/docs/` lists: a list repeats one, `from_`
 stands for `from`, and one with a dot goes as `**{"large.ok.min": 3}`.
@@ -24,7 +26,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -50,8 +52,14 @@ MEDIA_TYPES = {
     "latex": "application/x-latex",
 }
 # What columns of CSV hold, by the last part of their names.
-TEXTS = ("name", "source", "destination", "site", "cloud", "country", "label", "state", "change")
-TIMES = ("last", "last_ok", "last_failed", "start", "started_at")
+TEXTS = (
+    *("name", "source", "destination", "site", "cloud", "country", "label", "state", "change"),
+    *("kind", "size", "end", "sentence", "near", "comparison_url"),
+)
+TIMES = (
+    *("last", "last_ok", "last_failed", "start", "started_at"),
+    *("at", "earliest", "latest", "found_at"),
+)
 # Of cells of the matrix: numbers that may be blank.
 FACTORS = ("value", "std", "rate", "other", "ratio", "low", "high", "p")
 # What CSV of `transfers/` says besides a result, which is not sent with one.
@@ -223,6 +231,25 @@ class Sonar:
     def endpoints(self, **params: object) -> pd.DataFrame:
         return self.table("endpoints/", **params)
 
+    def changes(self, **params: object) -> pd.DataFrame:
+        """Return a row for each change of level of a link or an endpoint, newest first."""
+        return self.table("changes/", **params)
+
+    def causes(self, **params: object) -> Record:
+        """Return how fast each source and destination is against its peers, with sentences.
+
+        With `compare="previous"` and so on the causes of the change are in `changes`.
+        """
+        return self.read("causes/", **params)
+
+    def diagnosis(self, source: str, destination: str, **params: object) -> Record:
+        """Return why a link is slow or fails, with the figures that say so."""
+        return self.read("diagnosis/", source=source, destination=destination, **params)
+
+    def inside(self, source: str, destination: str, **params: object) -> Record:
+        """Return what the rate of a link does while its transfers run."""
+        return self.read("inside/", source=source, destination=destination, **params)
+
     def transfers(self, **params: object) -> Iterator[Record]:
         """Give all single results that match, newest first, while they come in."""
         return self.records("transfers/", **params)
@@ -250,6 +277,22 @@ class Sonar:
             yield now
             waiting = not all(one["ended"] for one in now)
             time.sleep(2 if waiting else 0)
+
+    def experiment(
+        self, source: str, destination: str, variable: str = "streams", **fields: object
+    ) -> Record:
+        """Order tests that differ in `streams`, `size` or `mode`; `values`, `repeats`, `size`,
+        `streams`, `mover` and `mode` may be given."""
+        wanted = {"source": source, "destination": destination, "variable": variable, **fields}
+        return self.call("POST", "experiments/", wanted)
+
+    def follow(self, experiment: Record) -> Iterator[Record]:
+        """Give an experiment as it is now, every other second, until all its tests have ended."""
+        now: Record = {"ended": False}
+        while not now["ended"]:
+            now = self.read(f"experiments/{experiment['id']}/")
+            yield now
+            time.sleep(0 if now["ended"] else 2)
 
     def push(self, results: Iterable[Record] | pd.DataFrame) -> Pushed:
         """Store results from elsewhere, in calls of up to 10,000, each stored whole or not at all.
@@ -436,6 +479,22 @@ READING = {
         "started_at|source|destination|size|state|rate_mb_s|error",
     ),
     "series": ("One link over time.", f"source destination bucket points compare {WINDOW}", ""),
+    "changes": (
+        "When links and endpoints became faster or slower, newest first.",
+        f"kind level factor sure page_size cursor size window from to {FILTERS}",
+        "at|kind|source|destination|size|factor|low|high|chance",
+    ),
+    "causes": (
+        "How fast each source and destination is against its peers; with --compare, what changed.",
+        f"compare fit stat rows columns max_age {WINDOW}{FILTERS}",
+        "",
+    ),
+    "diagnosis": ("Why a link is slow or fails.", f"source destination {WINDOW}", ""),
+    "inside": (
+        "What the rate of a link does while its transfers run.",
+        f"source destination {WINDOW}",
+        "",
+    ),
     "sites": (
         "All sites, with their rates.",
         f"ordering search page_size cursor {WINDOW}{FILTERS}",
@@ -446,7 +505,9 @@ READING = {
 }
 HELP = """
 Parameters are passed to Sonar unchanged; URL/api/v1/docs/ explains them, and has more, such as
---large.ok.min 3 for links. Filters can be repeated, and !UK excludes UK.
+--large.ok.min 3 for links. Filters can be repeated, and !UK excludes UK. To compare, give --compare
+previous, week, reverse or <from>..<to>, --compare.around <moment>, --compare.size small, or
+--compare.streams 4 as any other filter of the other side.
 """
 END = "\n\nExit code: 0, 1 if something was refused or failed, 2 if the command line is wrong."
 
@@ -496,6 +557,16 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--streams", type=int, default=1, help="streams of each test (1)")
     verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="(pull)")
     verb.add_argument("--wait", action="store_true", help="follow them until all have ended")
+    verb = command("experiment", "Order tests of a link that differ in one thing.")
+    verb.add_argument("source", metavar="SOURCE", help="endpoint")
+    verb.add_argument("destination", metavar="DESTINATION", help="endpoint")
+    verb.add_argument("--vary", choices=("streams", "size", "mode"), default="streams")
+    verb.add_argument("--values", metavar="A,B", help="(1,2,4,8,16 streams, all sizes, both modes)")
+    verb.add_argument("--repeats", type=int, default=3, help="tests of each value (3)")
+    verb.add_argument("--size", default="large", help="size class, unless that varies (large)")
+    verb.add_argument("--streams", type=int, default=1, help="unless that varies (1)")
+    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="(pull)")
+    verb.add_argument("--wait", action="store_true", help="follow it until all tests have ended")
     verb = command("push", "Store results from elsewhere.")
     verb.add_argument("file", metavar="FILE", help="CSV with a header, or NDJSON; - for stdin")
     return whole
@@ -535,6 +606,8 @@ def show(sonar: Sonar, options: argparse.Namespace, params: Record) -> int:
             sys.stdout.buffer.write(piece)
     elif options.command == "status":
         print(json.dumps(sonar.status(), indent=2))
+    elif options.command in SENTENCES:
+        print("\n".join(SENTENCES[options.command](sonar.read(path, **params))))
     elif options.command == "matrix":
         frame = sonar.matrix(*params.pop("fields", []), **params)
         print(f"{frame.attrs['description']} ({frame.attrs['unit']})\n\n{in_columns(frame)}")
@@ -544,6 +617,39 @@ def show(sonar: Sonar, options: argparse.Namespace, params: Record) -> int:
     else:
         print(in_columns(sonar.table(path, **params), READING[options.command][2]))
     return 0
+
+
+def of_causes(answer: Record) -> Iterator[str]:
+    """Say what was found, and show both ends of links, the slowest first."""
+    yield f"{answer['description']}\n\n{answer['headline']}"
+    yield from (one["text"] for one in answer["changes"] or answer["findings"])
+    columns = "name|factor|low|high|p|partners|kind"
+    for end in ("sources", "destinations"):
+        frame = pd.DataFrame(answer[end]).replace({None: float("nan")})
+        yield f"\n{end}\n{in_columns(frame, columns)}"
+
+
+def of_diagnosis(answer: Record) -> Iterator[str]:
+    """Say each diagnosis with its figures and what to do next, or why there is none."""
+    for one in answer["diagnoses"]:
+        yield one["headline"]
+        yield from (f"  {line}" for line in one["evidence"])
+        yield f"  Next: {one['next']}"
+    if not answer["diagnoses"]:
+        yield answer["silence"]
+
+
+def of_inside(answer: Record) -> Iterator[str]:
+    inside = answer["inside"]
+    yield from inside["sentences"] if inside else ["No transfer has progress samples enough."]
+
+
+# How commands say an answer that is no table.
+SENTENCES: dict[str, Callable[[Record], Iterator[str]]] = {
+    "causes": of_causes,
+    "diagnosis": of_diagnosis,
+    "inside": of_inside,
+}
 
 
 def in_columns(frame: pd.DataFrame, columns: str = "") -> str:
@@ -569,6 +675,30 @@ def probe(sonar: Sonar, options: argparse.Namespace) -> int:
     return int(any(one["state"] in ("failed", "lost") for one in tests))
 
 
+def experiment(sonar: Sonar, options: argparse.Namespace) -> int:
+    wanted = {"repeats": options.repeats, "mode": options.mode}
+    wanted |= {} if options.vary == "size" else {"size": options.size}
+    wanted |= {} if options.vary == "streams" else {"streams": options.streams}
+    if options.values:
+        values = options.values.split(",")
+        is_number = options.vary == "streams"
+        wanted["values"] = [int(one) if is_number and one.isdecimal() else one for one in values]
+    ordered = sonar.experiment(options.source, options.destination, options.vary, **wanted)
+    print(f"{ordered['id']}  {ordered['title']}", flush=True)
+    told = -1
+    for now in sonar.follow(ordered) if options.wait else [ordered]:
+        if told != now["open"]:
+            told = now["open"]
+            print(f"{now['tests'] - told} of {now['tests']} tests have ended", flush=True)
+        ordered = now
+    for value in ordered["values"] if options.wait else []:
+        rate = "no rate" if value["median_mb_s"] is None else f"{value['median_mb_s']:.3g} MB/s"
+        print(f"{value['value']:>8}  {rate}  (n = {value['done']})")
+    if options.wait:
+        print(ordered["finding"])
+    return int(options.wait and not ordered["done"])
+
+
 TOLD = ("state", "waits_because", "rate_mb_s", "error")
 
 
@@ -588,7 +718,7 @@ def push(sonar: Sonar, options: argparse.Namespace) -> int:
 
 def main() -> int:
     options, params = read_line(sys.argv[1:])
-    own = {"probe": probe, "push": push}
+    own = {"probe": probe, "experiment": experiment, "push": push}
     try:
         sonar = connected(options)
         if options.command in own:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers import class_lines, standing
+from matrix.answers import class_lines, grid_cells, standing
 from matrix.answers.comparison import sides as comparing
 from matrix.answers.comparison.sides import OtherSide
-from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS, TIMES
+from matrix.query.catalogue import CARD_EXTRAS, TIMES
 from matrix.query.filters import on_links
-from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import discoveries, reduce
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import AxisGroup, LinkIndex
-from matrix.statistics.cells import CellArrays, Frame
+from matrix.statistics.cells import CellArrays
 from matrix.statistics.overhead import Lines
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
@@ -31,8 +30,6 @@ from matrix.statistics.two_samples import Ratios
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
-from sonar.models import Downtime
 from sonar.windows import Window
 
 # How a cell may differ from the other side of a comparison.
@@ -191,98 +188,50 @@ def compute(
     ``results`` and ``standings`` are there where the caller has read them already: results of this
     side alone are compared with nothing. ``profiles`` asks for Grid.profiles.
     """
-    if results is not None:
-        query = query.replace(compare=None)
-    window = query.window_at(now)
-    moment = min(now, window.end)
     links = LinkIndex(registry.read_places(known_version))
-    allowed = links.matching(query.filters)
-    narrowed = bool(on_links(query.filters))
     others: Sequence[Run] = ()
     if results is None:
-        results, others = read_sides(query, now, profiles=profiles)
-    promise = np.where(allowed, registry.read_promises(query, links, known_version), np.inf)
-    newest = links.numbering.newest(results) * allowed.reshape(links.shape)
-    grouping = query.rows, query.columns
-    frame = Frame.around(links, newest, promise.reshape(links.shape), grouping)
-    if standings is None:
-        standings = standing.read(
-            query.size, query.filters, window, now, links, version=known_version
-        )
+        results, others = grid_cells.read_sides(query, now, profiles=profiles)
+    else:
+        query = query.replace(compare=None)
+    window = query.window_at(now)
+    allowed = links.matching(query.filters).reshape(links.shape)
+    frame = grid_cells.lay_out(query, links, allowed, results, known_version)
+    standings = standings or standing.read(
+        query.size, query.filters, window, now, links, version=known_version
+    )
     lines = class_lines.read(query, window, frame)
-    cells = fill(query, frame, results, moment, standings=standings, extras=extras, lines=lines)
-    comparison = comparing.ratios(query, now, frame, results, others) if query.compare else None
-    if comparison:
-        # Without a mean it has no success, or none as young as was asked for.
-        young = ~np.isnan(cells.mean)
-        cells = replace(cells, value=np.where(young, comparison.ratio, np.nan))
-    shown = (links.numbering, allowed.reshape(links.shape)) if narrowed else ()
-    is_factor = query.statistic.unit == TIMES
-    averages = reduce.geometric_averages if is_factor else reduce.averages
+    reduced, comparison = grid_cells.reduce(query, now, frame, results, others, extras=extras)
+    cells = grid_cells.fill(query, frame, results, reduced, now, standings=standings, lines=lines)
+    cells = grid_cells.with_ratios(cells, comparison)
     return Grid(
         query=query,
         window=window,
-        moment=moment,
+        moment=min(now, window.end),
         version=known_version,
         sources=frame.rows.groups,
         destinations=frame.columns.groups,
         cells=cells,
-        averages=averages(cells.value),
-        idle=links.idle(allowed, frame.applicable),
+        averages=averages(query, cells),
+        idle=links.idle(allowed.ravel(), frame.applicable),
         shortest_promise=float(frame.promise.min(initial=np.inf)),
-        profiles=runs.profiles_of(results, *shown) if profiles else frozenset(),
-        left_out=frame.left_out(query.filters) if narrowed else None,
+        profiles=profiles_of(query, links, allowed, results) if profiles else frozenset(),
+        left_out=frame.left_out(query.filters) if on_links(query.filters) else None,
         lines=lines,
         comparison=comparison,
         other=comparing.other_side(query, now, links) if query.compare else None,
     )
 
 
-def read_sides(
-    query: MatrixQuery, now: datetime, *, profiles: bool = False
-) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """Read the results of a question, and of what it is compared with, as of one moment."""
-    narrowed = bool(on_links(query.filters))
-    with snapshot():
-        results = runs.read(
-            query.size,
-            query.window_at(now),
-            query.filters,
-            sizes=query.statistic.needs_sizes,
-            profiles=profiles and narrowed,
-            distinct_profiles=profiles and not narrowed,
-            failures=bool(query.max_age),
-        )
-        return results, comparing.read(query.other(now)) if query.compare else ()
+def profiles_of(
+    query: MatrixQuery, links: LinkIndex, allowed: Flags, results: Sequence[Run]
+) -> frozenset[int]:
+    """Return the ids of the profiles that the results have of the links that are ``allowed``."""
+    shown = (links.numbering, allowed) if on_links(query.filters) else ()
+    return runs.profiles_of(results, *shown)
 
 
-def fill(
-    query: MatrixQuery,
-    frame: Frame,
-    results: Sequence[Run],
-    moment: datetime,
-    *,
-    standings: Standings,
-    extras: Collection[str] = (),
-    lines: Lines | None = None,
-) -> CellArrays:
-    """Compute the cells from the results, as they stand at a moment."""
-    links = frame.links
-    down = Downtime.endpoints_down(moment)
-    outdated = None
-    if query.max_age:
-        # The cells that have no success as young as the query asks for.
-        newest = links.numbering.newest([run.newest_ok() for run in results])
-        started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
-        outdated = np.asarray(moment.timestamp() - started > read_age(query.max_age))
-    # What is shown while comparing is filled in afterwards.
-    stat = MatrixQuery.stat if query.compare else query.stat
-    return frame.cells(
-        reduce.reduce(results, frame.pooling, EXTRAS & {stat, STATISTICS[stat].base, *extras}),
-        down=links.ends(place.id in down for place in links.places).reshape(links.shape),
-        stat=stat,
-        moment=moment.timestamp(),
-        standings=standings,
-        outdated=outdated,
-        of_line=None if lines is None else lines.of(query.stat),
-    )
+def averages(query: MatrixQuery, cells: CellArrays) -> Averages:
+    """Average what the cells show."""
+    is_factor = query.statistic.unit == TIMES
+    return (reduce.geometric_averages if is_factor else reduce.averages)(cells.value)

@@ -17,10 +17,10 @@ from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import LinkIndex
-from matrix.statistics.cell_ratios import SideRuns, cell_ratios
+from matrix.statistics.cell_ratios import SideRuns, compare_cells
 from matrix.statistics.class_times import ClassTimes
 from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.reduce import ratio, reduce
+from matrix.statistics.reduce import Reduced, ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
 from matrix.statistics.standing import SLOWER, UNKNOWN, Standings
 from matrix.statistics.states import Evidence
@@ -46,9 +46,7 @@ def reduce_links(
         links = LinkIndex(registry.read_places(versions))
         down = Downtime.endpoints_down(moment)
         up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
-        place = np.arange(len(links.places))
-        others = links.matching(()).reshape(links.shape)
-        pooling = Pooling(links.numbering, place, place, others, links.shape)
+        pooling = keeping_apart(links)
         classes, profiles, priority = {}, set[int](), MeshPromises.blank(links).priority
         times = []
         for size in SizeClass.objects.values_list("name", flat=True):
@@ -57,22 +55,18 @@ def reduce_links(
                 size, window, query.filters, sizes=True, distinct_profiles=True, failures=True
             )
             standings = standing.read(size, query.filters, window, now, links)
+            of_query = query if size == query.size else query.replace(compare=None)
+            rates, comparison = reduce_rates(
+                of_query, now, links, pooling, results, quantiles=quantiles
+            )
             of_class = reduce_class(
-                results,
-                pooling,
-                plan,
-                standings=standings,
-                up=up,
-                moment=moment,
-                quantiles=quantiles,
+                rates, results, pooling, plan, standings=standings, up=up, moment=moment
             )
             times += [ClassTimes.of_runs(results, pooling)] if lines else []
-            if size == query.size:
-                of_class = replace(of_class, compared=compared(query, now, pooling, links, results))
-            classes[size] = of_class
+            classes[size] = replace(of_class, compared=comparison)
             profiles |= runs.profiles_of(results)
             priority = np.maximum(priority, plan.priority)
-    shown = others & np.logical_or.reduce(
+    shown = pooling.shown & np.logical_or.reduce(
         [np.isfinite(of_class.every) | ~np.isnan(of_class.last) for of_class in classes.values()]
     )
     source, destination = np.nonzero(shown)
@@ -88,21 +82,35 @@ def reduce_links(
     )
 
 
-def compared(
-    query: MatrixQuery, now: datetime, pooling: Pooling, links: LinkIndex, results: Sequence[Run]
-) -> dict[str, NDArray[Any]]:
-    """Compare the results of each link with those of the other side, by the names in COMPARED."""
+def keeping_apart(links: LinkIndex) -> Pooling:
+    """Return the pooling that has a cell for each link."""
+    place = np.arange(len(links.places))
+    shown = links.matching(()).reshape(links.shape)
+    return Pooling(links.numbering, place, place, shown, links.shape)
+
+
+def reduce_rates(
+    query: MatrixQuery,
+    now: datetime,
+    links: LinkIndex,
+    pooling: Pooling,
+    results: Sequence[Run],
+    *,
+    quantiles: Collection[str],
+) -> tuple[Reduced, dict[str, NDArray[Any]]]:
+    """Reduce the results of each link; while comparing, add what is COMPARED, by name."""
     if query.compare is None:
-        return {}
+        return reduce(results, pooling, quantiles), {}
     other = comparing.runs_of_other(query, now, links, comparing.read(query.other(now)))
     own = SideRuns(results, pooling.shown)
-    ratios = cell_ratios(pooling, own, other, query.compare.of)
-    few = ~ratios.enough
-    arrays = {name: getattr(ratios, field) for name, field in COMPARED.items()}
-    return arrays | {"compared_ratio": np.where(few, np.nan, ratios.ratio)}
+    sides = compare_cells(pooling, own, other, comparing.centre(query), quantiles)
+    arrays = {name: getattr(sides.ratios, field) for name, field in COMPARED.items()}
+    arrays["compared_ratio"] = np.where(sides.ratios.enough, sides.ratios.ratio, np.nan)
+    return sides.reduced, arrays
 
 
 def reduce_class(
+    rates: Reduced,
     results: Sequence[Run],
     pooling: Pooling,
     plan: MeshPromises,
@@ -110,10 +118,8 @@ def reduce_class(
     standings: Standings,
     up: Flags,
     moment: datetime,
-    quantiles: Collection[str] = (),
 ) -> ClassColumns:
     """Return arrays of shape (places, places), as they stand at a moment."""
-    rates = reduce(results, pooling, quantiles)
     numbering, every = pooling.numbering, plan.every.reshape(pooling.shape)
     size_mean, size_std = size_moments(results, numbering, rates.ok)
     last_ok, last_failed = (

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 TITLES = {
     "streams": "streams (TCP connections)",
-    "size": "bytes of the file",
+    "size": "file size",
     "mode": "who moves the file",
 }
 # Rates that differ by less are drawn from this much below the lowest to as much above the highest.

@@ -34,7 +34,9 @@ def time_axes(window: Window, other: Window | None, own: Json) -> Json:
             "position": 1,
             "showgrid": False,
             "automargin": True,
-            "nticks": 7,
+            # By itself it would be "sync", whose times are those of pixels: 11:59 for noon.
+            "tickmode": "auto",
+            "nticks": 4,
             "tickfont": {"color": OTHER.colour, "size": 11},
             "tickformatstops": TIMES_IN_A_LINE,
         }

@@ -142,7 +142,7 @@ STATISTICS = {
         ),
         Statistic(
             "bandwidth",
-            "bandwidth without overhead",
+            "bandwidth",
             "Bandwidth of transfers of all size classes (their rate without the overhead)",
             of_line=True,
             worst="least bandwidth",
@@ -179,14 +179,14 @@ STATISTICS = {
         ),
         Statistic(
             "expected",
-            "expected from both ends",
+            "expected rate",
             "Median rate that both ends explain, of {files}",
             worst="",
             base="median",
         ),
         Statistic(
             "residual",
-            "rate / expected (×)",
+            "rate / expected",
             "Median rate in parts of what both ends explain, of {files}",
             unit=TIMES,
             scale="diverging",

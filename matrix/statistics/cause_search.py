@@ -183,7 +183,7 @@ class CauseSearch:
 
 @lru_cache(maxsize=4096)
 def _quantiles(probabilities: tuple[float, ...], dof: int) -> list[float]:
-    return quantile(probabilities, dof).tolist()
+    return [float(value) for value in quantile(probabilities, dof)]
 
 
 def _gain(t: Floats | float, dof: int) -> Floats:

@@ -157,7 +157,7 @@ def _parts(
 def _blocks(row_site: Integers, column_site: Integers) -> Integers:
     """Number the blocks of cells from one site to one site."""
     sites = int(column_site.max(initial=0)) + 1
-    return np.unique(row_site * sites + column_site, return_inverse=True)[1]
+    return np.asarray(np.unique(row_site * sites + column_site, return_inverse=True)[1])
 
 
 def _correlation(

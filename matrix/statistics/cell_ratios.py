@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags
 from matrix.statistics.joint_ranks import Pairs, pairs
 from matrix.statistics.pooling import HIDDEN, Cells, Chunk, Numbering, Pooling, cut
-from matrix.statistics.reduce import FAILED
+from matrix.statistics.quantiles import Bits
+from matrix.statistics.reduce import FAILED, Reduced, Samples
 from matrix.statistics.run import Run
-from matrix.statistics.threads import each
+from matrix.statistics.threads import THREADS, each
 from matrix.statistics.two_samples import Ratios
 from sonar.units import MB
+
+# A thread for the ratios of fewer would not pay.
+CELLS = 10_000
 
 
 @dataclass(frozen=True)
@@ -26,28 +29,40 @@ class SideRuns:
     shown: Flags
 
 
-def cell_ratios(pooling: Pooling, own: SideRuns, other: SideRuns, of: str) -> Ratios:
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of each cell: ``reduced`` are the results of this one, as reduce() has them."""
+
+    reduced: Reduced
+    ratios: Ratios
+
+
+def compare_cells(
+    pooling: Pooling, own: SideRuns, other: SideRuns, of: str, extras: Collection[str] = ()
+) -> Sides:
     """Compare the successes of each cell on both sides; arrays of the shape of the pooling.
 
     ``pooling`` gives rows and columns to the links of both sides, whichever it shows itself.
-    ``of`` is `median` or `mean`.
+    ``of`` is `median` or `mean`; ``extras`` are those of reduce().
     """
-    whole = Pairs.blank(*pooling.shape)
+    reduced, whole = Reduced.blank(pooling.shape, extras), Pairs.blank(*pooling.shape)
     runs = [*own.runs, *other.runs]
     if runs and whole.wins.size:
         both = replace(pooling, shown=own.shown | other.shown)
         cell_of, chunks = cut(runs, both)
-        cells_of = [shown_only(cell_of, side.shown) for side in (own, other)]
+        hidden = [shown_only(cell_of, side.shown) for side in (own, other)]
+        cells_of = np.concatenate(hidden)
 
         def work(chunk: Chunk) -> None:
             # As many pieces of each run, one run after the other.
-            cut_at = len(chunk.keys) * len(own.runs) // len(runs)
-            keys = chunk.keys[:cut_at], chunk.keys[cut_at:]
-            part = of_chunk(keys, cells_of, pooling.numbering, chunk.cells, of)
-            whole.table[:, chunk.rows] = part.table.reshape(len(part.table), -1, pooling.shape[1])
+            pieces = len(chunk.keys) * len(own.runs) // len(runs)
+            samples = JointSamples.of(chunk, pieces, pooling.numbering, cells_of)
+            reduced.put(chunk.rows, samples.own.reduced(extras))
+            table = samples.pairs(of).table
+            whole.table[:, chunk.rows] = table.reshape(len(table), -1, pooling.shape[1])
 
         each(work, chunks)
-    return Ratios.of(whole, of, MB)
+    return Sides(reduced, in_parts(whole, of))
 
 
 def shown_only(cell_of: Cells, shown: Flags) -> Cells:
@@ -55,25 +70,41 @@ def shown_only(cell_of: Cells, shown: Flags) -> Cells:
     return np.where(np.pad(shown, (0, 1)).ravel(), cell_of, HIDDEN)
 
 
-def of_chunk(
-    sides: Sequence[Sequence[NDArray[np.uint64]]],
-    cells_of: Sequence[Cells],
-    numbering: Numbering,
-    cells: int,
-    of: str,
-) -> Pairs:
-    """Compare the keys of both sides in some rows, of ``cells`` cells."""
-    cells_by_side, bits_by_side, counts = [], [], np.zeros((2, cells), dtype=np.int64)
-    for side, (pieces, cell_of) in enumerate(zip(sides, cells_of, strict=True)):
-        keys = np.concatenate([np.empty(0, dtype=np.uint64), *pieces])
-        bits, cell = keys.astype(np.uint32), cell_of.take(numbering.numbers(keys))
-        cell[np.flatnonzero(bits >= FAILED)] = HIDDEN
-        counts[side] = np.bincount(cell, minlength=cells)[:cells]
+@dataclass(frozen=True)
+class JointSamples:
+    """The samples of both sides in some rows: ``cell`` and ``bits`` are first those of ``own``."""
+
+    own: Samples
+    cell: Cells
+    bits: Bits
+
+    @classmethod
+    def of(cls, chunk: Chunk, pieces: int, numbering: Numbering, cells_of: Cells) -> JointSamples:
+        """Take what is cut of the runs of both sides; the first ``pieces`` are of this one.
+
+        ``cells_of`` are by the numbers of links, first on this side, then on the other.
+        """
+        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+        count = sum(map(len, chunk.keys[:pieces]))
+        number = numbering.numbers(keys)
+        number[count:] += len(cells_of) // 2
+        cell, bits = cells_of.take(number), keys.astype(np.uint32)
+        at = cell[:count].astype(np.intp)
+        return cls(Samples(chunk.cells, at, bits[:count], chunk.sizes, ordered=False), cell, bits)
+
+    def pairs(self, of: str) -> Pairs:
+        """Compare the successes of both sides in each cell."""
+        cells, cell = self.own.cells, self.cell.copy()
+        cell[np.flatnonzero(self.bits >= FAILED)] = HIDDEN
+        sides = np.split(cell, [len(self.own.cell)])
+        counts = [np.bincount(side, minlength=cells)[:cells] for side in sides]
         # The side takes the place of the sign, which no success has.
-        bits <<= np.uint32(1)
-        bits |= np.uint32(side)
-        cells_by_side.append(cell)
-        bits_by_side.append(bits)
-    # What is hidden comes last, behind all that the counts take up.
-    order = np.concatenate(cells_by_side).argsort(kind="stable")
-    return pairs(np.concatenate(bits_by_side).take(order), counts, of)
+        marked = self.bits << np.uint32(1)
+        marked[len(sides[0]) :] |= np.uint32(1)
+        return pairs(cell, marked, np.stack(counts), of)
+
+
+def in_parts(whole: Pairs, of: str) -> Ratios:
+    """Compare the two samples of each cell; with several threads if there are many cells."""
+    parts = np.array_split(whole.table, THREADS if whole.wins.size > CELLS else 1, axis=1)
+    return Ratios.joined(each(lambda table: Ratios.of(Pairs(table), of, MB), parts))

@@ -41,7 +41,7 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
     """Return the value below which each share of the distribution lies; above 0.5 and below 1."""
     shares = np.asarray(probability, dtype=np.float64)
     if not np.all((shares > 0.5) & (shares < 1)):
-        raise ValueError(f"a probability above 0.5 and below 1, not {probability}")
+        raise ValueError(f"a probability above 0.5 and below 1, not {probability!r}")
     normal = [NormalDist().inv_cdf(share) for share in shares.ravel()]
     degrees, tail, z = np.broadcast_arrays(
         np.asarray(dof, dtype=np.float64), 1 - shares, np.reshape(normal, shares.shape)

@@ -6,6 +6,7 @@ distribution; that of a ratio of means is of their logarithms (delta method), by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from statistics import NormalDist
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from matrix.statistics import student
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.joint_ranks import Pairs, of_rows
+from matrix.statistics.joint_ranks import OrderedSamples, Pairs
 from matrix.statistics.rank_test import p_values
 
 # Fewer successes on a side say nothing about their scatter.
@@ -56,6 +57,12 @@ class Ratios:
         return Ratios(*(getattr(self, field.name)[places] for field in fields(self)))
 
     @classmethod
+    def joined(cls, parts: Sequence[Ratios]) -> Ratios:
+        """Put parts together, one behind the other."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @classmethod
     def of(cls, pairs: Pairs, of: str, unit: float = 1.0) -> Ratios:
         """Compare the two samples of each group; ``unit`` is MB/s in the unit of their rates."""
         (own, other), (ok, other_ok) = pairs.centres, pairs.counts
@@ -75,8 +82,8 @@ def compare(rates: ArrayLike, others: ArrayLike, of: str = "median") -> Ratios:
     samples = [np.asarray(side, dtype=np.float64).ravel() for side in (rates, others)]
     bits = [side.view(np.uint64) << np.uint64(1) | number for number, side in enumerate(samples)]
     counts = np.array([[len(side)] for side in samples])
-    row = np.sort(np.concatenate(bits).astype(np.uint64))
-    return Ratios.of(of_rows(row[None], counts, of), of).taken(0)
+    order = np.sort(np.concatenate(bits).astype(np.uint64))
+    return Ratios.of(Pairs.of(OrderedSamples(order, counts, np.float64), of), of).taken(0)
 
 
 def _reach(pairs: Pairs, of: str) -> Floats | float:

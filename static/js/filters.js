@@ -8,7 +8,8 @@ const sent = new Set();
 document.addEventListener("focusin", ({ target }) => isBox(target) && offer(target));
 document.addEventListener("input", ({ target }) => isBox(target) && offer(target));
 document.addEventListener("focusout", ({ target }) => isBox(target) && close(target));
-document.addEventListener("keydown", (event) => (isBox(event.target) ? walk(event) : leave(event)));
+// Before the page closes the menu: Escape closes the list first.
+document.addEventListener("keydown", (event) => isBox(event.target) && walk(event), true);
 // The box keeps the focus while the pointer chooses.
 document.addEventListener("pointerdown", (event) => event.target.closest(".offers") && event.preventDefault());
 document.addEventListener("mousedown", (event) => event.target.closest(".offers") && event.preventDefault());
@@ -110,8 +111,6 @@ function walk(event) {
   if (event.key === "Escape" && !listOf(box).hidden) {
     event.preventDefault();
     close(box);
-  } else if (event.key === "Escape") {
-    leave(event);
   } else if (event.key in steps) {
     event.preventDefault();
     if (options.length) mark(box, options, steps[event.key]);
@@ -140,12 +139,4 @@ function choose(box, option) {
   close(box);
   sent.add(box);
   form.requestSubmit();
-}
-
-// Escape closes a menu, and the focus is where it was opened.
-function leave(event) {
-  const menu = event.key === "Escape" && event.target.closest?.(".menu[open]");
-  if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
 }

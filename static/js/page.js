@@ -70,6 +70,14 @@ working.querySelector("button").addEventListener("click", () => {
   for (const request of asked.keys()) request.request.abort();
 });
 
+// Escape closes a menu, and the focus is where it was opened.
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && !event.defaultPrevented && event.target.closest?.(".menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 function isRefresh(request) {
   return request.sourceElement.matches(REFRESHED);
 }

@@ -15,8 +15,10 @@ from django.utils import timezone
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from sonar import request_probes
 from tests.accounts import logged_in
 from tests.browser import scene as scenes
+from tests.browser import slow_scene as slow_scenes
 from tests.browser.cells import DRAWN
 from tests.browser.readers import CHROMIUM, LAPTOP, Reader
 from tests.browser.waiting import until, until_so
@@ -201,3 +203,12 @@ def scene(real_commits: None, at_noon: None) -> scenes.Scene:
 def scene_of_today(real_commits: None, real_time: None) -> scenes.Scene:
     """The same, for pages that compare their age with the browser's clock."""
     return scenes.make()
+
+
+@pytest.fixture
+def slow_scene(
+    real_commits: None, at_noon: None, monkeypatch: pytest.MonkeyPatch
+) -> slow_scenes.SlowScene:
+    """A grid of which something became slower; no test that is ordered reaches a worker."""
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+    return slow_scenes.make()

@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
+from sonar.roles import Role
+from tests.accounts import account
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
+from tests.browser.pages import fits
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.scene import Scene
+from tests.browser.slow_scene import LINK as SLOW_LINK
+from tests.browser.slow_scene import SITE as SLOW_SITE
+from tests.browser.slow_scene import SlowScene
 from tests.browser.waiting import until_settled
 
 everybody = seen_by(LAPTOP, NARROW)
@@ -44,6 +50,30 @@ PAGES = {
     "search, empty": "/search/",
     "login": "/login/",
 }
+# Those that say what changed and why it is slow, to an operator; {ids} are those of its scene.
+PAGES_ON_SLOWNESS = {
+    "causes": "/causes/?window=24h",
+    "causes of a change": "/causes/?window=24h&compare=previous",
+    "causes, one source": "/causes/?window=24h&source_site=RAL-LCG2",
+    "changes": "/changes/?sure=any",
+    "changes, none like this": "/changes/?source_site=TAIWAN-LCG2",
+    "matrix, window before": "/?window=24h&compare=previous",
+    "matrix, too few": "/?window=24h&compare=week",
+    "matrix, around a moment, one row": "/?compare.around={moment}&only=slower&source_cloud=UK",
+    "matrix, residual": "/?window=24h&stat=residual",
+    "matrix, overhead": "/?window=24h&stat=overhead",
+    "table, window before": "/table/?window=24h&compare=previous&overhead=1",
+    "link": f"{SLOW_LINK}?window=24h",
+    "link, window before": f"{SLOW_LINK}?window=24h&compare=previous",
+    "link, too few": f"{SLOW_LINK}?window=24h&compare=week&reverse=1",
+    "site": f"{SLOW_SITE}?window=24h",
+    "site, window before": f"{SLOW_SITE}?window=24h&compare=previous",
+    "experiment": "/experiments/{finished}/",
+    "experiment that runs": "/experiments/{running}/",
+    "experiment, cancelled": "/experiments/{cancelled}/",
+    "experiments of a link": f"{SLOW_LINK}experiments/",
+    "tests of a link": f"{SLOW_LINK}tests/",
+}
 NOT_FOUND = (
     "/nowhere/",
     "/sites/nowhere/",
@@ -73,11 +103,26 @@ def test_no_page_breaks_a_rule(visit: Visit, scene_of_today: Scene) -> None:
     assert not any(found.values()), in_words(found)
 
 
+@pytest.mark.long
+@everybody
+def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(
+    visit: Visit, slow_scene: SlowScene
+) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    found = {}
+    for name, path in PAGES_ON_SLOWNESS.items():
+        page = visit.open(path.format(**vars(slow_scene)))
+        found[name] = by_day_and_night(page)
+        if not fits(page):
+            found[name].append("wider than the screen")
+    assert not any(found.values()), in_words(found)
+
+
 @everybody
 def test_pages_of_an_empty_sonar_break_no_rule(visit: Visit, real_commits: None) -> None:
     found = {
         path: by_day_and_night(visit.open(path))
-        for path in ("/", "/table/", "/sites/", "/operations/")
+        for path in ("/", "/table/", "/sites/", "/operations/", "/causes/", "/changes/")
     }
     assert not any(found.values()), in_words(found)
 

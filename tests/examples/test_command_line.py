@@ -25,9 +25,14 @@ from sonar.movers.measure import Outcome
 from tests.examples.conftest import EXAMPLES, Run, Said, Say
 from tests.examples.records import result
 from tests.examples.road import Road
+from tests.matrix.changed import change
+from tests.matrix.world import World
 
 CLIENT = "sonar_client.py"
-READING = ("matrix", "links", "transfers", "series", "sites", "endpoints", "status")
+READING = (
+    *("matrix", "links", "transfers", "series", "sites", "endpoints", "status"),
+    *("changes", "causes", "diagnosis", "inside"),
+)
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -262,6 +267,64 @@ def test_a_refused_order_says_why(run: Run, token: str) -> None:
     assert "destination must be a different endpoint from source." in done.stderr
 
 
+def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
+    change(known_world.ral, known_world.glasgow, 0.5)
+    done = say("changes", "--level", "slower", "--factor", "1.5")
+    assert done.stdout.splitlines()[1].split() == [
+        *("link", "RAL_DATADISK", "Glasgow_DATADISK", "large", "2026-11-17T12:00:30Z"),
+        *("0.5", "0.4", "0.625", "0.0001"),
+    ]
+    causes = say("causes", "--window", "24h").stdout
+    assert causes.startswith("Median rate of large-file transfers, the last 24 hours")
+    assert re.search(r"\nsources\n.*name.*factor", causes)
+    assert re.search(r"\ndestinations\n", causes)
+    ends = ("--source", "Glasgow_DATADISK", "--destination", "DESY_DATADISK")
+    said = say("diagnosis", *ends, "--window", "24h").stdout
+    assert "  Next: " in said
+    silent = say("diagnosis", "--source=RAL_DATADISK", "--destination=DESY_DATADISK").stdout
+    assert silent == "No results with large files in this window to judge by.\n"
+    assert say("inside", *ends).stdout == "No transfer has progress samples enough.\n"
+
+
+def test_what_is_compared_is_said_by_options(say: Say) -> None:
+    done = say("matrix", "--window", "24h", "--compare", "previous", "--compare.origin", "test")
+    assert "compared with the 24 hours before, only with origin test (×)" in done.stdout
+    around = say("links", "--compare.around", "2026-11-20T11:00:00Z", "--format", "csv").stdout
+    assert "large.compared_ratio" in around.splitlines()[0]
+
+
+def test_an_experiment_is_ordered_and_its_finding_said(run: Run, say: Say, token: str) -> None:
+    ends = ("RAL_DATADISK", "Glasgow_DATADISK")
+    done = run(CLIENT, "experiment", *ends, "--values", "1,4", "--repeats", "2", SONAR_TOKEN=token)
+    title, count = done.stdout.splitlines()
+    assert title.endswith("1 and 4 streams with large files, pull")
+    assert count == "0 of 4 tests have ended"
+    assert list(Probe.objects.order_by("id").values_list("streams", flat=True)) == [1, 4, 4, 1]
+    refused = run(CLIENT, "experiment", *ends, "--values", "1,100", SONAR_TOKEN=token)
+    assert refused.returncode == 1
+    assert "values “100” is not allowed for streams" in refused.stderr
+
+
+def test_an_experiment_is_followed_to_its_end(url: str, token: str) -> None:
+    words = ["experiment", "RAL_DATADISK", "Glasgow_DATADISK", "--vary", "mode", "--repeats", "1"]
+    client = subprocess.Popen(
+        [sys.executable, EXAMPLES / CLIENT, "--url", url, *words, "--size", "small", "--wait"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SONAR_TOKEN": token, "PYTHONUNBUFFERED": "1"},
+    )
+    assert client.stdout
+    first = [client.stdout.readline() for _ in range(2)]
+    assert first[1] == "0 of 2 tests have ended\n"
+    end_tests()
+    told, _ = client.communicate(timeout=60)
+    *_, pull, push, finding = told.splitlines()
+    assert pull.split() == ["pull", "4", "MB/s", "(n", "=", "1)"]
+    assert push.split() == ["push", "4", "MB/s", "(n", "=", "1)"]
+    assert "Too few tests succeeded to compare pull and push" in finding
+    assert client.returncode == 0
+
+
 @pytest.mark.parametrize("command", READING)
 def test_the_help_of_a_command_names_all_parameters_of_its_call(
     say: Say, url: str, command: str
@@ -274,12 +337,12 @@ def test_the_help_of_a_command_names_all_parameters_of_its_call(
     known = {name.replace("_", "-") for name in known if "." not in name}
     shown = set(re.findall(r"--([a-z-]+)", say(command, "--help").stdout))
     assert shown - {"help", "url", "token-file", "cache"} >= known
-    assert shown - {"help", "url", "token-file", "cache", "large"} == known
+    assert shown - {"help", "url", "token-file", "cache", "large", "compare"} == known - {"compare"}
 
 
 def test_every_command_has_a_help_with_the_exit_codes(say: Say) -> None:
     commands = say("--help").stdout
-    for command in (*READING, "probe", "push"):
+    for command in (*READING, "probe", "experiment", "push"):
         assert f"\n    {command} " in commands
         told = say(command, "--help").stdout
         assert "Exit code: 0, 1 if something was refused or failed, 2 if " in told

@@ -91,6 +91,16 @@ def test_the_published_matrix_by_a_polish(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
+def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(
+    client: Client,
+) -> None:
+    text = page(client, "?rows=site")
+    assert "UKI-NORTHGRID-MAN-HEP sends at 0.46× (0.37–0.57) of what its partners" in text
+    assert "n = 10 partners: look at its outgoing path." in text
+    assert "it has no results" not in text
+
+
+@pytest.mark.usefixtures("published")
 def test_the_page_says_what_the_published_matrix_says(client: Client) -> None:
     text = page(client)
     assert (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -223,6 +226,22 @@ FROM unnest(%s::int[], %s::float8[]) AS sample (cell, rate) GROUP BY cell
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("program", ["sonar.wsgi", "sonar.celery"], ids=["web", "worker"])
+def test_linear_algebra_has_no_threads_of_its_own_beside_those_of_requests(program: str) -> None:
+    code = f"""
+import os, {program}
+if "{program}" == "sonar.celery":
+    sonar.celery.app.loader.import_default_modules()
+import numpy as np
+np.ones((400, 400)) @ np.ones((400, 400))
+print(len(os.listdir("/proc/self/task")))
+"""
+    environment = {name: value for name, value in os.environ.items() if "OPENBLAS" not in name}
+    run = [sys.executable, "-c", code]
+    said = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+    assert said.split()[-1] == "1"
+
+
 def test_the_database_computes_the_same_statistics() -> None:
     generator = np.random.default_rng(20110201)
     rates = generator.lognormal(16, 1, 1000).tolist()

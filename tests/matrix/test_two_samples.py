@@ -75,13 +75,14 @@ def test_p_is_below_a_limit_as_often_as_it_says_where_nothing_differs() -> None:
 def grouped(own: list[Floats], other: list[Floats], of: str = "median") -> Ratios:
     """Compare many pairs of samples at once, as the cells of a matrix are."""
     counts = np.array([[len(rates) for rates in side] for side in (own, other)])
-    bits = [
-        rates.astype(np.float32).view(np.uint32) << np.uint32(1) | np.uint32(side)
-        for group in zip(own, other, strict=True)
-        for side, rates in enumerate(group)
-    ]
+    rates = np.concatenate([np.asarray(rates) for side in (own, other) for rates in side])
+    bits = rates.astype(np.float32).view(np.uint32) << np.uint32(1)
+    bits[counts[0].sum() :] |= np.uint32(1)
+    group = np.repeat(np.tile(np.arange(len(own)), 2), counts.ravel())
     # What is behind the last group is not looked at.
-    return Ratios.of(pairs(np.concatenate([*bits, [9, 9]]).astype(np.uint32), counts, of), of)
+    group, bits = np.append(group, [len(own)] * 2), np.append(bits, [9, 9]).astype(np.uint32)
+    mixed = np.random.default_rng(0).permutation(len(group))
+    return Ratios.of(pairs(group[mixed], bits[mixed], counts, of), of)
 
 
 @pytest.mark.parametrize("of", ["median", "mean"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,8 +20,19 @@ from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.cell_noise import FEWEST_WINDOWS
 from matrix.statistics.naming import Cause, name_causes, name_slower
+from matrix.statistics.suspects import Kind
 from matrix.store.cache import ANSWERS
 from sonar.units import format_chance, format_count, format_factor
+
+NOUNS: Mapping[Kind, str] = MappingProxyType(
+    {
+        "source": "source",
+        "destination": "destination",
+        "both": "endpoint",
+        "site": "site",
+        "link": "link",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -137,16 +150,16 @@ def headline(attribution: Attribution, causes: ChangeCauses) -> str:
     """Say first what was found: what is slower than on its own days, or else what ends explain."""
     if not causes.judged:
         return words.headline(attribution)
-    count = len(causes.named)
-    if not count:
-        return f"Nothing is slower than on its own {A_MONTH.days} days before, beyond chance."
-    subject = (
-        "1 source, destination, site or link is"
-        if count == 1
-        else f"{format_count(count)} sources, destinations, sites or links are"
-    )
-    own = "its own" if count == 1 else "their own"
-    return f"{subject} slower than on {own} {A_MONTH.days} days before."
+    days = f"{A_MONTH.days} days before"
+    if not causes.named:
+        return f"Nothing is slower than on its own {days}, beyond chance."
+    kinds = Counter(NOUNS[named.cause.kind] for named in causes.named)
+    *first, last = [
+        f"{format_count(count)} {noun}{'s' * (count != 1)}" for noun, count in kinds.items()
+    ]
+    subject = f"{', '.join(first)} and {last}" if first else last
+    verb = "is slower than on its own" if len(causes.named) == 1 else "are slower than on their own"
+    return f"{subject} {verb} {days}."
 
 
 def judged_words(causes: ChangeCauses) -> str:

@@ -45,14 +45,19 @@ class Conclusion:
 
 
 def conclusions(attribution: Attribution) -> list[Conclusion]:
-    """Say what stands out at each end, what is furthest below its peers first."""
-    by_name: dict[str, dict[str, EndEffect]] = {}
+    """Say what stands out at each end, what is furthest below its peers first.
+
+    Where sources and destinations are of two kinds, nothing is at both ends.
+    """
+    query = attribution.grid.query
+    alike = query.rows == query.columns
+    by_name: dict[tuple[str, str], dict[str, EndEffect]] = {}
     for end in ENDS:
         for effect in attribution.effects[end]:
-            by_name.setdefault(effect.group.name, {})[end] = effect
+            by_name.setdefault((effect.group.name, "" if alike else end), {})[end] = effect
     notable = [
-        conclusion(name, of_ends)
-        for name, of_ends in by_name.items()
+        conclusion(name, of_ends, alike=alike)
+        for (name, _), of_ends in by_name.items()
         if any(effect.kind in ("slow", "fast") for effect in of_ends.values())
     ]
     return sorted(notable, key=lambda said: (said.kind != "slow", extreme(said)))
@@ -64,15 +69,18 @@ def extreme(said: Conclusion) -> float:
     return min(factors) if said.kind == "slow" else -max(factors)
 
 
-def conclusion(name: str, of_ends: dict[str, EndEffect]) -> Conclusion:
-    """Say in one sentence what a group does at both ends; slow ends come first."""
+def conclusion(name: str, of_ends: dict[str, EndEffect], *, alike: bool = True) -> Conclusion:
+    """Say in one sentence what a group does at both ends; slow ends come first.
+
+    ``alike`` says whether sources and destinations are of one kind.
+    """
     notable = [effect for effect in of_ends.values() if effect.kind in ("slow", "fast")]
     notable.sort(key=lambda effect: (effect.kind != "slow", effect.factor))
     slow = [effect for effect in notable if effect.kind == "slow"]
     clauses = [f"{name} {at_factor(notable[0])}"]
     clauses += [f"and {at_factor(effect)}" for effect in notable[1:]]
     sentence = " ".join(clauses)
-    if len(notable) == 1:
+    if len(notable) == 1 and alike:
         end = "destination" if notable[0].end == "source" else "source"
         sentence += f"; {elsewhere(of_ends.get(end), end)}"
     if slow:

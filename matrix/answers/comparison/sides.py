@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,11 +11,10 @@ import numpy as np
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.statistics.axes import AxisGroup, LinkIndex
-from matrix.statistics.cell_ratios import SideRuns, cell_ratios
+from matrix.statistics.cell_ratios import SideRuns, Sides, compare_cells
 from matrix.statistics.cells import Frame
 from matrix.statistics.run import Run, reversed_run
 from matrix.statistics.threads import each
-from matrix.statistics.two_samples import Ratios
 from matrix.store import data_version, runs
 from matrix.store.data_version import DataVersion
 from sonar.windows import Window
@@ -57,15 +56,19 @@ def with_other(version: DataVersion, other: MatrixQuery) -> DataVersion:
     return replace(version, results=(*version.results, *of_other.results))
 
 
-def ratios(
-    query: MatrixQuery, now: datetime, frame: Frame, results: Sequence[Run], others: Sequence[Run]
-) -> Ratios:
-    """Compare the results of each cell with those of the same cell on the other side.
+def reduce_sides(
+    query: MatrixQuery,
+    now: datetime,
+    frame: Frame,
+    results: Sequence[Run],
+    others: Sequence[Run],
+    *,
+    extras: Collection[str],
+) -> Sides:
+    """Reduce the results of each cell, and compare them with those of the other side.
 
     Links of the other side that have no cell here, as other filters may choose them, are left out.
     """
-    if query.compare is None:
-        raise ValueError("the question is compared with nothing")
     links = frame.links
     rows = groups_of(frame.rows.groups, links, query.rows)
     columns = groups_of(frame.columns.groups, links, query.columns)
@@ -73,7 +76,14 @@ def ratios(
     shown = other.shown & (rows >= 0)[:, None] & (columns >= 0)
     pooling = replace(frame.pooling, rows=rows, columns=columns)
     own = SideRuns(results, frame.newest > 0)
-    return cell_ratios(pooling, own, replace(other, shown=shown), query.compare.of)
+    return compare_cells(pooling, own, replace(other, shown=shown), centre(query), extras)
+
+
+def centre(query: MatrixQuery) -> str:
+    """Return by what the sides are compared, `median` or `mean`."""
+    if query.compare is None:
+        raise ValueError("the question is compared with nothing")
+    return query.compare.of
 
 
 def runs_of_other(

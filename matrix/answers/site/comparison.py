@@ -181,8 +181,8 @@ def ratios_of(here: LinkResults, there: LinkResults, links: int, of: str) -> Rat
         (side.rate * MB).astype(np.float32).view(np.uint32) << np.uint32(1) | np.uint32(number)
         for number, side in enumerate(sides)
     ]
-    order = np.concatenate([side.link for side in sides]).argsort(kind="stable")
-    return Ratios.of(pairs(np.concatenate(bits)[order], counts, of), of, MB)
+    link = np.concatenate([side.link for side in sides])
+    return Ratios.of(pairs(link, np.concatenate(bits), counts, of), of, MB)
 
 
 def cut_like(window: Window, bucket: str) -> Cut:

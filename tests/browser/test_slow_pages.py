@@ -1,0 +1,159 @@
+"""The pages on what is slow and why, by keys alone, and without JavaScript."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sonar.models import Experiment, Probe
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.conftest import Visit
+from tests.browser.readers import SCRIPTLESS, SCRIPTLESS_NARROW, seen_by
+from tests.browser.slow_scene import LINK, SITE, SlowScene
+from tests.browser.test_journeys import tab_to
+from tests.browser.waiting import until_settled
+
+# What can have the focus and is seen, in the order of the page; a group of radio buttons is one.
+CONTROLS = """() => [...document.querySelectorAll(
+    "main :is(a[href], button, input, select, textarea, summary, [tabindex='0'])"
+)].filter((it) => it.checkVisibility({ visibilityProperty: true }) && !it.disabled
+    && it.type !== "hidden" && !it.closest("[inert]") && it.tabIndex >= 0).length"""
+# Numbers what has the focus, and says whether that is seen: by a line around it, or a caret.
+FOCUSED = """() => {
+    const it = document.activeElement;
+    if (!it.closest("main")) return null;
+    window.reached ??= new Set();
+    window.reached.add(it);
+    const style = getComputedStyle(it);
+    const isSeen = style.outlineStyle !== "none" || it.matches(".form-control");
+    return [window.reached.size, isSeen ? "" : it.outerHTML.slice(0, 120)];
+}"""
+
+
+def walk(page: Page) -> None:
+    """Press Tab from the first control of a page to its last: each is reached, and seen."""
+    page.focus("#page")
+    count = page.evaluate(CONTROLS)
+    reached, unseen = 0, []
+    while True:
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        if focused is None:
+            break
+        assert focused[0] > reached, f"the focus is caught after {reached} of {count} controls"
+        reached = focused[0]
+        unseen += [focused[1]] if focused[1] else []
+    assert not unseen
+    assert reached == count
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/causes/?window=24h&compare=previous",
+        "/changes/",
+        f"{LINK}?window=1h&compare=previous",
+        f"{SITE}?window=24h&compare=previous",
+        "/table/?window=24h&compare=previous&source_site=RAL-LCG2",
+        "/experiments/{running}/",
+        f"{LINK}experiments/",
+    ],
+)
+def test_tab_reaches_each_control_and_is_seen_there(
+    visit: Visit, slow_scene: SlowScene, path: str
+) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    page = visit.open(path.format(**vars(slow_scene)))
+    until_settled(page)
+    walk(page)
+
+
+@pytest.mark.parametrize("path", ["/causes/", "/changes/", "/table/", LINK, SITE])
+def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
+    visit: Visit, slow_scene: SlowScene, path: str
+) -> None:
+    page = visit.open(f"{path}?window=24h")
+    until_settled(page)
+    for menu in page.locator(".controls details.menu").all():
+        summary = menu.locator("summary").first
+        summary.focus()
+        page.keyboard.press("Enter")
+        expect(menu).to_have_attribute("open", "")
+        menu.locator(":is(a, input, select, button):visible").last.focus()
+        if page.locator(".offers:visible").count():
+            page.keyboard.press("Escape")  # what the box offers
+        page.keyboard.press("Escape")
+        expect(menu).not_to_have_attribute("open", "")
+        expect(summary).to_be_focused()
+
+
+def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> None:
+    page = visit.open("/causes/?window=24h")
+    page.locator("#compare-menu > summary").focus()
+    page.keyboard.press("Enter")
+    tab_to(page, page.locator("#compare-menu [name='compare.around']"))
+    page.keyboard.type("2026-11-19 12:00")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/causes/?from=2026-11-19T12:00:00Z&to=*compare=*")
+    finding = page.locator(".finding.slow").first
+    expect(finding).to_contain_text("UKI-NORTHGRID-MAN-HEP_DATADISK sends at 0.3")
+
+
+@seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
+def test_without_javascript_the_figures_are_there_and_forms_work(
+    visit: Visit, slow_scene: SlowScene
+) -> None:
+    page = visit.open("/causes/?window=24h")
+    page.click("#compare-menu summary")
+    page.select_option("#compare-menu select[name=compare]", "previous")
+    page.click("#compare-menu button >> nth=0")
+    assert page.url.endswith("/causes/?window=24h&compare=previous")
+    assert "sends at 0.3" in page.locator(".finding").first.inner_text()
+    assert "0.3" in page.locator(".causes tbody tr").first.inner_text()
+    visit.open("/changes/?kind=source").click("table.changes tbody a")
+    assert SITE in page.url
+    visit.open(f"{LINK}?window=24h&compare=previous")
+    assert "slower than the 24 hours before" in page.locator("#comparison").inner_text()
+    assert "give 3.5×" in page.locator(".diagnosis").inner_text()
+    for caption, figure in (("Times as a table", "2.00 GB"), ("Rate over time as a table", "16.")):
+        page.click(f"summary:has-text('{caption}')")
+        table = page.locator("details", has_text=caption).locator("table").last
+        assert figure in table.inner_text()
+    assert "2 stall" in page.locator("main").inner_text()
+
+
+@seen_by(SCRIPTLESS)
+def test_without_javascript_an_experiment_is_ordered_and_cancelled(
+    visit: Visit, slow_scene: SlowScene
+) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    Probe.objects.all().delete()
+    page = visit.open(f"{LINK}experiments/")
+    page.click("summary:has-text('Order an experiment')")
+    page.fill("#experiment-values", "1, 2, x")
+    page.click("#experiments form button")
+    visit.expect_refusal(400)
+    assert "“x” is not allowed for streams" in page.locator("#experiment-values_error").inner_text()
+    page.fill("#experiment-values", "1, 2")
+    page.fill("#experiment-repeats", "2")
+    page.click("#experiments form button")
+    newest = Experiment.objects.latest("requested_at")
+    assert page.url.endswith(f"/experiments/{newest.id}/")
+    assert "4 of 4 tests have not ended" in page.locator("#live").inner_text()
+    page.click("#live form button")
+    assert "4 tests were cancelled" in page.locator("[role=status].notice").inner_text()
+    assert not Probe.objects.exists()
+
+
+def test_without_javascript_an_experiment_has_its_figures(
+    visit: Visit, slow_scene: SlowScene
+) -> None:
+    page = visit.open(f"/experiments/{slow_scene.finished}/")
+    assert "in proportion to the number of streams" in page.locator("#conclusion").inner_text()
+    rows = page.locator("table.ranking tbody tr").all_inner_texts()
+    assert [row.split()[:3] for row in rows] == [
+        ["1", "5.00", "2"],
+        ["2", "9.33", "2"],
+        ["4", "17.4", "2"],
+    ]
