@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -121,16 +122,23 @@ def rate_of(transfer: Transfer) -> float:
 class SimilarFailures:
     """Failures that seem to have one cause, of which ``example`` is the newest.
 
-    ``sizes`` are the names of their size classes.
+    ``by_class`` counts them by the name of their size class.
     """
 
     where: str
-    sizes: list[str]
+    by_class: Mapping[str, int]
     is_lost: bool
-    count: int
     first: datetime
     last: datetime
     example: Transfer
+
+    @property
+    def count(self) -> int:
+        return sum(self.by_class.values())
+
+    @property
+    def sizes(self) -> list[str]:
+        return sorted(self.by_class)
 
 
 def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
@@ -147,7 +155,7 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
         .values("error_where", "state", "cause")
         .annotate(
             number=Count("id"),
-            sizes=ArrayAgg("size_class__name", distinct=True),
+            sizes=ArrayAgg("size_class__name"),
             first=Min("started_at"),
             last=Max("started_at"),
             newest=Func(ids, template="(%(expressions)s)[1]", output_field=UUIDField()),
@@ -158,9 +166,8 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
     return [
         SimilarFailures(
             where=group["error_where"],
-            sizes=group["sizes"],
+            by_class=Counter(group["sizes"]),
             is_lost=group["state"] == Transfer.State.LOST,
-            count=group["number"],
             first=group["first"],
             last=group["last"],
             example=examples[group["newest"]],

@@ -19,7 +19,7 @@ from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.statistics.peers import PeerRates, beside
 from matrix.statistics.scatter import ANYWAY, AlikeTests, RateScatter, least_by_loss, scatter
-from sonar.models import Endpoint, Site
+from sonar.models import Endpoint, Site, Transfer
 from tests.matrix import responses, world
 from tests.matrix.responses import words
 from tests.matrix.world import World, transfer
@@ -371,6 +371,29 @@ def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away
     form = responses.html(admin_client, address.replace("&amp;", "&"))
     assert '<option value="streams" selected>' in form
     assert '<option value="large" selected>' in form
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[Endpoint]) -> None:
+    link = {"source": "A_DISK", "destination": "B_DISK"}
+    for number in range(4):
+        transfer(*four_sites[:2], None, ago=number * world.HOUR, size="small")
+    for number in range(5):
+        transfer(*four_sites[:2], None, ago=number * world.HOUR)
+    large_failures = Transfer.objects.filter(size_class__name="large", state="failed")
+    large_failures.update(error="No such file", error_where="source")
+
+    def told(size: str) -> list[str]:
+        said = client.get("/api/v1/diagnosis/", {**link, "size": size}).json()["diagnoses"]
+        return [each["headline"] + each["evidence"][0] for each in said[:1]]
+
+    (large,), (small,) = told("large"), told("small")
+    assert large.startswith("5 of 8 tests with large files failed")
+    assert "5 of 5 have one cause, at the source: No such file" in large
+    assert small.startswith("4 of 4 tests with small files failed")
+    assert "No such file" not in small
+    assert told("medium") == []
 
 
 @pytest.mark.parametrize(

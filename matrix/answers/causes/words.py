@@ -16,7 +16,7 @@ from matrix.answers.grid import Grid
 from matrix.query.catalogue import RATE
 from matrix.statistics.two_samples import FEWEST
 from matrix.statistics.two_way import TwoWay
-from sonar.units import format_chance, format_count, format_factor, three_digits
+from sonar.units import format_chance, format_count, format_factor, format_share, three_digits
 
 # Predicted from all the others, so much of the differences between links lies at their ends.
 MOSTLY_ENDS, PARTLY_ENDS = 0.6, 0.3
@@ -148,7 +148,7 @@ def headline(attribution: Attribution) -> str:
     if reason := too_few(model):
         return reason
     verb = "changed" if is_comparison else "differ"
-    of_links = f"{percent(model.r2)} of how {links(model.cells)} {verb}"
+    of_links = f"{format_share(max(model.r2, 0.0))} of how {links(model.cells)} {verb}"
     # What rounds to 0 from below is 0, without a sign.
     left_out = f"; {round(model.r2_left_out, 2) + 0.0:.2f} for a link that all the others predict"
     figures = f"R² {model.r2:.2f}{'' if math.isnan(model.r2_left_out) else left_out}"
@@ -210,7 +210,3 @@ def partners(count: int) -> str:
 
 def links(count: int) -> str:
     return f"{format_count(count)} link{'s' * (count != 1)}"
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

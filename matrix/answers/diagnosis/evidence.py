@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -45,10 +45,10 @@ class DirectedLink:
 
 @dataclass(frozen=True)
 class FailureEvidence:
-    """How tests of all size classes failed: ``hours`` (0 to 23, UTC) of each that did.
+    """How tests of one size class failed: ``hours`` (0 to 23, UTC) of each that did.
 
     ``groups`` are failures by cause, the most first. ``elsewhere`` has, by end, how many of the
-    tests on its other links in the size class failed, and how many there were.
+    tests on its other links in that class failed, and how many there were.
     """
 
     tests: int
@@ -151,7 +151,7 @@ def of_link(
         sending=sending,
         receiving=receiving,
         nominal=nominal,
-        failures=failures_of(results, failures, links, link),
+        failures=failures_of(of_class, of_one_class(failures, link.size), links, link),
     )
 
 
@@ -201,10 +201,16 @@ def place_of(groups: Sequence[AxisGroup], endpoint: EndpointInfo) -> int | None:
     return next((at for at, group in enumerate(groups) if group.name == endpoint.name), None)
 
 
+def of_one_class(groups: Sequence[SimilarFailures], size: str) -> list[SimilarFailures]:
+    """Return what groups of failures have in one size class, the most first."""
+    own = [replace(group, by_class={size: group.by_class.get(size, 0)}) for group in groups]
+    return sorted((group for group in own if group.count), key=lambda group: -group.count)
+
+
 def failures_of(
     results: Results, groups: Sequence[SimilarFailures], links: Grid, link: DirectedLink
 ) -> FailureEvidence | None:
-    """Return how tests failed; None if none did."""
+    """Return how the tests of one size class failed; None if none did."""
     failed = ~results.ok
     if not failed.any():
         return None

@@ -40,8 +40,8 @@ def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
     headlines, advice = zip(*patterns, strict=True)
     return Diagnosis(
         "failing-pattern",
-        f"{format_count(failures.failed)} of {format_count(failures.tests)} tests failed, and "
-        "not just anyhow.",
+        f"{format_count(failures.failed)} of {format_count(failures.tests)} tests with "
+        f"{evidence.size} files failed, and not at random.",
         headlines,
         " ".join(dict.fromkeys(advice)),
         share,
