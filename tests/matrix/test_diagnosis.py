@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
+from matrix.answers import grid
 from matrix.answers.diagnosis.diagnosis import diagnose
-from matrix.answers.diagnosis.evidence import FailureEvidence, LinkEvidence
+from matrix.answers.diagnosis.evidence import (
+    DirectedLink,
+    FailureEvidence,
+    LinkEvidence,
+    slower_elsewhere,
+)
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
+from matrix.answers.diagnosis.link_diagnosis import beside as beside_links
 from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.peers import PeerRates, beside
 from matrix.statistics.scatter import ANYWAY, AlikeTests, RateScatter, least_by_loss, scatter
 from sonar.models import Endpoint, Site, Transfer
@@ -42,6 +52,7 @@ def evidence(**changed: Any) -> LinkEvidence:
         high=10.5,
         level="unknown",
         usual=math.nan,
+        now=math.nan,
         single=10.0,
         scatter=None,
         streams=None,
@@ -172,6 +183,29 @@ def test_two_slow_ends_together_explain_what_neither_does():
     # As slow as the slower end alone, or nearly.
     said = diagnose(evidence(median=20.0, streams=FLAT, sending=half, receiving=third))[0]
     assert said.kind == "storage-limited"
+
+
+def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_do():
+    # Its source is slow on all of its links, as ever; this one was as fast as they are.
+    newly = {"level": "slower", "usual": 10.0, "now": 4.0, "sending": SLOW, "receiving": FAST}
+    alone = {"source": (0, 17), "destination": (1, 18)}
+    (said,) = diagnose(evidence(**newly, slower_elsewhere=alone))
+    assert said.headline == (
+        "This link became slower alone: 4.00 MB/s now, 10.0 usual (0.40×), while most other links "
+        "of both its ends did not."
+    )
+    assert said.evidence == (
+        "0 of 17 other links from RAL are slower than usual; 1 of 18 other links to DESY is slower "
+        "than usual.",
+    )
+    assert "What changed when it did?" in said.next
+    # Most links of the source became slower: it explains this one. Some did: nothing does.
+    most = evidence(**newly, slower_elsewhere=alone | {"source": (12, 17)})
+    assert [said.kind for said in diagnose(most)] == ["storage-limited"]
+    assert diagnose(evidence(**newly, slower_elsewhere=alone | {"source": (7, 17)})) == []
+    # Of two other links nobody can tell.
+    few = evidence(**newly, slower_elsewhere={"source": (0, 2), "destination": (0, 2)})
+    assert [said.kind for said in diagnose(few)] == ["storage-limited"]
 
 
 def test_an_end_that_is_no_limit_is_not_called_one():
@@ -409,6 +443,27 @@ def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[E
 def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
     current = evidence(**changed)
     assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites: list[Endpoint]) -> None:
+    site = Site.objects.get(name="A")
+    second = world.endpoints([("A_SECOND", site)])["A_SECOND"]
+    a, b, c, _ = four_sites
+    with world.transfers() as some:
+        for source, destination in permutations([*four_sites, second], 2):
+            slower = (source, destination) in ((a, c), (c, b), (a, second))
+            for day in range(2, 8):
+                some.add(source, destination, 80.0, ago=day * 24 * world.HOUR)
+            for _ in range(3):
+                some.add(source, destination, 20.0 if slower else 80.0, ago=world.HOUR / 4)
+    query = MatrixQuery.from_params(QueryDict("window=24h"))
+    links = grid.build(beside_links(query), world.NOW)
+    ends = [SimpleNamespace(name=each.name) for each in (a, b)]
+    direction = DirectedLink(*ends, "large", "slower", 80.0, 20.0)
+    # From A to C and D; from C, D and the other endpoint of A.
+    assert slower_elsewhere(links, direction) == {"source": (1, 2), "destination": (1, 3)}
 
 
 @pytest.mark.django_db

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,10 +14,11 @@ from matrix.answers.inside import InsideTransfers, NominalCapacity
 from matrix.answers.link.link_profiles import grouped
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.samples import Results
-from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup, EndpointInfo
 from matrix.statistics.peers import PeerRates, beside
 from matrix.statistics.scatter import AlikeTests, RateScatter, scatter
+from matrix.statistics.standing import SLOWER, UNKNOWN
 from matrix.store.transfers import SimilarFailures
 from sonar.models import Profile, Site
 
@@ -37,6 +38,7 @@ class DirectedLink:
     size: str
     level: str
     usual: float
+    now: float
 
     def place_in(self, links: Grid) -> tuple[int | None, int | None]:
         """Return its row and its column in a matrix of endpoints."""
@@ -66,11 +68,13 @@ class FailureEvidence:
 class LinkEvidence:
     """Rates are in MB/s, NaN where there is none.
 
-    ``ok`` successes have the ``median``, and 95 % of them at most the rate ``high``; ``level`` and
-    ``usual`` are those of a Direction. ``single`` is the median of the tests with the fewest
-    streams, ``scatter`` how much tests scatter that were made alike. ``sending`` is the source
-    on its other links, ``receiving`` the destination. ``rtt_ms``, ``loss`` (a share of packets)
-    and ``sockets`` (the largest windows of sender and receiver in bytes) are not measured yet.
+    ``ok`` successes have the ``median``, and 95 % of them at most the rate ``high``; ``level``,
+    ``usual`` and ``now`` are those of a Direction. ``slower_elsewhere`` has, by end, how many of
+    its other links are slower than usual, and of how many that is known. ``single`` is the median
+    of the tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
+    ``sending`` is the source on its other links, ``receiving`` the destination. ``rtt_ms``,
+    ``loss`` (a share of packets) and ``sockets`` (the largest windows of sender and receiver in
+    bytes) are not measured yet.
     """
 
     source: str
@@ -81,6 +85,7 @@ class LinkEvidence:
     high: float
     level: str
     usual: float
+    now: float
     single: float
     scatter: RateScatter | None
     streams: StreamsEffect | None
@@ -90,6 +95,7 @@ class LinkEvidence:
     receiving: PeerRates
     nominal: NominalCapacity | None
     failures: FailureEvidence | None
+    slower_elsewhere: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rtt_ms: float | None = None
     loss: float | None = None
     sockets: tuple[int, int] | None = None
@@ -98,6 +104,11 @@ class LinkEvidence:
     def is_slow(self) -> bool:
         """Say whether it is slower than usual, or than what its ends do on other links."""
         return self.level == "slower" or self.is_slow_beside
+
+    def is_new_beside(self, end: str, most: float) -> bool:
+        """Say whether it became slower, and of an end's other links at most such a part did."""
+        slower, judged = self.slower_elsewhere.get(end, (0, 0))
+        return self.level == "slower" and judged >= FEWEST and slower <= most * judged
 
     @property
     def both_elsewhere(self) -> float:
@@ -141,6 +152,7 @@ def of_link(
         high=float(np.quantile(rates, 0.95)) if rates.size else np.nan,
         level=link.level,
         usual=link.usual,
+        now=link.now,
         single=single,
         scatter=scatter(made_alike(profiles, results), single / streams_of(least[0]))
         if least
@@ -151,6 +163,7 @@ def of_link(
         sending=sending,
         receiving=receiving,
         nominal=nominal,
+        slower_elsewhere=slower_elsewhere(links, link),
         failures=failures_of(of_class, of_one_class(failures, link.size), links, link),
     )
 
@@ -183,13 +196,32 @@ def ends_of(links: Grid, link: DirectedLink) -> tuple[PeerRates, PeerRates]:
     return sending, receiving
 
 
+def slower_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
+    """Return by end how many of its other links are slower than usual, and of how many known."""
+    row, column = link.place_in(links)
+    if row is None or column is None:
+        return {}
+    is_judged = (links.cells.level != UNKNOWN) & leads_outside(links)
+    is_judged[row, column] = False
+    is_slower = is_judged & (links.cells.level == SLOWER)
+    return {
+        "source": (int(is_slower[row].sum()), int(is_judged[row].sum())),
+        "destination": (int(is_slower[:, column].sum()), int(is_judged[:, column].sum())),
+    }
+
+
 def medians(links: Grid) -> Floats:
     """Return the median rates of links that have enough successes, and lead to another site."""
+    counts = links.cells.ok >= FEWEST
+    return np.where(leads_outside(links) & counts, links.cells.value, np.nan)
+
+
+def leads_outside(links: Grid) -> Flags:
+    """Say which cells of a matrix of endpoints are between two sites."""
     sources = np.array([group.site for group in links.sources], dtype=object)
     destinations = np.array([group.site for group in links.destinations], dtype=object)
-    is_outside = sources[:, None] != destinations
-    counts = links.cells.ok >= FEWEST
-    return np.where(is_outside & counts, links.cells.value, np.nan)
+    is_outside: Flags = sources[:, None] != destinations
+    return is_outside
 
 
 def median(rates: Floats) -> float:

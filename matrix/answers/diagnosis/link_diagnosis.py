@@ -54,7 +54,7 @@ def of_report(answer: LinkReport, now: datetime) -> LinkDiagnosis:
     there = of_class.there
     reports = experiments.of_link(source.id, destination.id, now, MOST_EXPERIMENTS)
     of_ends = evidence.of_link(
-        DirectedLink(source, destination, there.size, there.level, there.usual),
+        DirectedLink(source, destination, there.size, there.level, there.usual, there.now),
         grid.build(beside(question.query), now),
         answer.results,
         of_class.results,

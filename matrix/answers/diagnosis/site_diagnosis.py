@@ -112,6 +112,7 @@ def candidates(links: Grid, report: Report) -> list[DirectedLink]:
             size=report.query.size,
             level=LEVELS[cells.level[row, column]],
             usual=float(cells.usual[row, column]),
+            now=float(cells.now[row, column]),
         )
         for row, column in (divmod(int(cell), rates.shape[1]) for cell in chosen)
         if looked_at[row, column]

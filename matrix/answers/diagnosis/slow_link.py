@@ -1,34 +1,70 @@
-"""A slow link: both its ends are faster on their other links, and nothing more is known."""
+"""A slow link: what its ends do elsewhere does not make it slow, and nothing more is known."""
 
 from __future__ import annotations
 
 from matrix.answers.diagnosis.evidence import SLOW, LinkEvidence
-from matrix.answers.diagnosis.peer_words import rate_words
+from matrix.answers.diagnosis.peer_words import ends_of, rate_words
 from matrix.answers.diagnosis.rule import Diagnosis
-from sonar.units import format_count, three_digits
+from sonar.units import format_count, format_factor, three_digits
 
 # Where it is slow is less than why.
 LESS = 0.3
+# A link became slower alone if at most this part of the others of each end did, too.
+FEW = 0.25
+ADVICE = "Look at the path between them: the route in both directions, and lost packets."
+EXPERIMENT = " Order an experiment with streams: it tells windows and loss from capacity."
 
 
 def slow_link(evidence: LinkEvidence) -> Diagnosis | None:
-    elsewhere = evidence.both_elsewhere
-    if not (evidence.is_slow_beside and evidence.median <= SLOW * elsewhere):
-        return None
+    if evidence.is_slow_beside and evidence.median <= SLOW * evidence.both_elsewhere:
+        return slow_beside(evidence)
+    if all(evidence.is_new_beside(end, FEW) for end in ("source", "destination")):
+        return slower_alone(evidence)
+    return None
+
+
+def slow_beside(evidence: LinkEvidence) -> Diagnosis:
+    """Say that both ends are faster on their other links."""
     streams = evidence.streams
-    advice = "Look at the path between them: the route in both directions, and lost packets."
-    if streams is None:
-        advice += " Order an experiment with streams: it tells windows and loss from capacity."
+    median = three_digits(evidence.median)
     return Diagnosis(
         "slow-link",
-        f"Only this way is slow: both ends are faster on their other links than "
-        f"{three_digits(evidence.median)} MB/s.",
+        f"This link has {median} MB/s, and both its ends are at least twice as fast on their "
+        "other links.",
         (
             f"{rate_words(evidence, 'source')}.",
-            f"{rate_words(evidence, 'destination')}; this link has "
-            f"{three_digits(evidence.median)} (n = {format_count(evidence.ok)}).",
+            f"{rate_words(evidence, 'destination')}; this link has {median} "
+            f"(n = {format_count(evidence.ok)}).",
             *([f"{streams.words}."] if streams else []),
         ),
-        advice,
-        LESS * (1 - evidence.median / elsewhere),
+        ADVICE + (EXPERIMENT if streams is None else ""),
+        LESS * (1 - evidence.median / evidence.both_elsewhere),
+    )
+
+
+def slower_alone(evidence: LinkEvidence) -> Diagnosis:
+    """Say that it became slower while the other links of both its ends did not."""
+    streams = evidence.streams
+    part = evidence.now / evidence.usual
+    return Diagnosis(
+        "slow-link",
+        f"This link became slower alone: {three_digits(evidence.now)} MB/s now, "
+        f"{three_digits(evidence.usual)} usual ({format_factor(part)}), while most other links of "
+        "both its ends did not.",
+        (
+            f"{count_words(evidence, 'source')}; {count_words(evidence, 'destination')}.",
+            *([f"{streams.words}."] if streams else []),
+        ),
+        f"{ADVICE} What changed when it did?" + (EXPERIMENT if streams is None else ""),
+        LESS * (1 - part),
+    )
+
+
+def count_words(evidence: LinkEvidence, end: str) -> str:
+    """Say how many other links of an end are slower than usual."""
+    slower, judged = evidence.slower_elsewhere[end]
+    to = "from" if end == "source" else "to"
+    return (
+        f"{format_count(slower)} of {format_count(judged)} other links {to} "
+        f"{ends_of(evidence)[end][0]} {'is' if slower == 1 else 'are'} slower than usual"
     )

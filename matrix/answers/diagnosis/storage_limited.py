@@ -11,6 +11,8 @@ from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.statistics.peers import PeerRates
 from sonar.units import three_digits
 
+# What an end always does says nothing of a link that became slower, but for most of its links did.
+MOST = 0.5
 # What is left to say of storage where nobody knows what more streams do.
 WITHOUT_STREAMS = 0.6
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
@@ -54,8 +56,12 @@ def is_slow(rates: PeerRates) -> bool:
 def explains(end: str, evidence: LinkEvidence) -> bool:
     """Say whether this link is about as slow as the others of an end, the other end considered.
 
+    One that became slower while most others of the end did not has a cause of its own.
+
     Two slow ends may make it as slow as the slower of them, or both together.
     """
+    if evidence.is_new_beside(end, MOST):
+        return False
     rates, other = (ends_of(evidence)[each][1] for each in (end, PARTNERS[end]))
     expected = rates.rate * (other.factor if is_slow(other) else 1.0)
     return expected <= NOTABLE * evidence.median
