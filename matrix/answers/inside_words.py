@@ -66,7 +66,8 @@ def verb(shape: Shape, count: int) -> str:
     """Return what transfers of a shape do, as is said of one or of several."""
     words = SHAPE_WORDS[shape][0]
     first, space, rest = words.partition(" ")
-    return f"{first}s{space}{rest}" if count == 1 else words
+    third_person = f"{first[:-1]}ies" if first.endswith("y") else f"{first}s"
+    return f"{third_person}{space}{rest}" if count == 1 else words
 
 
 def rates_sentence(inside: InsideTransfers) -> str:

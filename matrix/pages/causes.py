@@ -173,7 +173,8 @@ class CausesPage(QueryPage):
             )
             for effect in effects
         ]
-        return EndList(end, f"As {end}", words.OTHERS[end], lines)
+        unit = f"{'the ratio of ' * bool(self.query.compare)}{words.OTHERS[end]}"
+        return EndList(end, f"As {end}", unit, lines)
 
     def link_lines(self, causes: Attribution) -> Iterable[LinkLine]:
         matrix, of_links = causes.grid, self.query.rows == self.query.columns == "endpoint"

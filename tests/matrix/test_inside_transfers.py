@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.answers import inside
 from matrix.answers.inside import MOST, InsideTransfers
-from matrix.answers.inside_words import SHAPE_WORDS
+from matrix.answers.inside_words import SHAPE_WORDS, verb
 from matrix.api.schema.inside import EXAMPLE, LinkInside
 from matrix.api.schema.sites import SiteReport
 from matrix.query.filters import Filter
@@ -68,6 +68,14 @@ def looked(world: World) -> InsideTransfers | None:
 
 def test_every_shape_has_words():
     assert set(SHAPE_WORDS) == set(SHAPES)
+    assert {shape: verb(shape, 1) for shape in SHAPES} == {
+        "stalls": "stalls",
+        "saw-tooth": "zigzags like a saw-tooth",
+        "ramps": "starts slowly",
+        "slows": "slows down",
+        "ceiling": "runs at a ceiling",
+        "uneven": "varies without a pattern",
+    }
 
 
 def test_shapes_are_counted_and_rates_weighed_by_time(small_world: World):

@@ -145,13 +145,13 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(
     assert (change["ok"], change["other_ok"], change["links"]) == (2, 60, 1)
     assert document["history"] == {"judged_links": 56, "unjudged_links": 0}
     sentence = (
-        f"Only the link from S03_DISK to S05_DISK moves at {change['factor']:.2f}× "
+        f"The link from S03_DISK to S05_DISK alone is at {change['factor']:.2f}× "
         f"({change['low']:.2f}–{change['high']:.2f}) of its own 30 days before "
-        "(n = 1 link, 2 tests now and 60 before, p"
+        "(n = 2 tests now and 60 before, p"
     )
     assert change["text"].startswith(sentence)
     shown = page(client)
-    headline = "1 link is slower than on its own 30 days before."
+    headline = "1 link is slower than in its own 30 days before."
     assert headline in shown
     assert document["headline"] == headline
     assert change["text"] in shown
@@ -197,8 +197,8 @@ def test_several_causes_are_counted_by_what_they_are(client: Client, db: None) -
         "link",
     ]
     assert document["headline"] in (
-        "1 destination and 2 links are slower than on their own 30 days before.",
-        "2 links and 1 destination are slower than on their own 30 days before.",
+        "1 destination and 2 links are slower than in their own 30 days before.",
+        "2 links and 1 destination are slower than in their own 30 days before.",
     )
 
 
@@ -206,9 +206,9 @@ def test_what_became_faster_or_stayed_is_not_named(client: Client, db: None) -> 
     month_of(6, lambda row, _, day: 20 * (3 if (row, day) == (3, 0) else 1))
     assert answer(client)["changes"] == []
     shown = page(client)
-    assert "Nothing is slower than on its own 30 days before, beyond chance." in shown
+    assert "Nothing is slower than in its own 30 days before, beyond chance." in shown
     assert (
-        "No source, destination, site or link is slower than on its own 30 days before, beyond "
+        "No source, destination, site or link is slower than in its own 30 days before, beyond "
         "chance." in shown
     )
 

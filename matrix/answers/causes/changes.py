@@ -130,7 +130,7 @@ def of_sides(attribution: Attribution, other: OtherSide) -> ChangeCauses:
 
 
 def of_history(attribution: Attribution, other: OtherSide) -> ChangeCauses:
-    """Name what is slower than on its own 30 days before."""
+    """Name what is slower than in its own 30 days before."""
     grid = attribution.grid
     own = history.read(grid, other)
     causes = name_slower(
@@ -152,13 +152,13 @@ def headline(attribution: Attribution, causes: ChangeCauses) -> str:
         return words.headline(attribution)
     days = f"{A_MONTH.days} days before"
     if not causes.named:
-        return f"Nothing is slower than on its own {days}, beyond chance."
+        return f"Nothing is slower than in its own {days}, beyond chance."
     kinds = Counter(NOUNS[named.cause.kind] for named in causes.named)
     *first, last = [
         f"{format_count(count)} {noun}{'s' * (count != 1)}" for noun, count in kinds.items()
     ]
     subject = f"{', '.join(first)} and {last}" if first else last
-    verb = "is slower than on its own" if len(causes.named) == 1 else "are slower than on their own"
+    verb = "is slower than in its own" if len(causes.named) == 1 else "are slower than in their own"
     return f"{subject} {verb} {days}."
 
 
@@ -197,13 +197,15 @@ def named_cause(
     kind = "slow" if cause.factor < 1 else "fast"
     ok, other_ok = tests.of(cause, grid)
     factor = format_factor(cause.factor, cause.low, cause.high)
-    evidence = [f"n = {links(cause.n)}"]
+    evidence = [links(cause.n)] if cause.kind != "link" else []
     if counts:
         now = f"{format_count(ok)} test{'s' * (ok != 1)} now"
         evidence += [f"{now} and {format_count(other_ok)} before"]
+    elif cause.kind == "link":
+        evidence += [f"{format_count(ok)} test{'s' * (ok != 1)} against {format_count(other_ok)}"]
     evidence += [format_chance(cause.p)]
     sentence = f"{subject(cause, source, destination)} at {factor} of {other}"
-    sentence += f" ({', '.join(evidence)})"
+    sentence += f" (n = {', '.join(evidence)})"
     if kind == "slow":
         sentence += f": {advice(cause)}"
     return NamedCause(cause, source, destination, kind, ok, other_ok, f"{sentence}.")
@@ -216,7 +218,7 @@ def group_at(groups: Sequence[AxisGroup], at: int | None) -> AxisGroup | None:
 def subject(cause: Cause, source: AxisGroup | None, destination: AxisGroup | None) -> str:
     """Say what changed, up to the factor: `RAL sends`."""
     if cause.kind == "link" and source and destination:
-        return f"Only the link from {source.name} to {destination.name} moves"
+        return f"The link from {source.name} to {destination.name} alone is"
     group = source or destination
     name = "" if group is None else group.name
     if cause.kind == "site" and group is not None:
