@@ -29,7 +29,7 @@ MANY_ENDPOINTS = 20
 LEARNED = 0.5
 # With a history, endpoints stand out anyhow: single links need what may be spent.
 OF_HISTORY: Mapping[Kind, float] = MappingProxyType(
-    {"source": 0.0005, "destination": 0.0005, "both": 0.0002, "site": 0.0003, "link": 0.015}
+    {"source": 0.0003, "destination": 0.0003, "both": 0.0001, "site": 0.0002, "link": 0.0125}
 )
 
 

@@ -39,8 +39,8 @@ def at_least(goal: float, trials: int) -> float:
 @pytest.mark.parametrize(
     ("question", "grid", "noise", "trials", "goal"),
     [
-        (NOTHING, TEN, 1.2, 200, 0.98),
-        (NOTHING, FIFTEEN, 1.5, 200, 0.98),
+        (NOTHING, TEN, 1.2, 300, 0.98),
+        (NOTHING, FIFTEEN, 1.5, 300, 0.98),
         (NOTHING, HARD_FIFTEEN, 2.0, 200, 0.98),
         (NOTHING, HARD_HUNDRED, 1.5, 10, 0.98),
         (DRIFT, TEN, 1.5, 50, 0.98),
@@ -52,7 +52,7 @@ def at_least(goal: float, trials: int) -> float:
         (SOURCE_4, HARD_FIFTEEN, 1.5, 60, 0.99),
         (BOTH_2, TEN, 1.5, 60, 0.95),
         (SITE_2, HARD_FIFTEEN, 1.5, 40, 0.95),
-        (QUIET_HISTORY, FIFTEEN, 1.5, 60, 0.98),
+        (QUIET_HISTORY, HARD_FIFTEEN, 1.5, 150, 0.98),
         (HISTORY_4, TEN, 1.5, 60, 0.9),
     ],
     ids=lambda value: getattr(value, "name", str(value)),

@@ -9,7 +9,7 @@ from scipy import linalg, stats
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cause_search import Model
 from matrix.statistics.cell_noise import LEAN, CellNoise, LinkNoise
-from matrix.statistics.naming import Cause, name_causes, name_slower
+from matrix.statistics.naming import FALSE_ALARMS, Cause, name_causes, name_slower
 from matrix.statistics.suspects import MatrixCells, SuspectSets, every_suspect
 
 NOISE = 0.1
@@ -183,6 +183,21 @@ def test_what_is_small_is_no_news_however_certain():
     assert names(name_causes(logs)) == [("source", 3, None)]
 
 
+@pytest.mark.parametrize(("size", "is_named"), [(20, True), (60, False)])
+def test_of_many_endpoints_less_is_taken_for_more_than_chance(size: int, is_named: bool):
+    """The t of a source is put between what stands out of few endpoints and of so many."""
+    logs = quiet((size, size), holes=0)
+    alarms = FALSE_ALARMS["source"] / size / 2
+    limits = [stats.t.isf(alarms * share, size**2 - 3) for share in (1, np.sqrt(1 / 3))]
+    place = (np.arange(size) == 3).astype(float).repeat(size)
+    line = stats.linregress(place, logs.ravel())
+    logs[3] -= line.slope
+    line = stats.linregress(place, logs.ravel())
+    logs[3] -= np.mean(limits) * line.stderr * np.sqrt((size**2 - 2) / (size**2 - 3))
+    logs *= 40
+    assert bool(name_causes(logs)) is is_named
+
+
 def test_half_of_a_grid_is_not_named_as_it_may_be_the_other_half_that_changed():
     logs = quiet((2, 30), holes=0)
     logs[0] -= np.log(4)
@@ -311,6 +326,33 @@ def test_a_link_is_slower_than_its_own_history_where_its_own_scatter_is_small():
     assert names(name_slower(now, history)) == [("link", 2, 7)]
     now[2, 7] += 16 * NOISE
     assert name_slower(now, history) == []
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3])
+def test_how_alike_errors_are_is_learned_from_all_windows_of_a_history(correlation: float):
+    """About 1,800 pairs of cells share a row or column and their sites: within 0.02 or so."""
+    rng = np.random.default_rng(2)
+    sites = np.repeat(np.arange(4), 2)
+    shared = rng.normal(size=(30, 4, 4))[:, sites[:, None], sites]
+    own = rng.normal(size=(30, 8, 8))
+    rest = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
+    rest[rng.random(rest.shape) < 0.2] = np.nan
+    noise = CellNoise.of_history(np.full((8, 8), NOISE), rest, sites, sites)
+    assert noise.correlation == pytest.approx(correlation, abs=0.08)
+    assert np.all(noise.scale == NOISE)
+
+
+def test_links_that_resemble_each_other_do_not_stand_out_from_their_history_by_chance():
+    """Of 150, at most 3 are expected; more than 8 are so in one of 100 runs."""
+    sites = [name for name in "abcd" for _ in range(2)]
+    number = np.unique(sites, return_inverse=True)[1]
+    rng = np.random.default_rng(5)
+    named = 0
+    for _ in range(150):
+        shared = rng.normal(size=(31, 4, 4))[:, number[:, None], number]
+        errors = np.sqrt(0.2) * shared + np.sqrt(0.8) * rng.normal(size=(31, 8, 8))
+        named += bool(name_slower(errors[0], errors[1:], sites=sites))
+    assert named <= 8
 
 
 def test_an_endpoint_is_slower_than_its_own_history():

@@ -27,6 +27,13 @@ def test_quantiles_are_those_of_scipy(probability: float):
     assert student.quantile(probability, DOFS) == pytest.approx(expected, rel=1e-7)
 
 
+def test_several_quantiles_are_those_of_each():
+    several = student.quantile([0.6, 0.975, 1 - 1e-7], 12)
+    assert several == pytest.approx(
+        [float(student.quantile(p, 12)) for p in (0.6, 0.975, 1 - 1e-7)]
+    )
+
+
 def test_a_quantile_of_the_lower_half_is_refused():
     with pytest.raises(ValueError, match=r"above 0\.5"):
         student.quantile(0.5, 3)
