@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import csv
 import random
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TextIO
 
 from sonar.units import MB
 from sonar.windows import format_time
-from tests.screenshots import CLASSES, Link, Sonar, arguments, links_by
+from tests.screenshots import CLASSES, ROOT, Link, Sonar, arguments, links_by, manage
 
-ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "build" / "history.csv"
 PAST = timedelta(days=36)
 # The sandbox's own results begin about here; its tests go on.
@@ -117,8 +113,8 @@ def main() -> None:
     with FILE.open("w", newline="") as file:
         count = write(file, sonar, end)
     print(f"{count:,} results of five weeks are made up.", flush=True)
-    command = [sys.executable, str(ROOT / "manage.py"), "import_results", str(FILE)]
-    subprocess.run(command, check=True)
+    manage("import_results", str(FILE))
+    manage("find_changes")
 
 
 if __name__ == "__main__":

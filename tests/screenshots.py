@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,8 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser.cells import point_at, wait_until_drawn
 from tests.browser.readers import CHROMIUM, NARROW, Reader
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 # What GitHub still shows at once.
 MOST_BYTES = 300_000
 PATIENCE_SECONDS = 900
@@ -93,9 +96,21 @@ class Sonar:
         )
         return f"/transfers/{found['transfers'][0]['id']}/"
 
+    def experiment(self, link: Link) -> str:
+        """Return the page of the newest experiment on a link, which takes a minute if it is new."""
+        ends = {"source": link.source, "destination": link.destination}
+        if not self.get("experiments/", **ends)["experiments"]:
+            manage("experiment", link.source, link.destination, "--vary", "size")
+        return f"/experiments/{self.get('experiments/', **ends)['experiments'][0]['id']}/"
+
     def untested(self, size: str) -> int:
         states = self.matrix(size=size)["cells"]["state"]
         return sum(row.count("untested") for row in states)
+
+
+def manage(*arguments: str) -> None:
+    """Run a command of manage.py, which finds the running Sonar by itself."""
+    subprocess.run([sys.executable, str(ROOT / "manage.py"), *arguments], check=True)
 
 
 def links_by(answer: dict[str, Any], name: str) -> list[tuple[float, Link]]:
@@ -125,6 +140,9 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("matrix-by-cloud", "/?rows=cloud&columns=tier"),
         Shot("matrix-one-site", f"/?site={site}"),
         Shot("matrix-compared", "/?compare=reverse"),
+        Shot("causes", "/causes/", WIDE_DESK, tall=1000),
+        Shot("changes", "/changes/", WIDE_DESK),
+        Shot("experiment", sonar.experiment(fast)),
         Shot("operations", "/operations/", WIDE_DESK, tall=1300),
         Shot("wall", "/?wall=1&views=&views=size=medium&views=size=small", WALL),
         Shot("table", "/table/", WIDE_DESK),

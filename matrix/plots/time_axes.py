@@ -1,4 +1,4 @@
-"""Axes of time: that of a window, and above it that of another one, on the same scale."""
+"""Axes of time: that of a window, and above it that of another one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sonar.windows import Window
 
 Json = dict[str, Any]
 
+# Of windows whose lengths differ by more than this, the shorter would be too small to be seen.
+ALIKE = 2
 TIMES_IN_A_LINE = [
     {"dtickrange": [None, 43_200_000], "value": "%-d %b %H:%M"},
     {"dtickrange": [43_200_000, None], "value": "%-d %b %Y"},
@@ -20,14 +22,18 @@ TIMES_IN_A_LINE = [
 def time_axes(window: Window, other: Window | None, own: Json) -> Json:
     """Return the axis of a window, with what is its own, and that of another if there is one.
 
-    Both begin at the left, and are as long as the longer window.
+    Both begin at the left and have one scale, as long as the longer window. Where one is more than
+    twice as long as the other, each fills the picture.
     """
-    length = max(each.end - each.start for each in (window, other) if each)
+    length = window.end - window.start
+    of_other = other.end - other.start if other else length
+    if length <= ALIKE * of_other and of_other <= ALIKE * length:
+        length = of_other = max(length, of_other)
     axes: Json = {"xaxis": {"type": "date", "range": range_of(window.start, length)} | own}
     if other:
         axes["xaxis2"] = {
             "type": "date",
-            "range": range_of(other.start, length),
+            "range": range_of(other.start, of_other),
             "overlaying": "x",
             "side": "top",
             "anchor": "free",

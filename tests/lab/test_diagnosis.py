@@ -28,7 +28,8 @@ CAUSES = {
     NARROW: ("at-capacity", "carries no more than"),
     SET_UP: ("start-limited", "passes before the bytes do"),
 }
-# With that of nothing, six of seven. What tells loss from a window is a matter of chance.
+# With that of nothing, six of seven. What tells loss from a window is left to chance: each is taken
+# for the other in 1 of 250 to 500 (docs/lab.md).
 FEWEST = len(CAUSES) - 1
 
 

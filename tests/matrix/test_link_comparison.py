@@ -128,11 +128,21 @@ def test_both_windows_are_drawn_over_each_other_from_their_beginnings(
     assert "directions shown" not in html, "the reverse direction would be a third line"
 
 
-def test_a_longer_window_has_the_same_scale(client: Client, slower: World) -> None:
-    html = page(client, "?window=24h&compare=2026-11-01T00:00:00Z..2026-11-15T00:00:00Z")
-    layout = figure(html)["layout"]
-    own, other = (np.diff(layout[axis]["range"])[0] for axis in ("xaxis", "xaxis2"))
-    assert own == other == 14 * 86_400_000
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("compare=2026-11-13T00:00:00Z..2026-11-15T00:00:00Z", (2, 2)),
+        ("compare=2026-11-18T12:00:00Z..2026-11-19T00:00:00Z", (1, 1)),
+        ("compare=2026-11-01T00:00:00Z..2026-11-15T00:00:00Z", (1, 14)),
+        ("compare=month", (1, 30)),
+    ],
+)
+def test_a_window_has_the_same_scale_unless_it_is_much_longer(
+    client: Client, slower: World, text: str, days: tuple[int, int]
+) -> None:
+    layout = figure(page(client, f"?window=24h&{text}"))["layout"]
+    ranges = (np.diff(layout[axis]["range"])[0] / 86_400_000 for axis in ("xaxis", "xaxis2"))
+    assert tuple(ranges) == days
 
 
 def test_the_opposite_direction_has_the_same_times(client: Client, slower: World) -> None:

@@ -70,7 +70,9 @@ def mixed_month(small: World) -> None:
                 if source == destination or (source, destination) == (small.ral, small.scratch):
                     continue
                 level = 5.0 * (1 + source.id % 7) * (1 + destination.id % 5)
-                for hours in rng.uniform(0.1, 40 * 24, 160):
+                # One link of two from DESY to Glasgow has rested since before each window.
+                rests = (source, destination) == (small.scratch, small.glasgow)
+                for hours in rng.uniform(8 * 24 if rests else 0.1, 40 * 24, 160):
                     rate = None if rng.uniform() < 0.2 else level * float(np.exp(rng.normal()))
                     some.add(source, destination, rate, ago=timedelta(hours=float(hours)))
         # A link of the last week alone, and one of the last hours alone.

@@ -149,7 +149,8 @@ def headline(attribution: Attribution) -> str:
         return reason
     verb = "changed" if is_comparison else "differ"
     of_links = f"{percent(model.r2)} of how {links(model.cells)} {verb}"
-    left_out = f"; {model.r2_left_out:.2f} for a link that all the others predict"
+    # What rounds to 0 from below is 0, without a sign.
+    left_out = f"; {round(model.r2_left_out, 2) + 0.0:.2f} for a link that all the others predict"
     figures = f"R² {model.r2:.2f}{'' if math.isnan(model.r2_left_out) else left_out}"
     return f"Sources and destinations explain {of_links} ({figures})."
 
