@@ -14,6 +14,7 @@ from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.diagnosis.streams import StreamsEffect
+from matrix.answers.experiments import report as experiments
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.api.base import ApiView
@@ -31,6 +32,8 @@ from sonar.windows import Window, format_time
 
 Json = dict[str, Any]
 OWN = ("source", "destination", "format")
+# Among so many of the newest experiments of a link that with streams is looked for.
+MOST_EXPERIMENTS = 5
 
 
 class DiagnosisView(ApiView):
@@ -40,7 +43,9 @@ class DiagnosisView(ApiView):
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
         query = {"query": echo(link, answer.window)}
-        return as_json(query | of_diagnosis(link_diagnosis.of_report(answer, now)))
+        source, destination = link.ends
+        newest = experiments.of_link(source.id, destination.id, now, MOST_EXPERIMENTS)
+        return as_json(query | of_diagnosis(link_diagnosis.of_report(answer, newest, now)))
 
 
 def read_link(request: Request) -> Question:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from tests.lab.enclosure import RefusedError
+from tests.lab.enclosure import RefusedError, network_apart
 from tests.lab.link import Lab
 from tests.lab.measuring import run_all
 from tests.lab.scenarios import SCENARIOS, Scenario
@@ -25,6 +25,13 @@ def build(*scenarios: Scenario) -> Lab:
         return Lab(scenarios)
     except RefusedError as error:
         lacks(f"needs a machine that lets root have {error}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def network() -> Iterator[None]:
+    """Devices that come and go on the machine's own network would disturb browsers beside it."""
+    with network_apart():
+        yield
 
 
 @pytest.fixture

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -14,6 +17,9 @@ from tests.waiting import wait_for
 
 START_SECONDS = 10.0
 COMMAND_SECONDS = 60.0
+CLONE_NEWNET = 0x40000000
+"""Of linux/sched.h."""
+LIBC = ctypes.CDLL(None)
 DEVICES = "[ -e /dev/net/tun -a -e /dev/loop-control ] || mount -t devtmpfs devtmpfs /dev"
 
 
@@ -96,3 +102,18 @@ def run(command: Sequence[str], words: str = "") -> str:
     if done.returncode:
         raise RefusedError(f"{words or ' '.join(command)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
+
+
+@contextmanager
+def network_apart() -> Iterator[None]:
+    """Give this thread, and what it starts, a network of its own, as far as it may have one."""
+    outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    is_apart = bool(shutil.which("ip")) and LIBC.unshare(CLONE_NEWNET) == 0
+    try:
+        if is_apart:
+            run(["ip", "link", "set", "lo", "up"])
+        yield
+    finally:
+        if is_apart:
+            LIBC.setns(outside, CLONE_NEWNET)
+        os.close(outside)

@@ -225,7 +225,6 @@ FROM unnest(%s::int[], %s::float8[]) AS sample (cell, rate) GROUP BY cell
 """
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("program", ["sonar.wsgi", "sonar.celery"], ids=["web", "worker"])
 def test_linear_algebra_has_no_threads_of_its_own_beside_those_of_requests(program: str) -> None:
     code = f"""
@@ -242,6 +241,7 @@ print(len(os.listdir("/proc/self/task")))
     assert said.split()[-1] == "1"
 
 
+@pytest.mark.django_db
 def test_the_database_computes_the_same_statistics() -> None:
     generator = np.random.default_rng(20110201)
     rates = generator.lognormal(16, 1, 1000).tolist()

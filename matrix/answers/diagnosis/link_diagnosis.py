@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,13 +12,10 @@ from matrix.answers.diagnosis.diagnosis import diagnose
 from matrix.answers.diagnosis.evidence import DirectedLink, LinkEvidence
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.diagnosis.streams import of_experiments
-from matrix.answers.experiments import report as experiments
+from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.inside import lowest
 from matrix.answers.link.report import LinkReport
 from matrix.query.matrix_query import MatrixQuery
-
-# Among so many of the newest experiments of a link that with streams is looked for.
-MOST_EXPERIMENTS = 5
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,17 @@ class LinkDiagnosis:
         return self.evidence.is_slow and self.evidence.streams is None and not is_told
 
 
-def of_report(answer: LinkReport, now: datetime) -> LinkDiagnosis:
-    """Diagnose the direction of a report in the size class of its question."""
+def of_report(
+    answer: LinkReport, reports: Sequence[ExperimentReport], now: datetime
+) -> LinkDiagnosis:
+    """Diagnose the direction of a report in the size class of its question.
+
+    ``reports`` are the newest experiments of the link, newest first.
+    """
     question, ends = answer.question, answer.question.ends
     source, destination = ends
     of_class = next(part for part in answer.classes if part.size == question.query.size)
     there = of_class.there
-    reports = experiments.of_link(source.id, destination.id, now, MOST_EXPERIMENTS)
     of_ends = evidence.of_link(
         DirectedLink(source, destination, there.size, there.level, there.usual, there.now),
         grid.build(beside(question.query), now),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -65,10 +65,14 @@ class LinkExperimentsPage(OfLinkPage):
     def params(self) -> Params:
         return {name: [value] for name, value in self.preset.items()}
 
+    def newest(self, now: datetime, most: int = BESIDE_LINK) -> list[ExperimentReport]:
+        """Return so many of the newest experiments, and one more if there are more."""
+        return report.of_link(self.source.id, self.destination.id, now, most + 1)
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
             **self.head("Experiments"),
-            **experiments_part(self, self.preset, reader, now, most=MOST),
+            **experiments_part(self, self.preset, reader, self.newest(now, MOST), most=MOST),
             "is_preset": bool(self.preset),
         }
 
@@ -77,12 +81,11 @@ def experiments_part(
     page: LinkExperimentsPage,
     preset: Mapping[str, str],
     reader: Anyone,
-    now: datetime,
+    newest: Sequence[ExperimentReport],
     most: int = BESIDE_LINK,
 ) -> dict[str, Any]:
     """Return the newest experiments of a link and, for who may order one, the form."""
     source, destination = page.source, page.destination
-    newest = report.of_link(source.id, destination.id, now, most + 1)
     form = None
     if reader.is_authenticated and may_order(source, destination, reader):
         form = ExperimentForm(ends_of(source, destination), preset=preset)

@@ -108,6 +108,8 @@ class LinkPage(QueryPage):
         size = self.query.size
         changes = ChangesPart.of_link(answer.question.ends, answer.window, size, now)
         ends = {"source": self.source.name, "destination": self.destination.name}
+        experiments = LinkExperimentsPage(self.source, self.destination)
+        newest = experiments.newest(now)
         return {
             "answer": answer,
             "heading": f"From {self.source.name} to {self.destination.name}",
@@ -115,7 +117,7 @@ class LinkPage(QueryPage):
             "simulated": self.source.simulated or self.destination.simulated,
             "controls": self.controls(answer),
             "verdict": self.verdict(answer),
-            "diagnosis": link_diagnosis.of_report(answer, now),
+            "diagnosis": link_diagnosis.of_report(answer, newest, now),
             "comparison": comparison_part(self, answer),
             "tiles": tiles_of(answer, lambda size: self.asking(resized(self.query, size)).url()),
             "reverse_url": self.reverse_url(),
@@ -139,12 +141,7 @@ class LinkPage(QueryPage):
             **probes_part(
                 LinkProbesPage(self.source, self.destination), self.query.size, reader, now
             ),
-            **experiments_part(
-                LinkExperimentsPage(self.source, self.destination),
-                {"size": self.query.size},
-                reader,
-                now,
-            ),
+            **experiments_part(experiments, {"size": self.query.size}, reader, newest),
         }
 
     def verdict(self, answer: LinkReport) -> dict[str, Any]:
