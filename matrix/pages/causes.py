@@ -30,6 +30,7 @@ from matrix.query import filter_form
 from matrix.query.addresses import address, link_url, matrix_url, site_url
 from matrix.query.attributes import GROUPINGS
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.two_samples import FEWEST
 from matrix.statistics.two_way import FITS
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
@@ -109,6 +110,7 @@ class CausesPage(QueryPage):
             "meaning": words.meaning(causes.model),
             "apart": words.apart(causes.model),
             "enough": not words.too_few(causes.model),
+            "fewest": FEWEST,
             "change_causes": change_causes,
             "changes": [(each, self.of_group(each.site)) for each in change_causes.named],
             "judged": changes.judged_words(change_causes),

@@ -200,6 +200,8 @@ def test_means_stand_for_links_if_they_are_asked_for(client: Client) -> None:
 def test_peers_are_those_that_the_filters_let_pass(client: Client) -> None:
     text = page(client, "?destination_site=FZK-LCG2")
     assert "All 9 links with results have one destination: without a second destination" in text
+    # What a single column leaves of each link is nothing.
+    assert "What both ends do not explain" not in text
     assert "ask without filters" in text
     document = answer(client, "?destination_site=FZK-LCG2&destination_site=TAIWAN-LCG2")
     assert document["links_explained"] == 18
@@ -387,4 +389,5 @@ def test_a_comparison_without_results_says_what_is_missing(
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     text = page(client, "?compare=previous")
     assert "No link has 3 successful transfers on both sides to compare." in text
+    assert "at least 3 successful transfers each on both sides: choose a longer window" in text
     assert "What explains the change" not in text
