@@ -45,11 +45,19 @@ class PairRatio:
 
     @property
     def kind(self) -> str:
-        """Return `slower`, `faster`, `same` where chance explains it, or nothing without p."""
+        """Return `slower`, `faster`, `same` where chance explains it, or nothing without p.
+
+        Ranks and medians may disagree: who reads that the true ratio may be 1 believes no p.
+        """
         if math.isnan(self.p) or math.isnan(self.ratio):
             return ""
-        if self.p >= SURE:
+        if self.p >= SURE or self.low <= 1 <= self.high:
             return "same"
+        return self.direction
+
+    @property
+    def direction(self) -> str:
+        """Return `slower` or `faster`, by the ratio alone."""
         return "slower" if self.ratio < 1 else "faster"
 
     @property

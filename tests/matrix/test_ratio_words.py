@@ -28,6 +28,16 @@ def test_only_what_chance_does_not_explain_is_slower_or_faster(
     assert PairRatio(1.0, 1.0, ratio, NAN, NAN, p, 9, 9).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "kind"), [(0.93, 1.21, "same"), (1.01, 1.21, "faster"), (0.5, 0.99, "slower")]
+)
+def test_where_the_true_ratio_may_be_1_nothing_is_faster(
+    low: float, high: float, kind: str
+) -> None:
+    ratio = math.sqrt(low * high)
+    assert PairRatio(1.0, 1.0, ratio, low, high, 0.029, 9, 9).kind == kind
+
+
 @pytest.mark.parametrize(("counts", "can"), [((3, 3), False), ((3, 4), False), ((4, 4), True)])
 def test_of_a_few_results_no_order_is_beyond_chance(counts: tuple[int, int], can: bool) -> None:
     assert PairRatio(1.0, 3.0, 0.3, NAN, NAN, 0.06, *counts).can_tell == can

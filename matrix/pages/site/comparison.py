@@ -69,7 +69,7 @@ def compared_end(
             link.source,
             link.destination,
             link_url(link.source, link.destination, report.query),
-            pair.kind if changed else "",
+            pair.direction if changed else "",
             pair,
         )
         for link, pair, changed in zip(
