@@ -44,6 +44,14 @@ def p_values(
     return result
 
 
+def least_p(counts: Integers, others: Integers) -> Floats:
+    """Return the p of pairs of samples of so many rates where all of one are above the other's."""
+    both = (counts + others).max(initial=0)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, both + 1)))])
+    least: Floats = 2 * np.exp(logs[counts] + logs[others] - logs[counts + others])
+    return np.minimum(least, 1.0)
+
+
 def _put(result: Floats, where: Flags, values: Floats) -> None:
     result[where] = values
 

@@ -27,6 +27,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.palettes import DIVERGING
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.rank_test import least_p
 from sonar.models import Endpoint
 from tests.matrix import responses, world
 from tests.matrix.responses import words
@@ -244,6 +245,28 @@ def test_the_wall_says_and_lists_what_changed(client: Client, changed: World) ->
         "1 faster beyond chance with large files",
     ]
     assert re.findall(r'<section class="(\w+)">', html)[:2] == ["changed", "failing"]
+
+
+def test_too_few_tests_to_name_one_link_are_said_to_be_so(
+    client: Client, small_world: World
+) -> None:
+    ends, note = small_world.endpoints, "Too few tests to name a single link."
+    with world.transfers() as some:
+        for source, destination in permutations(ends, 2):
+            for number in range(5):
+                factor = 0.2 if (source, destination) == ends[:2] else 1.0
+                rate = 10.0 + number / 10
+                some.add(source, destination, factor * rate, ago=(1 + number) * HOUR)
+                some.add(source, destination, rate + 0.05, ago=DAY + (1 + number) * HOUR)
+    # 2 of 252 orders have all of five below the other five: not 0.05 / 12.
+    assert least_p(np.array([5]), np.array([5])) == pytest.approx([2 / 252])
+    html = page(client, COMPARED)
+    assert note in html
+    assert 'href="/?window=24h&amp;compare=month"' in html
+    with world.transfers() as some:
+        for number in range(5):
+            some.add(*ends[:2], 2.3 + number / 10, ago=(1 + number) * HOUR)
+    assert note not in page(client, COMPARED)
 
 
 def test_pooled_cells_compare_the_samples_of_all_their_links(changed: World) -> None:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.ratio_words import PairRatio
+from matrix.statistics.discoveries import FALSE_DISCOVERIES
+from matrix.statistics.rank_test import least_p
 from sonar.units import three_digits
 
 # By their number in arrays.
@@ -63,6 +65,15 @@ def changes(grid: Grid, most: int | None = None) -> list[Change]:
     with np.errstate(divide="ignore"):  # a median of 0
         order = np.lexsort((-np.abs(np.log(ratio)), p))[:most]
     return [change(grid, row, column) for row, column in np.stack([rows, columns], 1)[order]]
+
+
+def can_show_one(grid: Grid) -> bool:
+    """Say whether any cell has tests enough to stand out if nothing but it had changed."""
+    if grid.comparison is None:
+        return False
+    compared = ~np.isnan(grid.cells.value)
+    least = least_p(grid.comparison.ok[compared], grid.comparison.other_ok[compared])
+    return bool((least <= FALSE_DISCOVERIES / max(least.size, 1)).any())
 
 
 def change(grid: Grid, row: int, column: int) -> Change:
