@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from matrix.answers.changes.lines import ChangeLine, lines_of
 from matrix.answers.changes.question import ChangesQuestion
 from matrix.api.base import ApiView
+from matrix.api.numbers import number
 from matrix.api.pagination import PAGING, TRANSFERS, PageRequest, following
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.schema.changes import CHANGES, COLUMNS
@@ -83,15 +84,15 @@ def record(line: ChangeLine) -> dict[str, Any]:
         "at": moment(change.at),
         "earliest": moment(change.earliest),
         "latest": moment(change.latest),
-        "factor": change.factor,
-        "low": change.low,
-        "high": change.high,
-        "before_mb_s": None if change.before is None else change.before / MB,
-        "after_mb_s": None if change.after is None else change.after / MB,
+        "factor": number(change.factor),
+        "low": number(change.low),
+        "high": number(change.high),
+        "before_mb_s": None if change.before is None else number(change.before / MB),
+        "after_mb_s": None if change.after is None else number(change.after / MB),
         "ok_before": change.ok_before,
         "ok_after": change.ok_after,
         "links": change.links,
-        "chance": change.chance,
+        "chance": number(change.chance),
         "sure": change.sure,
         "found_at": moment(change.found_at),
         "sentence": line.sentence,
