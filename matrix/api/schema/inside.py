@@ -12,7 +12,8 @@ class InsideFigures(Answer):
     """The rates within transfers, over their time, from their progress samples.
 
     Of the newest successful transfers that were `looked_at`, `courses` have samples enough,
-    and `shapes` says how many have which shape.
+    and `shapes` says how many have which shape. Over their time, 90 % of the rates are between
+    `low_mb_s` and `high_mb_s`.
     `stalled` is the share of all their time in which nothing moved after the first bytes,
     `ceiling_mb_s` the rate at which most of them run evenly. `nominal_mb_s` is the lowest nominal
     capacity of the sites, and `nominal_site` whose it is.
@@ -21,9 +22,9 @@ class InsideFigures(Answer):
     looked_at: int
     courses: int
     shapes: dict[Shape, int]
-    p05_mb_s: float | None
+    low_mb_s: float | None
     median_mb_s: float | None
-    p95_mb_s: float | None
+    high_mb_s: float | None
     stalled: float | None
     ceiling_mb_s: float | None
     nominal_mb_s: float | None
@@ -44,9 +45,9 @@ FIGURES = {
     "looked_at": 58,
     "courses": 56,
     "shapes": dict.fromkeys(SHAPES, 0) | {"stalls": 2, "ceiling": 54},
-    "p05_mb_s": 78.1,
+    "low_mb_s": 78.1,
     "median_mb_s": 80.0,
-    "p95_mb_s": 81.9,
+    "high_mb_s": 81.9,
     "stalled": 0.0031,
     "ceiling_mb_s": 80.4,
     "nominal_mb_s": 125.0,
