@@ -20,8 +20,9 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 18 m
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
-# for them, for browsers and for servers so often that two cores have work for four.
-LANES := .test-lab .test-browser .test-storage .test-matrix .test-seen .test-rest .test-sandbox \
+# for them, for browsers and for servers so often that two cores have work for four. On a busy
+# machine the sandbox waits ten minutes for second tests of its links: beside the others, not after.
+LANES := .test-lab .test-sandbox .test-browser .test-storage .test-matrix .test-seen .test-rest \
 	.test-asked .test-sonar .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab
