@@ -81,7 +81,7 @@ def test_the_heading_says_how_many_links_changed_and_against_what(
     )
     counts = words(html.split('<ul class="counts"')[1].split("</ul>")[0])
     assert " ".join(counts.partition(">")[2].split()) == (
-        "1 unchanged, as far as chance tells 2 with too few results 1 failing now"
+        "1 alike on both sides, as far as chance tells 2 with too few results 1 failing now"
     )
     question = (
         "Ratio of median rates of large-file transfers, the last 24 hours, from endpoint to "

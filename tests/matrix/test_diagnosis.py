@@ -94,6 +94,9 @@ def test_where_nothing_says_why_only_where_is_said():
         "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 (n = 8).",
     )
     assert "Order an experiment with streams" in said.next
+    (said,) = diagnose(evidence(disobeyed="Every transfer used 1 stream."))
+    assert said.evidence[2:] == ("Every transfer used 1 stream.",)
+    assert "experiment" not in said.next
 
 
 def test_a_link_with_too_few_results_is_not_slow():
@@ -435,10 +438,17 @@ def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[E
     [
         ({}, True),
         ({"streams": FLAT}, False),
+        ({"disobeyed": "Every transfer used 1 stream."}, False),
         ({"median": 79.0}, False),
         ({"overhead": line(60.0, 100.0)}, False),
     ],
-    ids=["slow", "streams are known", "not slow", "its start takes the time"],
+    ids=[
+        "slow",
+        "streams are known",
+        "streams are refused",
+        "not slow",
+        "its start takes the time",
+    ],
 )
 def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
     current = evidence(**changed)

@@ -12,6 +12,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import Client
 
+from matrix.answers.diagnosis.streams import disobeyed
+from matrix.answers.experiments import report
 from sonar import request_probes, results
 from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.roles import Role
@@ -195,6 +197,9 @@ def test_streams_count_as_they_were_used(operator: Client):
     answer = operator.get(url).json()
     assert answer["finding"].startswith("Every transfer used 1 stream, however many were asked")
     assert (answer["trend"], answer["slope"]) == ("unclear", None)
+    of_link = report.reports(list(report.rows()), NOW + timedelta(hours=1))
+    assert "could not tell what streams do: every transfer used 1," in disobeyed(of_link, "small")
+    assert disobeyed(of_link, "large") == ""
     url = post(operator).json()["url"]
     run_all(
         lambda probe: 5 * min(probe.streams, 4) * wobble(probe),

@@ -72,9 +72,9 @@ class LinkEvidence:
     ``usual`` and ``now`` are those of a Direction. ``slower_elsewhere`` has, by end, how many of
     its other links are slower than usual, and of how many that is known. ``single`` is the median
     of the tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
-    ``sending`` is the source on its other links, ``receiving`` the destination. ``rtt_ms``,
-    ``loss`` (a share of packets) and ``sockets`` (the largest windows of sender and receiver in
-    bytes) are not measured yet.
+    ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed``
+    says which experiment with streams was of no use. ``rtt_ms``, ``loss`` (a share of packets)
+    and ``sockets`` (the largest windows of sender and receiver in bytes) are not measured yet.
     """
 
     source: str
@@ -98,7 +98,13 @@ class LinkEvidence:
     slower_elsewhere: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rtt_ms: float | None = None
     loss: float | None = None
+    disobeyed: str = ""
     sockets: tuple[int, int] | None = None
+
+    @property
+    def wants_streams(self) -> bool:
+        """Say whether nothing is known of what more streams do, and an experiment could tell."""
+        return self.streams is None and not self.disobeyed
 
     @property
     def is_slow(self) -> bool:
@@ -130,6 +136,7 @@ def of_link(
     *,
     overhead: Overhead | None = None,
     streams: StreamsEffect | None = None,
+    disobeyed: str = "",
     within: InsideTransfers | None = None,
     nominal: NominalCapacity | None = None,
     failures: Sequence[SimilarFailures] = (),
@@ -158,6 +165,7 @@ def of_link(
         if least
         else None,
         streams=streams or of_samples(of_class, profiles),
+        disobeyed=disobeyed,
         overhead=overhead,
         inside=within,
         sending=sending,

@@ -11,7 +11,7 @@ from matrix.answers.diagnosis import evidence
 from matrix.answers.diagnosis.diagnosis import diagnose
 from matrix.answers.diagnosis.evidence import DirectedLink, LinkEvidence
 from matrix.answers.diagnosis.rule import Diagnosis
-from matrix.answers.diagnosis.streams import of_experiments
+from matrix.answers.diagnosis.streams import disobeyed, of_experiments
 from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.inside import lowest
 from matrix.answers.link.report import LinkReport
@@ -41,7 +41,7 @@ class LinkDiagnosis:
     def wants_streams(self) -> bool:
         """Say whether an experiment with streams would tell more of why it is slow."""
         is_told = any(each.kind == "start-limited" for each in self.diagnoses)
-        return self.evidence.is_slow and self.evidence.streams is None and not is_told
+        return self.evidence.is_slow and self.evidence.wants_streams and not is_told
 
 
 def of_report(
@@ -63,6 +63,7 @@ def of_report(
         answer.profiles,
         overhead=answer.overhead(),
         streams=of_experiments(reports),
+        disobeyed=disobeyed(reports, there.size),
         within=answer.inside,
         nominal=lowest(evidence.nominal_capacities({end.site for end in ends})),
         failures=answer.failures,

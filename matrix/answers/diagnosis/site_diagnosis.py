@@ -15,7 +15,7 @@ from matrix.answers.diagnosis.evidence import SLOW, DirectedLink
 from matrix.answers.diagnosis.failing_pattern import FEWEST as FEWEST_FAILURES
 from matrix.answers.diagnosis.link_diagnosis import beside
 from matrix.answers.diagnosis.rule import Diagnosis
-from matrix.answers.diagnosis.streams import of_experiments
+from matrix.answers.diagnosis.streams import disobeyed, of_experiments
 from matrix.answers.experiments import report as experiments
 from matrix.answers.grid import Grid
 from matrix.answers.inside import lowest
@@ -76,6 +76,7 @@ def of_site(report: Report, now: datetime) -> list[DiagnosedLink]:
                 profiles,
                 overhead=line_of(own, classes),
                 streams=of_experiments(of_pair),
+                disobeyed=disobeyed(of_pair, link.size),
                 nominal=lowest({site: capacities[site] for site in ends if site in capacities}),
             )
         )

@@ -25,7 +25,6 @@ def slow_link(evidence: LinkEvidence) -> Diagnosis | None:
 
 def slow_beside(evidence: LinkEvidence) -> Diagnosis:
     """Say that both ends are faster on their other links."""
-    streams = evidence.streams
     median = three_digits(evidence.median)
     return Diagnosis(
         "slow-link",
@@ -35,16 +34,15 @@ def slow_beside(evidence: LinkEvidence) -> Diagnosis:
             f"{rate_words(evidence, 'source')}.",
             f"{rate_words(evidence, 'destination')}; this link has {median} "
             f"(n = {format_count(evidence.ok)}).",
-            *([f"{streams.words}."] if streams else []),
+            *stream_words(evidence),
         ),
-        ADVICE + (EXPERIMENT if streams is None else ""),
+        ADVICE + (EXPERIMENT if evidence.wants_streams else ""),
         LESS * (1 - evidence.median / evidence.both_elsewhere),
     )
 
 
 def slower_alone(evidence: LinkEvidence) -> Diagnosis:
     """Say that it became slower while the other links of both its ends did not."""
-    streams = evidence.streams
     part = evidence.now / evidence.usual
     return Diagnosis(
         "slow-link",
@@ -53,11 +51,18 @@ def slower_alone(evidence: LinkEvidence) -> Diagnosis:
         "both its ends did not.",
         (
             f"{count_words(evidence, 'source')}; {count_words(evidence, 'destination')}.",
-            *([f"{streams.words}."] if streams else []),
+            *stream_words(evidence),
         ),
-        f"{ADVICE} What changed when it did?" + (EXPERIMENT if streams is None else ""),
+        f"{ADVICE} What changed when it did?" + (EXPERIMENT if evidence.wants_streams else ""),
         LESS * (1 - part),
     )
+
+
+def stream_words(evidence: LinkEvidence) -> list[str]:
+    """Say what more streams do, or why no experiment can tell; nothing if none has tried."""
+    if evidence.streams:
+        return [f"{evidence.streams.words}."]
+    return [evidence.disobeyed] if evidence.disobeyed else []
 
 
 def count_words(evidence: LinkEvidence, end: str) -> str:

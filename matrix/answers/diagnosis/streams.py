@@ -74,6 +74,24 @@ def of_experiments(reports: Iterable[ExperimentReport]) -> StreamsEffect | None:
     return None
 
 
+def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
+    """Say when an experiment in a size class last showed that servers choose streams themselves.
+
+    Empty if none did: they may well obey with larger files.
+    """
+    for report in reports:
+        experiment = report.experiment
+        of_streams = experiment.variable == Experiment.Variable.STREAMS
+        of_class = experiment.size_class is not None and experiment.size_class.name == size
+        if of_streams and of_class and report.is_of_one_number:
+            used = int(report.numbers[0])
+            return (
+                f"The experiment of {format_minute(experiment.requested_at)} could not tell "
+                f"what streams do: every transfer used {used}, however many were asked for."
+            )
+    return ""
+
+
 def of_samples(results: Results, profiles: Sequence[Profile]) -> StreamsEffect | None:
     """Return what the tests of a window show that differ in their streams only.
 

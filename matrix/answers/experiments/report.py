@@ -138,6 +138,12 @@ class ExperimentReport:
         return np.concatenate([value.rates for value in self.values])
 
     @property
+    def is_of_one_number(self) -> bool:
+        """Say whether tests of several values all used as many streams: servers need not obey."""
+        measured = [value for value in self.values if value.rates.size]
+        return len(measured) > 1 and float(np.ptp(self.numbers)) == 0
+
+    @property
     def slope(self) -> Slope | None:
         """Return how the rate goes with the variable, where that is a number."""
         if self.experiment.variable == Experiment.Variable.MODE:

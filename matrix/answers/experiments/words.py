@@ -63,7 +63,7 @@ def conclusion(report: ExperimentReport) -> SweepFinding:
     if report.experiment.variable == Variable.MODE:
         return of_modes(report)
     slope = report.slope
-    if report.done > 1 and np.ptp(report.numbers) == 0 and len(measured(report)) > 1:
+    if report.is_of_one_number:
         return all_alike(report)
     if slope is None:
         return SweepFinding("unclear", f"{tests(report.done)}: too few to tell anything yet.")

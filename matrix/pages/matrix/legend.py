@@ -31,7 +31,7 @@ COUNTED = {
 }
 
 COUNTED_CHANGES = {
-    "unchanged": "unchanged, as far as chance tells",
+    "unchanged": "alike on both sides, as far as chance tells",
     "too_few": "with too few results",
     "failing": "failing now",
 }
