@@ -56,8 +56,9 @@ class ChangePoints:
 
     ``at`` is the place of the first value of the new level, among all values; the level before it
     begins at ``first``, that behind it ends before ``past``. It may be any place from ``earliest``
-    to ``latest`` (95 %). ``shift`` is the difference of the levels with its standard ``error``,
-    ``chance`` how often noise alone gives a sequence of this length a change as clear.
+    to ``latest`` (95 %). ``level`` is the one before, ``shift`` what the new one is more, with its
+    standard ``error``, all without outliers. ``chance`` is how often noise alone gives a sequence
+    of this length a change as clear.
     """
 
     sequence: Integers
@@ -66,6 +67,7 @@ class ChangePoints:
     past: Integers
     earliest: Integers
     latest: Integers
+    level: Floats
     shift: Floats
     error: Floats
     chance: Floats
@@ -89,11 +91,15 @@ class ChangePoints:
 
 @dataclass(frozen=True)
 class Smooth:
-    """Sequences without outliers: ``sums`` of all values before each place, ``noise`` of each."""
+    """Sequences without outliers, each about its ``centre``, with its ``noise``.
+
+    ``sums`` are those of all values before each place.
+    """
 
     values: Floats
     sums: Floats
     stretches: Stretches
+    centre: Floats
     noise: Floats
 
     @classmethod
@@ -109,9 +115,10 @@ class Smooth:
         bound = FURTHEST * typical(np.abs(steps(values, tight)), tight)[number]
         values = middle + np.clip(values - middle, -bound, bound)
         squares = sums_of(steps(values, tight) ** 2, tight) / (2 * np.maximum(counts - 1, 1))
-        centred = values - (sums_of(values, tight) / np.maximum(counts, 1))[number]
+        centre = sums_of(values, tight) / np.maximum(counts, 1)
+        centred = values - centre[number]
         sums = np.concatenate([[0.0], np.cumsum(centred)])
-        return cls(centred, sums, tight, np.maximum(np.sqrt(squares), LEAST_NOISE))
+        return cls(centred, sums, tight, centre, np.maximum(np.sqrt(squares), LEAST_NOISE))
 
     def splits(self, stretches: Stretches) -> Splits:
         """Return the best split of each of these stretches."""
@@ -297,6 +304,7 @@ class Levels:
             past=past + moved,
             earliest=earliest + moved,
             latest=latest + moved,
+            level=level_before + self.smooth.centre[self.sequence],
             shift=level_after - level_before,
             error=self.spread() * np.sqrt(1 / before + 1 / after),
             chance=self.chances(),

@@ -114,6 +114,17 @@ def test_what_is_tabled_of_chance_is_what_noise_does(length: int) -> None:
         assert share == pytest.approx(chance, abs=4 * np.sqrt(chance / len(rows)))
 
 
+def test_both_levels_are_told_without_outliers() -> None:
+    rows = 3 + halved(40, 30, 1.2)
+    told = changes_of(rows)
+    rows[:, 20] -= 4  # one of the fifteen tests of the new level
+    changes = changes_of(rows)
+    for each in (told, changes):
+        assert each.sequence.tolist() == list(range(40))
+        assert each.level == pytest.approx(3, abs=0.2)
+        assert each.level + each.shift == pytest.approx(3 - HALF, abs=0.2)
+
+
 def test_a_dip_is_two_changes_though_the_whole_hides_it() -> None:
     rows = quiet(200, 90, seed=6)
     rows[:, 40:50] -= np.log(3)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.change_points import SHORTEST, ChangePoints, change_points
 from matrix.statistics.newest import LinkSamples
 from matrix.statistics.run import Run
@@ -47,18 +46,13 @@ def _find(runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkChanges:
     counts = np.bincount(samples.link, minlength=len(links))
     logs = np.log(samples.rates.astype(np.float64))
     changes = change_points(logs, np.cumsum(counts) - counts, counts)
-    return LinkChanges(
-        list(_described(changes, links, samples, logs)), int((counts >= FEWEST).sum())
-    )
+    return LinkChanges(list(_described(changes, links, samples)), int((counts >= FEWEST).sum()))
 
 
 def _described(
-    changes: ChangePoints, links: NDArray[np.uint32], samples: LinkSamples, logs: Floats
+    changes: ChangePoints, links: NDArray[np.uint32], samples: LinkSamples
 ) -> Iterator[FoundChange]:
     """Say of each change when it was and what it was."""
-    sums = np.concatenate([[0.0], np.cumsum(logs)])
-    before = mean_between(sums, changes.first, changes.at)
-    after = mean_between(sums, changes.at, changes.past)
     for number, link in enumerate(links[changes.sequence].tolist()):
         at, first, past = (
             int(places[number]) for places in (changes.at, changes.first, changes.past)
@@ -73,16 +67,11 @@ def _described(
             factor=float(np.exp(changes.shift[number])),
             low=float(np.exp(changes.low[number])),
             high=float(np.exp(changes.high[number])),
-            before=float(np.exp(before[number])),
-            after=float(np.exp(after[number])),
+            before=float(np.exp(changes.level[number])),
+            after=float(np.exp(changes.level[number] + changes.shift[number])),
             ok_before=at - first,
             ok_after=past - at,
             links=1,
             chance=float(changes.chance[number]),
             sure=False,
         )
-
-
-def mean_between(sums: Floats, first: Integers, past: Integers) -> Floats:
-    means: Floats = (sums[past] - sums[first]) / np.maximum(past - first, 1)
-    return means
