@@ -42,12 +42,7 @@ def csv_lines(rows: Iterable[Json], columns: Sequence[str]) -> str:
 
 
 def flat(value: object) -> object:
-    """Put lists into one field, and what stands by name too: `small=600 large=86400`.
-
-    What is so or not is written as in JSON: true, false.
-    """
-    if isinstance(value, bool):
-        return dumps(value).decode()
+    """Put lists into one field, and what stands by name too: `small=600 large=86400`."""
     if isinstance(value, dict):
         value = " ".join(f"{name}={part}" for name, part in value.items())
     elif isinstance(value, list):
