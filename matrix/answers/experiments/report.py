@@ -138,10 +138,14 @@ class ExperimentReport:
         return np.concatenate([value.rates for value in self.values])
 
     @property
+    def measured(self) -> list[ValueResults]:
+        """Return the values of which a test succeeded."""
+        return [value for value in self.values if value.rates.size]
+
+    @property
     def is_of_one_number(self) -> bool:
         """Say whether tests of several values all used as many streams: servers need not obey."""
-        measured = [value for value in self.values if value.rates.size]
-        return len(measured) > 1 and float(np.ptp(self.numbers)) == 0
+        return len(self.measured) > 1 and float(np.ptp(self.numbers)) == 0
 
     @property
     def slope(self) -> Slope | None:

@@ -99,18 +99,13 @@ def all_alike(report: ExperimentReport) -> SweepFinding:
     )
 
 
-def measured(report: ExperimentReport) -> list[ValueResults]:
-    """Return the values of which a test succeeded."""
-    return [value for value in report.values if value.rates.size]
-
-
 def tests(count: int) -> str:
     return f"{format_count(count)} successful test{'s' * (count != 1)}"
 
 
 def ends(report: ExperimentReport) -> tuple[ValueResults, ValueResults]:
     """Return the least and the greatest value of which a test succeeded."""
-    values = measured(report)
+    values = report.measured
     return values[0], values[-1]
 
 
