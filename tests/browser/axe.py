@@ -20,13 +20,27 @@ UNTIL_COLOURS_STAY = """() => new Promise((done) => {
 })"""
 
 
-def violations(page: Page) -> list[str]:
-    """Return one text for each rule that the page breaks, be it gravely or a little.
+# What is called wrong is wanted, not what is right: to list each element of a page costs a tenth.
+ONLY_WRONG = {"resultTypes": ["violations"]}
+# The rules that look at colours, of those that axe-core asks by itself.
+COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 
-    Colours on their way from one scheme to the other are neither: they are waited for.
-    """
+
+def violations(page: Page) -> list[str]:
+    """Return one text for each rule that the page breaks, be it gravely or a little."""
+    return broken(page, ONLY_WRONG)
+
+
+def violations_of_colour(page: Page) -> list[str]:
+    """Return the same of rules on colour: for a page of which all the rest was looked at."""
+    return broken(page, ONLY_WRONG | COLOURS)
+
+
+def broken(page: Page, options: dict[str, Any]) -> list[str]:
+    """Ask axe-core, once colours no longer are on their way from one scheme to the other."""
     page.evaluate(UNTIL_COLOURS_STAY)
-    return [in_words(one) for one in Axe().run(page).response["violations"]]
+    found = Axe().run(page, options=options).response["violations"]
+    return [in_words(one) for one in found]
 
 
 def in_words(violation: dict[str, Any]) -> str:

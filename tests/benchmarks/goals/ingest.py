@@ -35,18 +35,19 @@ SONAR, IMPORT, BULK_CREATE = "Sonar, own tests", "Sonar, imports", "Django bulk_
 
 
 def goal_6(bench: Bench) -> list[Goal]:
-    count = (bench.scale.rounds + 1) * BATCHES_PER_ROUND
+    each = 1 if bench.scale.name == "small" else BATCHES_PER_ROUND
+    count = (bench.scale.rounds + 1) * each
     batches = list(islice(stream(bench.ids, bench.scale.endpoints), 2 * count))
     plain.make_table()
     try:
         seconds = bench.contest(
-            f"{BATCHES_PER_ROUND} batches of {BATCH:,} results, each committed",
-            contestants(batches),
+            f"{each} batches of {BATCH:,} results, each committed",
+            contestants(batches, each),
         )
     finally:
         plain.drop_table()
         partitions.drop_expired(AFTERWARDS, 1)
-    rate = BATCH * BATCHES_PER_ROUND / np.median(seconds[SONAR])
+    rate = BATCH * each / np.median(seconds[SONAR])
     text = "ingest with dirty marks against bulk_create, batches of 1,000"
     note = f"{of_the_fastest(seconds[BULK_CREATE], seconds[SONAR])}; {rate:,.0f} results/s"
     imports = ratio(seconds[BULK_CREATE], seconds[IMPORT])
@@ -79,23 +80,23 @@ def files_into_a_year(bench: Bench) -> Goal:
     )
 
 
-def contestants(batches: list[list[Result]]) -> dict[str, Contestant]:
-    """Return who stores the next batches of the same rows; all objects are made beforehand."""
+def contestants(batches: list[list[Result]], each: int) -> dict[str, Contestant]:
+    """Return who stores ``each`` next batches of the same rows; objects are made beforehand."""
     model = plain.model()
     half = len(batches) // 2
     ours, imported = iter(batches[:half]), iter(batches[half:])
     theirs = iter([plain.objects_of(model, batch) for batch in batches[:half]])
 
     def store() -> None:
-        for batch in islice(ours, BATCHES_PER_ROUND):
+        for batch in islice(ours, each):
             results.store(batch, ids_are_new=True)
 
     def look_and_store() -> None:
-        for batch in islice(imported, BATCHES_PER_ROUND):
+        for batch in islice(imported, each):
             results.store(batch)
 
     def bulk_create() -> None:
-        for objects in islice(theirs, BATCHES_PER_ROUND):
+        for objects in islice(theirs, each):
             plain.store(model, objects)
 
     return {SONAR: store, IMPORT: look_and_store, BULK_CREATE: bulk_create}
