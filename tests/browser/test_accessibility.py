@@ -85,7 +85,7 @@ NOT_FOUND = (
 
 def by_day_and_night(page: Page) -> list[str]:
     """Look at a page in light, once its pictures are there, and at its colours in the dark."""
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.emulate_media(color_scheme="light")
     until_settled(page)
     by_day = violations(page)
     page.emulate_media(color_scheme="dark")
