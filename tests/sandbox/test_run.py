@@ -143,8 +143,8 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
 def test_measured_rates_are_those_that_were_published(run: Run):
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, 300)
     # A machine that is at something else makes tests slow and never fast: the best of each link
-    # counts, and each has a second one within ten minutes.
-    run.wait_for("rates in the order of those published", lambda: likeness(run) > 0.9, 700)
+    # counts, and each has a second one within ten minutes and a third one within twenty.
+    run.wait_for("rates in the order of those published", lambda: likeness(run) > 0.9, 1300)
 
 
 def likeness(run: Run) -> float:
