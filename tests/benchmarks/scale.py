@@ -30,6 +30,11 @@ class Scale:
     shared_buffers: str
 
     @property
+    def is_small(self) -> bool:
+        """Say whether a run is only to see that it works."""
+        return self.name == "small"
+
+    @property
     def links(self) -> int:
         return self.endpoints * (self.endpoints - 1)
 

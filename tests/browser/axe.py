@@ -16,24 +16,16 @@ UNTIL_COLOURS_STAY = """() => new Promise((done) => {
     };
     requestAnimationFrame(look);
 })"""
-# The rules that look at colours, of those that axe-core asks by itself.
-COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 
 
-def violations(page: Page, options: dict[str, Any] | None = None) -> list[str]:
+def violations(page: Page) -> list[str]:
     """Return one text for each rule that the page breaks, be it gravely or a little.
 
     The page is asked to move nothing from now on, as a reader may ask it.
     """
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(UNTIL_COLOURS_STAY)
-    wanted = {"resultTypes": ["violations"]} | (options or {})
-    return [in_words(one) for one in Axe().run(page, options=wanted).response["violations"]]
-
-
-def violations_of_colour(page: Page) -> list[str]:
-    """Return the same of rules on colour: for a page of which all the rest was looked at."""
-    return violations(page, COLOURS)
+    return [in_words(one) for one in Axe().run(page).response["violations"]]
 
 
 def in_words(violation: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from sonar.roles import Role
 from tests.accounts import account
-from tests.browser.axe import violations, violations_of_colour
+from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits
 from tests.browser.readers import LAPTOP, NARROW, seen_by
@@ -84,12 +84,12 @@ NOT_FOUND = (
 
 
 def by_day_and_night(page: Page) -> list[str]:
-    """Look at a page in light, once its pictures are there, and at its colours in the dark."""
+    """Look at a page in light and in dark, once its pictures are there."""
     page.emulate_media(color_scheme="light")
     until_settled(page)
     by_day = violations(page)
     page.emulate_media(color_scheme="dark")
-    return by_day + [f"in the dark: {one}" for one in violations_of_colour(page)]
+    return by_day + [f"in the dark: {one}" for one in violations(page)]
 
 
 @pytest.mark.long

@@ -143,6 +143,7 @@ def test_json_csv_and_ndjson_have_the_same(client: Client, some_changes: World) 
     assert [line["kind"] for line in lines] == ["link", "destination", "grid"]
     assert list(lines[0]) == list(first)
     assert lines[0]["sentence"] == first["sentence"]
+    assert lines[0]["sure"] == "True"
     ndjson = client.get(f"{API}?level=slower&format=ndjson")
     assert ndjson.content.count(b"\n") == 3
 

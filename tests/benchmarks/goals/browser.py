@@ -31,7 +31,7 @@ DATABASE = "every_cell"
 
 def goal_10(bench: Bench) -> list[Goal]:
     sizes = list(CELLS_LIMITS_MS)
-    if bench.scale.name == "small":
+    if bench.scale.is_small:
         sizes = [bench.scale.endpoints]
     if not chromium.installed():
         note = "chromium is not on the PATH"
@@ -84,7 +84,7 @@ def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
     """Look at the matrix of the last day several times, after once for the server's caches."""
     window = scale.aligned(DAYS)
     bounds = {"from": format_time(window.start), "to": format_time(window.end), "size": SIZE}
-    rounds = 1 if bench.scale.name == "small" else ROUNDS
+    rounds = 1 if bench.scale.is_small else ROUNDS
     with database(bench, endpoints) as url, bench.at_work(f"{endpoints} endpoints in Chromium"):
         environment = server.environment(bench.home, url)
         with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:

@@ -35,7 +35,7 @@ SONAR, IMPORT, BULK_CREATE = "Sonar, own tests", "Sonar, imports", "Django bulk_
 
 
 def goal_6(bench: Bench) -> list[Goal]:
-    each = 1 if bench.scale.name == "small" else BATCHES_PER_ROUND
+    each = 1 if bench.scale.is_small else BATCHES_PER_ROUND
     count = (bench.scale.rounds + 1) * each
     batches = list(islice(stream(bench.ids, bench.scale.endpoints), 2 * count))
     plain.make_table()

@@ -34,12 +34,12 @@ def answers(bench: Bench) -> list[Goal]:
         for name, urls, known in calls(web.url):
             # Once for each process and question: what is in their caches counts.
             clients.seen(Load(urls, 16, seconds(bench) / 4, GZIP, known))
-            for connections in CONNECTIONS[: 1 if is_small(bench) else None]:
+            for connections in CONNECTIONS[: 1 if bench.scale.is_small else None]:
                 with bench.at_work(f"{name}, {connections} connections"):
                     found = clients.seen(Load(urls, connections, seconds(bench), GZIP, known))
                 words = f"{name}; connections: {connections}"
                 bench.fact(words, found.per_second, "answers/s", found.words())
-                if connections == LIMITS_AT or is_small(bench):
+                if connections == LIMITS_AT or bench.scale.is_small:
                     goals += goals_of(name, words, found)
     return goals
 
@@ -55,12 +55,7 @@ def goals_of(name: str, words: str, seen: Seen) -> list[Goal]:
 
 
 def seconds(bench: Bench) -> float:
-    return 0.3 if is_small(bench) else 15
-
-
-def is_small(bench: Bench) -> bool:
-    """Say whether this is only to see that it works."""
-    return bench.scale.name == "small"
+    return 0.3 if bench.scale.is_small else 15
 
 
 def calls(url: str) -> list[tuple[str, list[str], bool]]:

@@ -63,7 +63,7 @@ def goals(bench: Bench) -> list[Goal]:
 
 
 def rounds(bench: Bench) -> int:
-    return 1 if bench.scale.name == "small" else ROUNDS
+    return 1 if bench.scale.is_small else ROUNDS
 
 
 def note_speed(bench: Bench, name: str, read: Read, seconds: float) -> None:
