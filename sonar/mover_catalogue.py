@@ -26,6 +26,21 @@ class CredentialKind(StrEnum):
     BEARER_TOKEN = "bearer token"  # noqa: S105 - the name of a kind
 
 
+class Clock(StrEnum):
+    """Who times what a mover moves, and from when to when: rates by two are not pooled unsaid."""
+
+    REQUEST = "request"
+    TOOL = "tool"
+    SERVICE = "service"
+
+
+CLOCKS: Mapping[str, str] = {
+    Clock.REQUEST.value: "by Sonar, from its request to the verdict",
+    Clock.TOOL.value: "by Sonar, the whole run of a program from its start to its end",
+    Clock.SERVICE.value: "by the service that moved the file, without the time in its queue",
+}
+
+
 class Need(Protocol):
     """Something that a worker needs to run a mover."""
 
@@ -79,6 +94,7 @@ class MoverDescription:
     """Of the base URLs at both ends of a link."""
     modes: tuple[str, ...]
     """Who may do the work: ``pull`` the destination, ``push`` the source."""
+    clock: Clock
     parameters: frozenset[str] = frozenset()
     """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
     credentials: frozenset[CredentialKind] = frozenset()
@@ -100,6 +116,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.http_tpc:HttpTpc",
         schemes=frozenset({"http", "https", "dav", "davs"}),
         modes=("pull", "push"),
+        clock=Clock.REQUEST,
         parameters=frozenset({"streams"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         needs=(PythonPackage("urllib3"),),
@@ -110,6 +127,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.fake:FakeMover",
         schemes=frozenset({"fake"}),
         modes=("pull", "push"),
+        clock=Clock.REQUEST,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         simulated=True,
@@ -144,6 +162,11 @@ def describe(name: str) -> MoverDescription:
         if mover.name == name:
             return mover
     raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
+
+
+def clock_of(mover: str) -> str:
+    """Return who times a mover's transfers; empty for a mover that there is no more."""
+    return next((one.clock for one in MOVERS if one.name == mover), "")
 
 
 def fitting(mover: str, base_urls: Mapping[str, str]) -> str:

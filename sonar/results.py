@@ -13,17 +13,29 @@ import orjson
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sonar import circuits, company, partitions, pg_copy
+from sonar import circuits, company, mover_catalogue, partitions, pg_copy
 from sonar.company import Span
 from sonar.models import Probe, Profile, Transfer
-from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.redaction import texts
+from sonar.remote_names import LOG_URL, REMOTE_ID, kept
 
 T = TypeVar("T")
 
 BATCH = 10_000
 LONGEST_CONNECTION = 200
+# What is kept of sonar.movers.base.Seen as it is.
+AS_SEEN = (
+    "moved_bytes",
+    "queue_seconds",
+    "first_byte_seconds",
+    "transfer_seconds",
+    "checksum_seconds",
+    "streams_used",
+    "tcp_buffer_used_bytes",
+    "ip_version",
+    "scitag",
+)
 # Any number, the same for every import.
 IMPORT_LOCK = 0x49_4D_50_4F
 
@@ -40,7 +52,11 @@ TYPES = {
     "seconds": "float8",
     "bytes": "int8",
     "prepare_seconds": "float8",
+    "queue_seconds": "float8",
     "first_byte_seconds": "float8",
+    "transfer_seconds": "float8",
+    "checksum_seconds": "float8",
+    "tcp_buffer_used_bytes": "int8",
     "moved_bytes": "int8",
     "samples": "bytea",
     "remote_connections": "bytea",
@@ -54,6 +70,9 @@ TYPES = {
     "beside_source_max": "int2",
     "beside_destination": "float8",
     "beside_destination_max": "int2",
+    "remote_id": "varchar",
+    "log_url": "varchar",
+    "scitag": "int4",
 }
 # To look for an id in a month's index costs 0.6 us and more, to read one that is kept there and
 # to find it among those looked for 0.25 us: beyond this ratio all indexes are read, once.
@@ -85,7 +104,11 @@ class Result:
     seconds: float
     bytes: int
     prepare_seconds: float | None = None
+    queue_seconds: float | None = None
     first_byte_seconds: float | None = None
+    transfer_seconds: float | None = None
+    checksum_seconds: float | None = None
+    tcp_buffer_used_bytes: int | None = None
     moved_bytes: int | None = None
     samples: list[list[float]] = field(default_factory=list)
     remote_connections: list[str] = field(default_factory=list)
@@ -99,6 +122,9 @@ class Result:
     beside_source_max: int | None = None
     beside_destination: float | None = None
     beside_destination_max: int | None = None
+    remote_id: str = ""
+    log_url: str = ""
+    scitag: int | None = None
 
     def row(self) -> tuple[Any, ...]:
         """Return the values in the order of TYPES."""
@@ -113,7 +139,11 @@ class Result:
             self.seconds,
             self.bytes,
             self.prepare_seconds,
+            self.queue_seconds,
             self.first_byte_seconds,
+            self.transfer_seconds,
+            self.checksum_seconds,
+            self.tcp_buffer_used_bytes,
             self.moved_bytes,
             _jsonb(self.samples),
             _jsonb(self.remote_connections),
@@ -127,6 +157,9 @@ class Result:
             self.beside_source_max,
             self.beside_destination,
             self.beside_destination_max,
+            self.remote_id,
+            self.log_url,
+            self.scitag,
         )
 
 
@@ -276,13 +309,10 @@ def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
     facts = _facts_of_move(outcome)
     facts["verified_note"] = texts.for_all(outcome.verified_note, ends)
     if outcome.receipt:
-        return facts | _facts_of_receipt(outcome.receipt)
+        return facts | {"seconds": outcome.receipt.seconds, "moved_bytes": probe.bytes}
     error = outcome.error
     return facts | {
         "seconds": outcome.elapsed_seconds,
-        "ip_version": outcome.ip_version,
-        "streams_used": outcome.streams_used,
-        "remote_connections": _connections(outcome.remote_connections),
         "error": texts.for_all(str(error), ends),
         "error_where": error.where if error else "control",
         "error_is_permanent": bool(error and error.permanent),
@@ -291,21 +321,15 @@ def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
 
 def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
     """Return what is known of a move, whether it succeeded or not."""
+    seen = outcome.seen
     return {
         "prepare_seconds": outcome.prepare_seconds,
-        "moved_bytes": outcome.moved_bytes,
-        "samples": [[round(sample.seconds, 3), sample.bytes] for sample in outcome.samples],
         "verified": outcome.verified,
-    }
-
-
-def _facts_of_receipt(receipt: Receipt) -> dict[str, Any]:
-    return {
-        "seconds": receipt.seconds,
-        "ip_version": receipt.ip_version,
-        "streams_used": receipt.streams_used,
-        "first_byte_seconds": receipt.first_byte_seconds,
-        "remote_connections": _connections(receipt.remote_connections),
+        **{name: getattr(seen, name) for name in AS_SEEN},
+        "samples": [[round(sample.seconds, 3), sample.bytes] for sample in seen.samples],
+        "remote_connections": _connections(seen.remote_connections),
+        "remote_id": kept(REMOTE_ID, seen.remote_id),
+        "log_url": kept(LOG_URL, seen.log_url),
     }
 
 
@@ -377,4 +401,5 @@ def _profile_of(probe: Probe, **measured: int | None) -> int:
         origin=Profile.Origin.TEST,
         mesh_id=probe.mesh_id,
         activity="",
+        clock=mover_catalogue.clock_of(probe.mover),
     )

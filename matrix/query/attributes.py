@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sonar.mover_catalogue import CLOCKS, Clock
+
 ENDS = ("source", "destination")
 # How links are said to touch what has an attribute: at one end, or at either.
 PREPOSITIONS = {"": "from or to", "source": "from", "destination": "to"}
@@ -194,6 +196,20 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         columns=("ip_version",),
         choice="over this version of IP",
         allowed=("4", "6"),
+        apart=True,
+    ),
+    ProfileAttribute(
+        name="clock",
+        columns=("clock",),
+        choice="timed from Sonar's request (request), as a run of a program (tool), or by the "
+        "service that moved them (service)",
+        allowed=tuple(CLOCKS),
+        words={
+            Clock.REQUEST: "from Sonar's request",
+            Clock.TOOL: "as a run of a program",
+            Clock.SERVICE: "by the service that moved them",
+        },
+        says="timed",
         apart=True,
     ),
     ProfileAttribute(

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 
 from sonar.models.mesh import Mesh, Mode
 from sonar.models.registry import Endpoint, SizeClass, reference
+from sonar.mover_catalogue import CLOCKS
 
 WHERE = ["source", "destination", "transfer", "control"]
 
@@ -32,6 +33,13 @@ class Profile(models.Model):
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.TEST)
     mesh = models.ForeignKey(Mesh, null=True, on_delete=models.PROTECT)
     activity = models.CharField("VO or activity", max_length=80, blank=True)
+    clock = models.CharField(
+        max_length=7,
+        choices=[*CLOCKS.items()],
+        blank=True,
+        db_default="",
+        help_text="Who timed it, and from when to when; empty where nobody can tell.",
+    )
     beside = models.PositiveSmallIntegerField(
         null=True,
         help_text="0: no other test of Sonar's ran at either end meanwhile; 1: some did; "
@@ -51,6 +59,7 @@ class Profile(models.Model):
                     "origin",
                     "mesh",
                     "activity",
+                    "clock",
                     "beside",
                 ],
                 nulls_distinct=False,
@@ -65,6 +74,9 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(origin__in=["test", "production", "external"]),
                 name="profile_origin_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(clock__in=["", *CLOCKS]), name="profile_clock_is_known"
             ),
             models.CheckConstraint(
                 condition=Q(beside__isnull=True) | Q(beside__in=[0, 1]),
@@ -106,7 +118,17 @@ class Transfer(models.Model):
     prepare_seconds = models.FloatField(
         null=True, help_text="From its start until the transfer itself began."
     )
+    queue_seconds = models.FloatField(
+        null=True, help_text="In the queue of the service that moved it, before it began."
+    )
     first_byte_seconds = models.FloatField(null=True)
+    transfer_seconds = models.FloatField(
+        null=True, help_text="While bytes moved, as a tool or a service told it."
+    )
+    checksum_seconds = models.FloatField(null=True, help_text="To verify what arrived.")
+    tcp_buffer_used_bytes = models.BigIntegerField(
+        null=True, help_text="Empty where nobody can tell."
+    )
     moved_bytes = models.BigIntegerField(
         null=True, help_text="That are known to have arrived; empty where nobody can tell."
     )
@@ -128,6 +150,13 @@ class Transfer(models.Model):
     beside_source_max = models.PositiveSmallIntegerField(null=True)
     beside_destination = models.FloatField(null=True)
     beside_destination_max = models.PositiveSmallIntegerField(null=True)
+    remote_id = models.CharField(
+        max_length=100, blank=True, db_default="", help_text="What the service that moved it says."
+    )
+    log_url = models.CharField(max_length=500, blank=True, db_default="")
+    scitag = models.PositiveIntegerField(
+        null=True, help_text="The flow label that was sent along: experiment and activity."
+    )
 
     class Meta:
         constraints = [

@@ -150,15 +150,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What one successful transfer was, as seen by who asked for it."""
+    """That one transfer succeeded; ``Seen`` has what else was seen of it."""
 
     bytes: int
     seconds: float
-    first_byte_seconds: float | None = None
-    ip_version: int | None = None
-    streams_used: int | None = None
-    """None where nobody can tell."""
-    remote_connections: tuple[str, ...] = ()
+    """Of which its rate is made: by the clock that the mover's description names."""
     verdict: str = "success"
     """What the server answered, in few words."""
 
@@ -174,14 +170,30 @@ class FileInfo:
 
 @dataclass
 class Seen:
-    """What was seen of a move while it ran: it stays, however the move ends."""
+    """What was seen of a move while it ran: it stays, however the move ends.
+
+    Each is None, or empty, where nobody can tell.
+    """
 
     samples: list[Sample] = field(default_factory=list)
     moved_bytes: int | None = None
-    """None where nobody can tell."""
+    queue_seconds: float | None = None
+    """Before it began, in the queue of who was asked for it: not part of the receipt's time."""
+    first_byte_seconds: float | None = None
+    transfer_seconds: float | None = None
+    """While bytes moved, as a tool or a service told it: a part of the receipt's time."""
+    checksum_seconds: float | None = None
+    """To verify what arrived; not part of the receipt's time."""
     streams_used: int | None = None
+    tcp_buffer_used_bytes: int | None = None
     ip_version: int | None = None
     remote_connections: tuple[str, ...] = ()
+    remote_id: str = ""
+    """What a service calls it, like the id of a job."""
+    log_url: str = ""
+    """Where a service shows its log of it."""
+    scitag: int | None = None
+    """The flow label that was sent along: experiment and activity."""
 
 
 MAX_SAMPLES = 10_000

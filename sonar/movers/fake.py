@@ -81,13 +81,14 @@ class FakeMover:
         """Make one transfer happen, or raise MoverError; a failure comes when half is done."""
         seconds, seen = order.bytes / rate(order), watch.seen
         seen.ip_version, seen.streams_used = 6, order.streams
+        seen.tcp_buffer_used_bytes = order.tcp_buffer_bytes
         failure = self._failure_of(order)
         steps = STEPS // 2 if failure else STEPS
         self._pass_time(order, seconds, steps, watch)
         if failure:
             raise MoverError(failure.where, str(failure), permanent=failure.permanent)
         self.files.copy(order)
-        return Receipt(order.bytes, seconds, ip_version=6, streams_used=order.streams)
+        return Receipt(order.bytes, seconds)
 
     def _pass_time(self, order: Order, seconds: float, steps: int, watch: Watch) -> None:
         for step in range(1, steps + 1):

@@ -228,14 +228,7 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
         if order.streams == 1:
             watch.report(markers.moved_bytes, seconds)
     watch.check()  # a stop may look like the end of an answer
-    return Receipt(
-        bytes=order.bytes,
-        seconds=seconds,
-        ip_version=seen.ip_version,
-        streams_used=seen.streams_used,
-        remote_connections=seen.remote_connections,
-        verdict=verdict_of(response.status, markers, order, wait.route),
-    )
+    return Receipt(order.bytes, seconds, verdict_of(response.status, markers, order, wait.route))
 
 
 def verdict_of(status: int, markers: PerfMarkers, order: Order, route: Route) -> str:

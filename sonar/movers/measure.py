@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from weakref import WeakValueDictionary
 
@@ -23,7 +23,6 @@ from sonar.movers.base import (
     MoverError,
     Order,
     Receipt,
-    Sample,
     Seen,
     Stopped,
     Watch,
@@ -50,19 +49,14 @@ class Outcome:
     """From the start of the move to its end, good or bad; 0 if it never began."""
     prepare_seconds: float | None = None
     """Until the move began, or until it was clear that it would not."""
-    samples: tuple[Sample, ...] = ()
-    moved_bytes: int | None = None
-    """What is known to have arrived, good or bad; None where nobody can tell."""
+    seen: Seen = field(default_factory=Seen)
+    """What was seen of the move, good or bad."""
     verified: bool | None = None
     """Whether the checksum of what arrived is that of the source; None if nothing arrived."""
     verified_note: str = ""
     """Why it is not verified."""
     left_aside: MoverError | None = None
     """Why a half-uploaded source file is, or may be, still there."""
-    # Of a move that failed, as far as they were seen; those of a success are in its receipt.
-    ip_version: int | None = None
-    streams_used: int | None = None
-    remote_connections: tuple[str, ...] = ()
 
 
 class _Uploads:
@@ -114,7 +108,7 @@ class _Clock:
 
 def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
     """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
-    watch.seen, preparing, moving = Seen(), _Clock(), _Clock()
+    watch.seen, preparing, moving, checking = Seen(), _Clock(), _Clock(), _Clock()
     try:
         watch.check()
         with preparing:
@@ -127,10 +121,13 @@ def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
         with moving, within(watch, order.limits.total):
             receipt = mover.move(order, watch)
         require_arrival(mover.files, order, receipt, watch)
-        verification = verify(mover.files, order, watch, source)
+        with checking:
+            verification = verify(mover.files, order, watch, source)
     except MoverError as error:
         leftover = clean_up(mover.files, order, watch)
-        return _failed(error, leftover, watch.seen, preparing.seconds, moving.seconds)
+        verified = False if isinstance(error, WrongContent) else None
+        times = moving.seconds, preparing.seconds
+        return Outcome(None, error, leftover, *times, _whole(watch.seen, checking), verified)
     except BaseException:
         clean_up(mover.files, order, watch)
         raise
@@ -141,30 +138,16 @@ def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
         leftover,
         moving.seconds,
         preparing.seconds,
-        samples=tuple(watch.seen.samples),
-        moved_bytes=order.bytes,
-        verified=verification.verified,
-        verified_note=verification.note,
+        _whole(watch.seen, checking),
+        verification.verified,
+        verification.note,
     )
 
 
-def _failed(
-    error: MoverError, leftover: MoverError | None, seen: Seen, prepare: float, seconds: float
-) -> Outcome:
-    """Return the outcome of a move that failed, with all that was seen of it."""
-    return Outcome(
-        None,
-        error,
-        leftover,
-        seconds,
-        prepare,
-        samples=tuple(seen.samples),
-        moved_bytes=seen.moved_bytes,
-        verified=False if isinstance(error, WrongContent) else None,
-        ip_version=seen.ip_version,
-        streams_used=seen.streams_used,
-        remote_connections=seen.remote_connections,
-    )
+def _whole(seen: Seen, checking: _Clock) -> Seen:
+    """Return what was seen of a move with how long it took to verify what arrived, if it was."""
+    seen.checksum_seconds = checking.seconds or None
+    return seen
 
 
 def prepare(files: Files, order: Order, watch: Watch) -> FileInfo | None:

@@ -35,11 +35,14 @@ FASTEST = 1e12
 # must not use them up.
 MOST_PROFILES = 10_000
 
-PROFILE_FIELDS = ("mover", "mode", "streams", "streams_used", "ip_version", "origin", "beside")
-ProfileFields = tuple[str, str, int, int | None, int | None, str, int | None]
+PROFILE_FIELDS = (
+    *("mover", "mode", "streams", "streams_used", "tcp_buffer_bytes", "ip_version", "origin"),
+    *("clock", "beside"),
+)
+ProfileFields = tuple[str, str, int, int | None, int | None, int | None, str, str, int | None]
 _FIELDS_OF: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
 # The rest of a profile, which imported results do not say.
-NOT_IN_A_RECORD = {"tcp_buffer_bytes": None, "mesh_id": None, "activity": ""}
+NOT_IN_A_RECORD = {"mesh_id": None, "activity": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,7 @@ class Admission:
         """Read what is known. Retired endpoints too: their history may come in late."""
         classes = list(SizeClass.objects.order_by("from_bytes"))
         # A filter for NULL is "isnull", not "= None".
-        imported = Profile.objects.filter(
-            tcp_buffer_bytes__isnull=True, mesh__isnull=True, activity=""
-        )
+        imported = Profile.objects.filter(mesh__isnull=True, activity="")
         return cls(
             endpoints=dict(Endpoint.objects.values_list("name", "id")),
             size_begins=[size_class.from_bytes for size_class in classes],
@@ -165,7 +166,7 @@ class Admission:
             bytes=record.bytes,
             error=self.error_for_all(record.error, record.source, record.destination),
             error_where=record.error_where,
-            **record.company._asdict(),
+            **record.told,
         )
 
     def error_for_all(self, error: str, *ends: str) -> str:

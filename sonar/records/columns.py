@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonar import csv_text
-from sonar.company import Company
 from sonar.records.admission import (
     FASTEST,
     PROFILE_FIELDS,
@@ -26,7 +25,7 @@ from sonar.records.admission import (
     ProfileFields,
     profile_fields_of,
 )
-from sonar.records.record import FIELDS, LONGEST, Record, WrongRecordError, from_text
+from sonar.records.record import FIELDS, LONGEST, TOLD, Record, WrongRecordError, from_text
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 # A result that is fine, with names as ids: what importing keeps of it until it is stored.
@@ -42,14 +41,10 @@ ROW = np.dtype(
         ("bytes", "<i8"),
         ("profile", "<u2"),
         ("failed", "?"),
-        # How many other tests ran beside it: -1 where that is not known.
-        ("beside_source", "<f8"),
-        ("beside_source_max", "<i2"),
-        ("beside_destination", "<f8"),
-        ("beside_destination_max", "<i2"),
+        ("told", "<i4"),  # which of the batch's; -1 for those that tell no more
     ]
 )
-UNKNOWN = Company(-1, -1, -1, -1)
+NOTHING = -1
 Rows = NDArray[np.void]
 Texts = Sequence[str]
 
@@ -66,10 +61,12 @@ _IS_DIGIT = np.equal(_TIME, ord("0"))
 
 
 class Batch(NamedTuple):
-    """Sound results: one row each, and of those that failed why and where, in their order."""
+    """Sound results: one row each; of those that failed why and where, in their order."""
 
     rows: Rows
     errors: list[tuple[str, str]]
+    told: list[dict[str, Any]]
+    """What some results tell besides (``Record.told``), by their number in a row."""
 
 
 class OtherwiseError(Exception):
@@ -105,20 +102,21 @@ class Columns:
         self._see_that_numbers_are_likely(rows)
         rows["size_class"] = self._size_classes(rows["bytes"])
         errors = errors_of(rows["failed"], texts["error"], texts["error_where"])
-        for name, unknown in UNKNOWN._asdict().items():
-            require(not any(texts[name]))
-            rows[name] = unknown
+        require(not any(any(texts[name]) for name in TOLD))
+        rows["told"] = NOTHING
         rows["profile"] = self._profiles(lines, texts)
         numbers_of_failed = np.flatnonzero(rows["failed"]).tolist()
         ends = (
             (texts["source"][number], texts["destination"][number]) for number in numbers_of_failed
         )
-        return Batch(rows, self._for_all(errors, ends))
+        return Batch(rows, self._for_all(errors, ends), [])
 
     def of_records(self, records: Sequence[Record]) -> Batch:
         """Turn records that were checked one by one into rows."""
-        rows = np.zeros(len(records), ROW)
+        rows, told = np.zeros(len(records), ROW), list[dict[str, Any]]()
         for number, record in enumerate(records):
+            if record.told:
+                told.append(record.told)
             rows[number] = (
                 *divmod(record.id.int, 1 << 64),
                 self.admission.endpoints[record.source],
@@ -129,13 +127,12 @@ class Columns:
                 record.bytes,
                 self._number(profile_fields_of(record)),
                 record.state == "failed",
-                *company_in_row(record.company),
+                len(told) - 1 if record.told else NOTHING,
             )
         failed = [record for record in records if record.state == "failed"]
         errors = [(record.error, record.error_where) for record in failed]
-        return Batch(
-            rows, self._for_all(errors, ((record.source, record.destination) for record in failed))
-        )
+        ends = ((record.source, record.destination) for record in failed)
+        return Batch(rows, self._for_all(errors, ends), told)
 
     def _for_all(
         self, errors: Iterable[tuple[str, str]], ends: Iterable[tuple[str, str]]
@@ -194,26 +191,6 @@ class Columns:
             self._numbers[fields] = len(self.profiles)
             self.profiles.append(fields)
         return self._numbers[fields]
-
-
-def company_in_row(company: Company) -> list[float | int | None]:
-    """Return it as a row has it, which has no None."""
-    values = zip(company, UNKNOWN, strict=True)
-    return [unknown if value is None else value for value, unknown in values]
-
-
-def is_unknown(rows: Rows) -> NDArray[np.bool_]:
-    """Say of each row whether nothing is known of its company."""
-    unknown = np.ones(len(rows), bool)
-    for name in Company._fields:
-        unknown &= rows[name] < 0
-    return unknown
-
-
-def company_of(row: np.void) -> dict[str, Any]:
-    """Return it from a row, as the fields of a result: None where it is not known."""
-    values = {name: row[name].item() for name in Company._fields}
-    return {name: None if value < 0 else value for name, value in values.items()}
 
 
 def require(holds: object) -> None:

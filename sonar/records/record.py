@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from sonar import csv_text
 from sonar.company import Company
+from sonar.remote_names import LOG_URL, REMOTE_ID
 from sonar.windows import parse_time
 
 LONGEST = 100_000_000
 # As a smallint of PostgreSQL has it.
 MOST_BESIDE = 32_767
+LARGEST_BUFFER = 2**31 - 1
+MOST_SCITAG = 65_535
 SHOWN_CHARACTERS = 60
 
 Problem = tuple[str, str]
@@ -43,6 +46,9 @@ def _text(value: object) -> str:
     return value
 
 
+Seconds = Annotated[float, Field(strict=True, ge=0, le=LONGEST, allow_inf_nan=False)]
+
+
 class Record(BaseModel):
     """One result as JSON or CSV has it. Numbers in JSON are numbers: strict; in CSV, text."""
 
@@ -52,7 +58,7 @@ class Record(BaseModel):
     source: str
     destination: str
     started_at: Annotated[datetime, PlainValidator(_moment)]
-    seconds: Annotated[float, Field(strict=True, ge=0, le=LONGEST, allow_inf_nan=False)]
+    seconds: Seconds
     bytes: Annotated[int, Field(strict=True, ge=1, lt=10**18)]
     state: Literal["done", "failed"]
     error: Annotated[str, PlainValidator(_text)] = ""
@@ -68,6 +74,17 @@ class Record(BaseModel):
     beside_source_max: Annotated[int, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
     beside_destination: Annotated[float, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
     beside_destination_max: Annotated[int, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
+    clock: Literal["", "request", "tool", "service"] = ""
+    prepare_seconds: Seconds | None = None
+    queue_seconds: Seconds | None = None
+    first_byte_seconds: Seconds | None = None
+    transfer_seconds: Seconds | None = None
+    checksum_seconds: Seconds | None = None
+    tcp_buffer_bytes: Annotated[int, Field(strict=True, ge=1, le=LARGEST_BUFFER)] | None = None
+    tcp_buffer_used_bytes: Annotated[int, Field(strict=True, ge=1, le=LARGEST_BUFFER)] | None = None
+    remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] = ""
+    log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] = ""
+    scitag: Annotated[int, Field(strict=True, ge=1, le=MOST_SCITAG)] | None = None
 
     @property
     def beside(self) -> int | None:
@@ -78,12 +95,26 @@ class Record(BaseModel):
     def company(self) -> Company:
         return Company(*(getattr(self, name) for name in Company._fields))
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return those of ``TOLD`` that it says something of, by their names."""
+        return {name: value for name in TOLD if (value := getattr(self, name)) not in (None, "")}
+
 
 FIELDS = tuple(Record.model_fields)
+# What few results from elsewhere say: fields of a result that are kept with it, not in its profile.
+TOLD = (
+    *Company._fields,
+    *("prepare_seconds", "queue_seconds", "first_byte_seconds", "transfer_seconds"),
+    *("checksum_seconds", "tcp_buffer_used_bytes", "remote_id", "log_url", "scitag"),
+)
 # What CSV of the API says of a result besides: it follows from the record, or is what Sonar itself
 # saw. An import leaves these columns aside.
 TOLD_BESIDES = ("size", "rate_mb_s", "moved_bytes", "verified")
+# Where a machine is: for who may see the names of machines.
+INTERNAL = ("log_url",)
 REQUIRED = tuple(name for name, field in Record.model_fields.items() if field.is_required())
+BUFFER = f"a whole number of bytes from 1 to {LARGEST_BUFFER} or empty"
 ALLOWED = {
     "id": "a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
     "source": "the name of an endpoint",
@@ -104,6 +135,18 @@ ALLOWED = {
         name: f"a {kind} of other tests from 0 to {MOST_BESIDE} or empty"
         for name, kind in zip(Company._fields, ("mean number", "whole number") * 2, strict=True)
     },
+    "clock": "request, tool, service or empty",
+    **{
+        f"{step}_seconds": f"a number of seconds from 0 to {LONGEST} or empty"
+        for step in ("prepare", "queue", "first_byte", "transfer", "checksum")
+    },
+    **dict.fromkeys(
+        ("tcp_buffer_bytes", "tcp_buffer_used_bytes"),
+        f"a whole number of bytes from 1 to {LARGEST_BUFFER} or empty",
+    ),
+    "remote_id": "1 to 100 letters, digits and ._:/@-, or empty",
+    "log_url": "an http or https address without a query, or empty",
+    "scitag": f"a whole number from 1 to {MOST_SCITAG} or empty",
 }
 
 

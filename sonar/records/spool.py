@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from tempfile import TemporaryFile
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import orjson
 
 from sonar.records.columns import ROW, Batch
 
-_LENGTHS = struct.Struct(">QQQ")
+_LENGTHS = struct.Struct(">QQQQ")
 
 
 class Spool:
@@ -28,21 +28,38 @@ class Spool:
         self._file.close()
 
     def write(self, batch: Batch, position: int) -> None:
-        rows, errors = batch.rows.tobytes(), orjson.dumps(batch.errors)
-        self._file.write(_LENGTHS.pack(len(rows), len(errors), position))
-        self._file.write(rows)
-        self._file.write(errors)
+        parts = batch.rows.tobytes(), orjson.dumps(batch.errors), orjson.dumps(batch.told)
+        self._file.write(_LENGTHS.pack(*map(len, parts), position))
+        for part in parts:
+            self._file.write(part)
 
     def batches(self, rows: int) -> Iterator[tuple[Batch, int]]:
         """Give all that was written, in batches of about so many rows."""
         self._file.seek(0)
-        waiting, failed, position = bytearray(), [], 0
+        waiting, count, position = list[Batch](), 0, 0
         while head := self._file.read(_LENGTHS.size):
-            size, errors, position = _LENGTHS.unpack(head)
-            waiting += self._file.read(size)
-            failed += [(why, where) for why, where in orjson.loads(self._file.read(errors))]
-            if len(waiting) >= rows * ROW.itemsize:
-                yield Batch(np.frombuffer(waiting, ROW), failed), position
-                waiting, failed = bytearray(), []
+            *sizes, position = _LENGTHS.unpack(head)
+            waiting.append(_read(*(self._file.read(size) for size in sizes)))
+            count += len(waiting[-1].rows)
+            if count >= rows:
+                yield _joined(waiting), position
+                waiting, count = [], 0
         if waiting:
-            yield Batch(np.frombuffer(waiting, ROW), failed), position
+            yield _joined(waiting), position
+
+
+def _read(rows: bytes, errors: bytes, told: bytes) -> Batch:
+    pairs = [(why, where) for why, where in orjson.loads(errors)]
+    return Batch(np.frombuffer(rows, ROW), pairs, orjson.loads(told))
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    rows = np.concatenate([batch.rows for batch in batches])
+    errors, told, at = list[tuple[str, str]](), list[dict[str, Any]](), 0
+    for batch in batches:
+        part = rows["told"][at : at + len(batch.rows)]
+        part[part >= 0] += len(told)
+        at += len(batch.rows)
+        errors += batch.errors
+        told += batch.told
+    return Batch(rows, errors, told)

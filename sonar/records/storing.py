@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonar import results
-from sonar.records.columns import EPOCH_2000, MICROSECOND, Batch, Rows, company_of, is_unknown
+from sonar.records.columns import EPOCH_2000, MICROSECOND, Batch, Rows
 from sonar.results import TYPES, Result, Stored
 
 ROWS_PER_PIECE = 20_000
@@ -27,6 +27,8 @@ _SAME = {
     "error_is_permanent": b"\0",
     "worker": b"",
     "verified_note": b"",
+    "remote_id": b"",
+    "log_url": b"",
 }
 _FILLED_IN = {
     "id": "V16",
@@ -66,11 +68,11 @@ def store(batch: Batch, profiles: Sequence[int]) -> Stored:
     Looks for all of its ids in one statement. The caller holds the lock of imports.
     """
     fresh = _new(batch.rows)
-    alike = ~batch.rows["failed"] & is_unknown(batch.rows)
+    alike = ~batch.rows["failed"] & (batch.rows["told"] < 0)
     _append(batch.rows[fresh & alike], profiles)
     results.copy_results(
         [
-            _result(batch.rows[number], error, profiles)
+            _result(batch, number, error, profiles)
             for number, error in _others(batch, alike)
             if fresh[number]
         ]
@@ -141,7 +143,8 @@ def _others(batch: Batch, alike: NDArray[np.bool_]) -> Iterator[tuple[int, tuple
         yield number, next(errors) if batch.rows["failed"][number] else ("", "")
 
 
-def _result(row: np.void, error: tuple[str, str], profiles: Sequence[int]) -> Result:
+def _result(batch: Batch, number: int, error: tuple[str, str], profiles: Sequence[int]) -> Result:
+    row = batch.rows[number]
     return Result(
         id=UUID(int=int(row["high"]) << 64 | int(row["low"])),
         source_id=int(row["source"]),
@@ -154,5 +157,5 @@ def _result(row: np.void, error: tuple[str, str], profiles: Sequence[int]) -> Re
         bytes=int(row["bytes"]),
         error=error[0],
         error_where=error[1],
-        **company_of(row),
+        **(batch.told[row["told"]] if row["told"] >= 0 else {}),
     )

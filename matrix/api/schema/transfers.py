@@ -14,20 +14,27 @@ from matrix.api.schema.parameters import paging, several, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer, Body, Listed, Many
 from sonar.models import Transfer
-from sonar.records.record import LONGEST
+from sonar.records.record import LARGEST_BUFFER, LONGEST, MOST_SCITAG
+from sonar.remote_names import LOG_URL, REMOTE_ID
 
 State = Literal["done", "failed", "lost"]
 Where = Literal["source", "destination", "transfer", "control"]
 Origin = Literal["test", "production", "external"]
 Mode = Literal["pull", "push"]
+Clock = Literal["request", "tool", "service"]
 Empty = Literal[""] | None
+Seconds = Annotated[float, Field(ge=0, le=LONGEST)]
+Buffer = Annotated[int, Field(ge=1, le=LARGEST_BUFFER)]
 
 
 class Result(Answer):
     """A record of a result, with its size class and rate.
 
-    `streams` is the number requested, `streams_used` is null if not known; `beside_...` is how
-    many other Sonar tests ran at an end at the same time: the mean, and the most at one moment.
+    `streams` and `tcp_buffer_bytes` are what was requested, `..._used` is null if not known;
+    `beside_...` is how many other Sonar tests ran at an end at the same time: the mean, and the
+    most at one moment. `clock` says who timed `seconds`: Sonar from its request (`request`) or
+    the run of a program (`tool`), or the service that moved it (`service`). Queueing and the
+    verification are not part of `seconds`. `scitag` is the flow label sent along.
     """
 
     id: UUID
@@ -51,6 +58,16 @@ class Result(Answer):
     beside_source_max: int | None
     beside_destination: float | None
     beside_destination_max: int | None
+    clock: Clock | None
+    prepare_seconds: float | None
+    queue_seconds: float | None
+    first_byte_seconds: float | None
+    transfer_seconds: float | None
+    checksum_seconds: float | None
+    tcp_buffer_bytes: int | None
+    tcp_buffer_used_bytes: int | None
+    remote_id: str | None
+    scitag: int | None
     moved_bytes: int | None
     verified: bool | None
 
@@ -59,15 +76,13 @@ class WholeResult(Result):
     """All that is kept of a result; names of machines only for who may see them."""
 
     error_is_permanent: bool
-    prepare_seconds: float | None
-    first_byte_seconds: float | None
     verified_note: str | None
-    tcp_buffer_bytes: int | None
     mesh: str | None
     activity: str | None
     samples: list[list[float]]
     worker: str | None = None
     remote_connections: list[str] = []
+    log_url: str | None = None
 
 
 class SentResult(Body):
@@ -88,6 +103,17 @@ class SentResult(Body):
     streams_used: Annotated[int, Field(ge=1, le=9999)] | Empty = None
     ip_version: Literal[4, 6] | Empty = None
     origin: Origin | Empty = "external"
+    clock: Clock | Empty = None
+    prepare_seconds: Seconds | Empty = None
+    queue_seconds: Seconds | Empty = None
+    first_byte_seconds: Seconds | Empty = None
+    transfer_seconds: Seconds | Empty = None
+    checksum_seconds: Seconds | Empty = None
+    tcp_buffer_bytes: Buffer | Empty = None
+    tcp_buffer_used_bytes: Buffer | Empty = None
+    remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] | Empty = None
+    log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] | Empty = None
+    scitag: Annotated[int, Field(ge=1, le=MOST_SCITAG)] | Empty = None
 
 
 class Stored(Answer):
@@ -129,6 +155,16 @@ RESULT |= {
     "beside_source_max": 3,
     "beside_destination": 0.0,
     "beside_destination_max": 0,
+    "clock": None,
+    "prepare_seconds": None,
+    "queue_seconds": 3.2,
+    "first_byte_seconds": None,
+    "transfer_seconds": 423.8,
+    "checksum_seconds": None,
+    "tcp_buffer_bytes": None,
+    "tcp_buffer_used_bytes": None,
+    "remote_id": "0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1",
+    "scitag": 1093,
     "moved_bytes": 2000000000,
     "verified": True,
 }
@@ -147,10 +183,7 @@ EXAMPLE = {
 }
 WHOLE = RESULT | {
     "error_is_permanent": False,
-    "prepare_seconds": 1.2,
-    "first_byte_seconds": 0.4,
     "verified_note": None,
-    "tcp_buffer_bytes": None,
     "mesh": "everything",
     "activity": None,
     "samples": [[5.0, 20000000], [10.0, 45000000]],
@@ -159,9 +192,12 @@ CSV = (
     "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
     "ip_version,origin,mode,streams_used,"
     "beside_source,beside_source_max,beside_destination,beside_destination_max,"
+    "clock,prepare_seconds,queue_seconds,first_byte_seconds,transfer_seconds,checksum_seconds,"
+    "tcp_buffer_bytes,tcp_buffer_used_bytes,remote_id,scitag,"
     "size,rate_mb_s,moved_bytes,verified\n"
     "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
     "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1,1.4,3,0,0,"
+    ",,3.2,,423.8,,,,0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1,1093,"
     "large,4.700352526,2000000000,true\n"
 )
 TRANSFERS = described(

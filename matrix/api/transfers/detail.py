@@ -54,10 +54,7 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
     profile = transfer.profile
     fields = record(transfer, names) | {
         "error_is_permanent": transfer.error_is_permanent,
-        "prepare_seconds": transfer.prepare_seconds,
-        "first_byte_seconds": transfer.first_byte_seconds,
         "verified_note": transfer.verified_note or None,
-        "tcp_buffer_bytes": profile.tcp_buffer_bytes,
         "mesh": profile.mesh.name if profile.mesh else None,
         "activity": profile.activity or None,
         "samples": transfer.samples,
@@ -65,4 +62,5 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
     if sees(request, "sonar.view_transfer"):
         fields["worker"] = transfer.worker or None
         fields["remote_connections"] = transfer.remote_connections
+        fields["log_url"] = transfer.log_url or None
     return fields

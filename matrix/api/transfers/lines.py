@@ -17,21 +17,25 @@ from psycopg.abc import Buffer
 from matrix.api.streaming import Pieces, by_piece
 from matrix.store.snapshot import snapshot
 from sonar import csv_text, pg_copy
-from sonar.company import Company
 from sonar.models import Transfer
-from sonar.records.record import FIELDS, TOLD_BESIDES
+from sonar.records.record import FIELDS, INTERNAL, TOLD, TOLD_BESIDES
 
 COLUMNS = (
     *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
     *("source_id", "destination_id", "profile_id", "size_class_id"),
-    *(*Company._fields, "moved_bytes", "verified"),
+    *(name for name in TOLD if name not in INTERNAL),
+    *("moved_bytes", "verified"),
 )
 # The columns that CSV began with; what records have got since then stands behind them.
 FIRST = (
     *("id", "source", "destination", "started_at", "seconds", "bytes", "state", "error"),
     *("error_where", "mover", "streams", "ip_version", "origin"),
 )
-CSV_FIELDS = (*FIRST, *(name for name in FIELDS if name not in FIRST), *TOLD_BESIDES)
+CSV_FIELDS = (
+    *FIRST,
+    *(name for name in FIELDS if name not in (*FIRST, *INTERNAL)),
+    *TOLD_BESIDES,
+)
 # The fields of results.record, in its order. The names are looked up row by row, in a few rows
 # that PostgreSQL remembers: rows leave in the order of the index on the time, the first at
 # once, and nothing is sorted. OFFSET 0 keeps it from joining the tables instead.
@@ -41,7 +45,8 @@ RECORDS = """
         LATERAL (SELECT name FROM sonar_endpoint WHERE id = destination_id OFFSET 0)
             AS destination,
         LATERAL (SELECT name FROM sonar_sizeclass WHERE id = size_class_id OFFSET 0) AS size,
-        LATERAL (SELECT mover, mode, streams, streams_used, ip_version, origin
+        LATERAL (SELECT mover, mode, streams, streams_used, tcp_buffer_bytes, ip_version, origin,
+                     clock
                  FROM sonar_profile WHERE id = profile_id OFFSET 0) AS made,
         LATERAL (SELECT chosen.id, source.name AS source, destination.name AS destination,
             to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
@@ -51,6 +56,9 @@ RECORDS = """
             made.ip_version, made.origin, size.name AS size,
             CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s,
             beside_source, beside_source_max, beside_destination, beside_destination_max,
+            nullif(made.clock, '') AS clock, prepare_seconds, queue_seconds, first_byte_seconds,
+            transfer_seconds, checksum_seconds, made.tcp_buffer_bytes, tcp_buffer_used_bytes,
+            nullif(remote_id, '') AS remote_id, scitag,
             moved_bytes, verified) AS record
     ORDER BY chosen.started_at DESC, chosen.id DESC
 """

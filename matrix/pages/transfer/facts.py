@@ -24,6 +24,25 @@ def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
     return f"{streams} requested, {either(texts)} used"
 
 
+def buffer_words(transfer: Transfer) -> str:
+    """Say which TCP buffer was asked for and used; nothing where neither is known."""
+    requested, used = transfer.profile.tcp_buffer_bytes, transfer.tcp_buffer_used_bytes
+    if requested is None:
+        return "" if used is None else f"{format_bytes(used)} used"
+    if used == requested:
+        return format_bytes(requested)
+    in_use = "size used not known" if used is None else f"{format_bytes(used)} used"
+    return f"{format_bytes(requested)} requested, {in_use}"
+
+
+def scitag_words(scitag: int | None) -> str:
+    """Say a flow label with its two parts; nothing for none."""
+    if scitag is None:
+        return ""
+    experiment, activity = divmod(scitag, 64)
+    return f"{scitag} (experiment {experiment}, activity {activity})"
+
+
 def profile_words(profile: Profile) -> str:
     """Say how a result was measured: `http-tpc push, 4 streams asked for, 1 used, IPv6`."""
     mover = f"{profile.mover} {profile.mode}".strip()

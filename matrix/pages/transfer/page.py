@@ -17,7 +17,14 @@ from matrix.answers.probe_request import ORDER, sites_of
 from matrix.pages.base import Page
 from matrix.pages.progress import TransferLine, progress_words
 from matrix.pages.share import Share
-from matrix.pages.transfer.facts import beside_words, streams_words, verified_words, why_no_picture
+from matrix.pages.transfer.facts import (
+    beside_words,
+    buffer_words,
+    scitag_words,
+    streams_words,
+    verified_words,
+    why_no_picture,
+)
 from matrix.plots import inside
 from matrix.query.addresses import address, link_url, site_url
 from matrix.query.forms import check_names
@@ -28,6 +35,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
 from sonar import roles
 from sonar.models import Probe, Transfer
+from sonar.mover_catalogue import CLOCKS
 from sonar.roles import Anyone
 from sonar.units import MB
 from sonar.windows import Window
@@ -104,8 +112,8 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
     line = TransferLine.of(transfer)
     around = around_of(transfer)
     parts = stretches(transfer.samples)
-    # What prepared it came before its seconds.
-    seconds = (transfer.prepare_seconds or 0.0) + transfer.seconds
+    # What prepared it, and the queue it stood in, came before its seconds.
+    seconds = (transfer.prepare_seconds or 0.0) + (transfer.queue_seconds or 0.0) + transfer.seconds
     moved, first_byte, overhead = transfer.moved_bytes, transfer.first_byte_seconds, np.nan
     if first_byte is not None and transfer.seconds:
         # The share of its time that had passed before its first byte.
@@ -115,6 +123,9 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
         "line": line,
         "ended_at": transfer.started_at + timedelta(seconds=seconds),
         "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),
+        "buffer": buffer_words(transfer),
+        "timed": CLOCKS.get(transfer.profile.clock, ""),
+        "scitag": scitag_words(transfer.scitag),
         "beside": beside_words(transfer),
         "verified": verified_words(transfer),
         "moved_share": np.nan if moved is None else moved / transfer.bytes,

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from sonar import mover_catalogue, probes, queueing, request_probes, scheduler
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
-from sonar.movers.base import MoverError, Receipt, Stopped, Watch
+from sonar.movers.base import MoverError, Receipt, Seen, Stopped, Watch
 from sonar.movers.measure import Outcome
 from sonar.units import format_bytes, format_rate, three_digits
 
@@ -162,14 +162,14 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     probes.finish(probe, outcome)
     if outcome.receipt is None:
         raise CommandError(failure(outcome.error))
-    console.print(success(probe, outcome.receipt))
+    console.print(success(probe, outcome.receipt, outcome.seen))
 
 
-def success(probe: Probe, receipt: Receipt) -> str:
+def success(probe: Probe, receipt: Receipt, seen: Seen) -> str:
     """Say what was measured: `20.0 MB in 4.10 s: 4.88 MB/s (http-tpc pull, 1 stream, IPv4)`."""
     streams = f"{probe.streams} stream" + ("s" if probe.streams > 1 else "")
     how = [f"{probe.mover} {probe.mode}", streams]
-    how += [f"IPv{receipt.ip_version}"] if receipt.ip_version else []
+    how += [f"IPv{seen.ip_version}"] if seen.ip_version else []
     simulated = any(
         part.simulated
         for part in (probe.source, probe.destination, mover_catalogue.describe(probe.mover))
