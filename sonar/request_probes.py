@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from kombu.exceptions import OperationalError as QueueAway
 
-from sonar.celery import app
-from sonar.db_retry import one_line
 from sonar.models import Probe
 from sonar.scheduler import PlannerBusyError, ProbeRequest, RefusedError, order_all, start_waiting
+from sonar.sending import send_quickly
 
 __all__ = [
     "NotCancelledError",
@@ -24,13 +21,6 @@ __all__ = [
     "cancel",
     "order",
 ]
-
-log = logging.getLogger(__name__)
-
-# The task by its name: who orders tests need not load what carries them out.
-TRANSFER = "sonar.tasks.transfer"
-# Whoever orders waits for the answer. Without `max_retries` Celery would try for ever.
-QUICK = {"max_retries": 0, "socket_connect_timeout": 2, "socket_timeout": 2}
 
 
 class NotCancelledError(Exception):
@@ -43,7 +33,7 @@ def order(probe_requests: Sequence[ProbeRequest], now: datetime) -> list[Probe]:
     Raises RefusedError (nothing is ordered then) or PlannerBusyError.
     """
     ordered = order_all(probe_requests, now)
-    transaction.on_commit(partial(send, ordered.started))
+    transaction.on_commit(partial(send_quickly, ordered.started))
     return ordered.probes
 
 
@@ -59,20 +49,4 @@ def cancel(probe_id: UUID, now: datetime) -> None:
         runs = Probe.objects.filter(id=probe_id).exists()
         why = "is already running: it cannot be cancelled" if runs else "has ended"
         raise NotCancelledError(f"The test {probe_id} {why}.")
-    transaction.on_commit(partial(send, start_waiting(now)))
-
-
-def send(probes: Sequence[UUID]) -> None:
-    """Put ids on the queue; if it is away the rows are there, and the sweep sends them."""
-    if not probes:
-        return
-    try:
-        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as queue:
-            for probe in probes:
-                app.send_task(TRANSFER, (str(probe),), connection=queue, retry=False)
-    except QueueAway as error:
-        log.warning(
-            "%d ordered tests wait for the sweep, as the queue is away: %s",
-            len(probes),
-            one_line(error),
-        )
+    transaction.on_commit(partial(send_quickly, start_waiting(now)))

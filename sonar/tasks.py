@@ -10,6 +10,7 @@ from uuid import UUID
 from celery.signals import (
     after_task_publish,
     beat_init,
+    celeryd_after_setup,
     heartbeat_sent,
     task_success,
     worker_ready,
@@ -25,6 +26,7 @@ from sonar import (
     db_retry,
     heartbeats,
     mover_catalogue,
+    offers,
     partitions,
     probes,
     scheduler,
@@ -32,6 +34,7 @@ from sonar import (
 )
 from sonar.celery import app
 from sonar.models import SignOfLife
+from sonar.sending import send
 from sonar.stopping import LastResort
 from sonar.sweep import sweep as sweep_now
 
@@ -44,8 +47,7 @@ task = app.task(throws=(*db_retry.DATABASE_AWAY, QueueAway))
 @task
 def plan() -> None:
     """Queue what is due. A lost message is no harm: the row is the truth, sweep sends it again."""
-    for probe_id in scheduler.claim_due(timezone.now()):
-        transfer.delay(str(probe_id))
+    send(scheduler.claim_due(timezone.now()))
 
 
 @task
@@ -53,8 +55,7 @@ def sweep() -> None:
     now = timezone.now()
     heartbeats.forget(now)
     company.forget(now)
-    for probe_id in sweep_now(now):
-        transfer.delay(str(probe_id))
+    send(sweep_now(now))
 
 
 @task
@@ -84,8 +85,7 @@ def keep_months() -> None:
 @task
 def transfer(probe_id: str) -> None:
     probes.run(UUID(probe_id))
-    for waiting in scheduler.start_waiting(timezone.now()):
-        transfer.delay(str(waiting))
+    send(scheduler.start_waiting(timezone.now()))
 
 
 # Celery's signals: who this process is, and that it lives (sonar.heartbeats). Their arguments are
@@ -96,6 +96,15 @@ EVERY: dict[str, tuple[str, int]] = {
     str(entry["task"]): (name, cast(int, entry["schedule"]))
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items()
 }
+
+
+@celeryd_after_setup.connect
+def take_what_can_run(instance: Any, **_: Any) -> None:  # noqa: ANN401
+    """Let a worker for transfers take the tests of those movers that can run in this process."""
+    queues = instance.app.amqp.queues
+    if offers.TRANSFERS in queues.consume_from:
+        for name in offers.queues_here():
+            queues.select_add(name)
 
 
 @worker_ready.connect

@@ -110,6 +110,7 @@ class SkipReason(models.TextChoices):
     LINK = "link", "another test of this link has not ended"
     CIRCUIT = "circuit", "an end keeps failing"
     CREDENTIAL = "credential", "a credential would go where it may not"
+    MOVER = "mover", "no worker can run its mover"
     PAUSED = "paused", "a site has paused its tests"
     QUIET_SITE = "quiet site", "a site is in its quiet hours"
 

@@ -13,7 +13,7 @@ from django.db.models import Case, F, Min, Q, QuerySet, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
-from sonar import circuits
+from sonar import circuits, offers
 from sonar.models import Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
 from sonar.scheduler.capacity import Capacity, either_end
@@ -74,14 +74,18 @@ def claim_due(now: datetime) -> list[UUID]:
         quiet_sites = either_end(restrictions.quiet)
         loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
         giving_away = forbidden([*loud, *quiet])
+        offered = offers.by_living(now)
+        unoffered = [mesh for mesh in [*loud, *quiet] if offers.hindrance(mesh.mover, offered)]
         # No joins: see READ_AS_QUEUE.
         due = Schedule.objects.filter(next_due__lte=now)
         for _, meshes in groupby(loud, attrgetter("priority")):
-            allowed = due.filter(mesh__in=list(meshes)).exclude(down | paused | quiet_sites)
+            runnable = [mesh for mesh in meshes if mesh not in unoffered]
+            allowed = due.filter(mesh__in=runnable).exclude(down | paused | quiet_sites)
             probes += _claim_batches(allowed.exclude(giving_away), capacity, classes, now)
         why: dict[SkipReason, Q | RawSQL] = {
             # First what does not pass by itself.
             SkipReason.CREDENTIAL: giving_away,
+            SkipReason.MOVER: Q(mesh__in=unoffered),
             SkipReason.PAUSED: paused,
             SkipReason.DOWNTIME: down,
             SkipReason.QUIET_HOURS: Q(mesh__in=quiet),

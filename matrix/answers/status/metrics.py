@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.status import figures, health
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
+from sonar import mover_catalogue, offers
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)
@@ -55,10 +56,19 @@ def read_queues() -> dict[str, int] | None:
     """Count the messages in each queue; nothing if Redis does not answer soon."""
     try:
         with health.queue() as client:
-            return {name: cast(int, client.llen(name)) for name in QUEUES}
+            return {name: _messages(client, name) for name in QUEUES}
     except redis.RedisError as error:
         log.warning("The queues cannot be counted: %s", error)
         return None
+
+
+def _messages(client: redis.Redis, queue: str) -> int:
+    """Count those of a queue; tests lie in that of their mover."""
+    names = [queue]
+    if queue == offers.TRANSFERS:
+        names += map(offers.queue_of, mover_catalogue.names())
+    counts = [cast(int, client.llen(name)) for name in names]
+    return sum(counts)
 
 
 def of_life(life: Life) -> Iterator[Metric]:

@@ -8,7 +8,8 @@ from datetime import timedelta
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, WITH_CLEANING, Life, Status
 from matrix.answers.status.health import look_at_redis
 from matrix.pages.notices import Notice, tests_are
-from sonar.models import SignOfLife
+from sonar import offers
+from sonar.models import Mesh, SignOfLife
 from sonar.units import format_age, format_count, format_span
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
@@ -25,7 +26,7 @@ def problems(status: Status) -> list[Notice]:
         if not redis.ok:
             silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
     stuck = [] if silent else of_tasks(life)
-    return [*silent, *stuck, *of_queue(status), *of_sealing(status)]
+    return [*silent, *stuck, *of_movers(life), *of_queue(status), *of_sealing(status)]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
@@ -49,6 +50,30 @@ def of_silence(life: Life) -> Iterator[Notice]:
             "The beat sends nothing:",
             f"{age_of(life, life.beat)}. No tests are planned without it. Start it, once only.",
         )
+
+
+def of_movers(life: Life) -> Iterator[Notice]:
+    """Look which movers of enabled meshes no worker can run."""
+    offered = offers.by_living(life.moment)
+    for mover, meshes in sorted(meshes_by_mover().items()):
+        if offers.hindrance(mover, offered):
+            yield Notice(
+                f"no-mover-{mover}",
+                f"No worker can run the mover {mover}:",
+                f"the tests of {named(meshes)} wait. To run it, {offers.what_it_needs(mover)}",
+            )
+
+
+def meshes_by_mover() -> dict[str, list[str]]:
+    """Return the names of the enabled meshes by their mover. One SQL query."""
+    found: dict[str, list[str]] = {}
+    for name, mover in Mesh.objects.filter(enabled=True).values_list("name", "mover"):
+        found.setdefault(mover, []).append(name)
+    return found
+
+
+def named(meshes: list[str]) -> str:
+    return f"the mesh {meshes[0]}" if len(meshes) == 1 else f"the meshes {', '.join(meshes)}"
 
 
 def of_tasks(life: Life) -> Iterator[Notice]:
