@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import cast
 
 import redis
 from django.conf import settings
@@ -67,7 +66,7 @@ def _messages(client: redis.Redis, queue: str) -> int:
     names = [queue]
     if queue == offers.TRANSFERS:
         names += map(offers.queue_of, mover_catalogue.names())
-    counts = [cast(int, client.llen(name)) for name in names]
+    counts = [client.llen(name) for name in names]
     return sum(counts)
 
 
