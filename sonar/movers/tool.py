@@ -1,0 +1,222 @@
+"""Runs a program that moves a file: read while it runs, stopped at once, and nothing of it left.
+
+Each has a process group of its own, which ends with it, with a stop or with this process, and an
+environment with nothing of Sonar's in it. A secret goes by ``secret_file``: it is on no disk, no
+command line and in no environment.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from sonar.movers.base import MoverError, Order, Watch, Where
+
+READ_BYTES = 64 * 1024
+LOOK_SECONDS = 0.2
+GRACE_SECONDS = 2.0
+"""From asking a program to end to ending it."""
+KEPT_CHARACTERS = 16_000
+MAX_LINE_CHARACTERS = 8_000
+LINE_END = re.compile(r"[\r\n]+")
+# What makes a child end when this process is killed: it costs no process of its own.
+WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program with its arguments; ``variables`` are all that it finds beside a plain few."""
+
+    arguments: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    on_terminal: bool = False
+    """Whether it shows its progress to a terminal only."""
+    files: tuple[int, ...] = ()
+    """File descriptors that it gets, by the same numbers."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    code: int
+    """Its exit code; below zero the signal that ended it."""
+    seconds: float
+    text: str
+    """The end of what it wrote, for who looks why it failed."""
+
+
+class Lines:
+    """Cuts what a program writes into lines; a progress bar begins its line again and again."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._rest = ""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take the next piece; return the lines that it ends."""
+        piece = chunk.decode("utf-8", "replace")
+        self.text = (self.text + piece)[-KEPT_CHARACTERS:]
+        *whole, self._rest = LINE_END.split(self._rest + piece)
+        self._rest = self._rest[-MAX_LINE_CHARACTERS:]
+        return [line for line in whole if line]
+
+    def finish(self) -> list[str]:
+        """Return what is left without an end."""
+        rest, self._rest = self._rest, ""
+        return [rest] if rest else []
+
+
+@dataclass
+class Deadlines:
+    """Until when a program must have shown progress, and have ended."""
+
+    order: Order
+    began: float = field(default_factory=time.monotonic)
+    moved: int = -1
+    progress_at: float = 0.0
+
+    def note(self, moved: int | None) -> None:
+        """Take down how many bytes have moved, where a line told it."""
+        if moved is not None and moved > self.moved:
+            self.moved, self.progress_at = moved, time.monotonic()
+
+    def check(self, name: str) -> None:
+        """Raise MoverError once the program is overdue."""
+        now, limits = time.monotonic(), self.order.limits
+        at = f", at {self.moved} of {self.order.bytes} bytes" if self.moved >= 0 else ""
+        if now - self.began > limits.total:
+            message = f"{name}: not finished within {limits.total:g} s{at}"
+            raise MoverError(Where.TRANSFER, message)
+        if self.moved >= 0 and now - self.progress_at > limits.stall:
+            raise MoverError(Where.TRANSFER, f"{name}: no byte moved for {limits.stall:g} s{at}")
+
+
+def run(
+    command: Command, order: Order, watch: Watch, progress: Callable[[str], int | None]
+) -> Ended:
+    """Run a program to its end; raise Stopped, or MoverError if it takes too long.
+
+    ``progress`` is given each line as it comes, and returns the bytes moved so far where the
+    line tells them: they become samples, by the seconds since the program was started.
+    """
+    watch.check()
+    name, lines, deadlines = command.arguments[0], Lines(), Deadlines(order)
+    with _started(command) as (process, output):
+        with watch.on_stop(lambda: _signal_group(process, signal.SIGTERM)):
+            for chunk in _chunks(process, output):
+                watch.check()
+                for line in lines.feed(chunk):
+                    _note(progress(line), deadlines, watch)
+                deadlines.check(name)
+            for line in lines.finish():
+                _note(progress(line), deadlines, watch)
+        watch.check()
+        return Ended(process.wait(), time.monotonic() - deadlines.began, lines.text)
+
+
+def _note(moved: int | None, deadlines: Deadlines, watch: Watch) -> None:
+    if moved is not None:
+        deadlines.note(moved)
+        watch.report(moved, time.monotonic() - deadlines.began)
+
+
+def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:
+    """Give what a program writes, and an empty piece now and then, until it has ended."""
+    poll = select.poll()
+    poll.register(output, select.POLLIN)
+    while True:
+        if poll.poll(1000 * LOOK_SECONDS):
+            try:
+                chunk = os.read(output, READ_BYTES)
+            except OSError:  # a terminal whose other side is closed
+                return
+            if not chunk:
+                return
+            yield chunk
+        elif _has_ended(process):  # what it started may hold its output open
+            return
+        else:
+            yield b""
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Say whether it is over, and leave its number to it: its group may have to be ended."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+@contextmanager
+def _started(command: Command) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start a program; afterwards nothing of its group is left, however this block ends."""
+    reading, writing = pty.openpty() if command.on_terminal else os.pipe()
+    try:
+        try:
+            process = _start(command, writing)
+        finally:
+            os.close(writing)
+        try:
+            yield process, reading
+        finally:
+            _end(process)
+    finally:
+        os.close(reading)
+
+
+def _start(command: Command, output: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [*WITH_US, *command.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment(command.variables),
+            pass_fds=command.files,
+            start_new_session=True,
+        )
+    except OSError as error:
+        why = f"{command.arguments[0]} cannot be started: {error.strerror}"
+        raise MoverError(Where.CONTROL, why, permanent=True) from error
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what a program finds in its environment: nothing of ours."""
+    return {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent", **variables}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program that runs, and what it has started."""
+    if not _has_ended(process):
+        _signal_group(process, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while not _has_ended(process) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    if process.returncode is None:  # not waited for: its number is nobody else's
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+@contextmanager
+def secret_file(secret: str) -> Iterator[int]:
+    """Hold a secret in memory as a file that a program may read as ``/dev/fd/N``."""
+    descriptor = os.memfd_create("secret")
+    try:
+        os.fchmod(descriptor, 0o600)
+        os.write(descriptor, secret.encode())
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
