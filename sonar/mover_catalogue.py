@@ -122,6 +122,19 @@ MOVERS: tuple[MoverDescription, ...] = (
         needs=(PythonPackage("urllib3"),),
     ),
     MoverDescription(
+        name="gridftp",
+        label="GridFTP by globus-url-copy, without GSI: the source sends to the destination",
+        path="sonar.movers.gridftp:GridFtp",
+        schemes=frozenset({"ftp"}),
+        modes=("push",),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        needs=(
+            Program("globus-url-copy", "globus-gass-copy-progs"),
+            Program("setpriv", "util-linux"),
+        ),
+    ),
+    MoverDescription(
         name="fake",
         label="for tests and demonstrations: no data moves, and a link always has the same rate",
         path="sonar.movers.fake:FakeMover",

@@ -26,6 +26,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Timeout, parse_url
 
 from sonar.movers.base import End, MoverError, Order, Stopped, Where
+from sonar.movers.file_address import PORTS, host_of, parsed, place_of, web_url
 from sonar.movers.http_deadlines import (
     CURRENT_WAIT,
     KEEP_ALIVE,
@@ -43,7 +44,6 @@ from sonar.movers.peers import (
     without_credentials,
 )
 from sonar.movers.spans import current
-from sonar.movers.web_address import PORTS, host_of, parsed, place_of, web_url
 
 MAX_REDIRECTS = 5
 MAX_ANSWER_BYTES = 64 * 1024

@@ -23,6 +23,7 @@ from sonar.movers.base import (
     Watch,
     Where,
 )
+from sonar.movers.file_address import host_of, place_of, require_inside, web_url
 from sonar.movers.http_deadlines import Wait
 from sonar.movers.http_exchange import Request, bearer, read_text
 from sonar.movers.http_failures import refused
@@ -31,7 +32,6 @@ from sonar.movers.peers import Route
 from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
 from sonar.movers.spans import within
 from sonar.movers.streams import streams_used
-from sonar.movers.web_address import host_of, place_of, require_inside, web_url
 from sonar.movers.webdav import WebDav
 
 READ_BYTES = 64 * 1024

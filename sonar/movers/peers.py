@@ -23,7 +23,7 @@ from typing import Any
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
-from sonar.movers.web_address import PORTS
+from sonar.movers.file_address import PORTS
 
 READING = frozenset({"GET", "HEAD"})
 NOT_REPEATED = "said by another server, to which it redirected"

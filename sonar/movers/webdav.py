@@ -15,11 +15,7 @@ from sonar.movers.base import (
     Watch,
     aside,
 )
-from sonar.movers.content import TestFile
-from sonar.movers.http_exchange import Reply, Request, Web
-from sonar.movers.http_failures import refused
-from sonar.movers.spans import within
-from sonar.movers.web_address import (
+from sonar.movers.file_address import (
     at_path,
     directories_below_base,
     path_of,
@@ -27,6 +23,10 @@ from sonar.movers.web_address import (
     require_inside,
     web_url,
 )
+from sonar.movers.http_exchange import Reply, Request, Web
+from sonar.movers.http_failures import refused
+from sonar.movers.spans import within
+from sonar.movers.watched_file import WatchedFile
 
 ABSENT = {404, 410}
 FORBIDDEN = {401, 403}
@@ -42,18 +42,6 @@ threads serve that connection: a next request may be done twice, or never, or en
 """
 MAX_VERSION = 200
 ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
-
-
-class WatchedFile(TestFile):
-    """A test file that is read no further once the caller has asked for the end."""
-
-    def __init__(self, size_bytes: int, watch: Watch) -> None:
-        super().__init__(size_bytes)
-        self._watch = watch
-
-    def read(self, size: int = -1) -> bytes:
-        self._watch.check()
-        return super().read(size)
 
 
 class WebDav:

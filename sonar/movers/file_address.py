@@ -1,4 +1,4 @@
-"""Where a file is: its URL as http speaks of it, and whether it is inside its base."""
+"""Where a file is: its URL as its protocol speaks of it, and whether it is inside its base."""
 
 from __future__ import annotations
 
@@ -14,28 +14,25 @@ from sonar.addresses import PROTOCOLS
 from sonar.movers.base import End, MoverError
 from sonar.movers.messages import one_line
 
-WEB = {
-    scheme: protocol for scheme, protocol in PROTOCOLS.items() if protocol.name in ("http", "https")
-}
-SCHEMES = {scheme: protocol.name for scheme, protocol in WEB.items()}
-PORTS = {protocol.name: protocol.port for protocol in WEB.values()}
+SCHEMES = {scheme: protocol.name for scheme, protocol in PROTOCOLS.items()}
+PORTS = {protocol.name: protocol.port for protocol in PROTOCOLS.values()}
 
 
 def parsed(end: End, url: str) -> Url:
-    """Return the parts of a URL as http speaks of it, or raise MoverError."""
+    """Return the parts of a URL, the scheme by its protocol's name, or raise MoverError."""
     scheme, _, rest = url.partition("://")
     try:
         address = parse_url(f"{SCHEMES[scheme.lower()]}://{rest}")
     except (KeyError, HTTPError):
         address = Url()
     if not address.host:
-        message = f"not a URL of http, https, dav or davs: {one_line(url, end.token)}"
+        message = f"not a URL of {', '.join(SCHEMES)}: {one_line(url, end.token)}"
         raise MoverError(end.where, message, permanent=True)
     return address._replace(auth=None)
 
 
 def web_url(end: End) -> str:
-    """Return the file's URL as http speaks of it: no dav, no user information."""
+    """Return the file's URL as its protocol speaks of it: no dav, no user information."""
     return parsed(end, end.url).url
 
 

@@ -1,0 +1,195 @@
+"""The files of an endpoint over plain FTP, as a GridFTP server without GSI offers it."""
+
+from __future__ import annotations
+
+import ftplib
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from sonar.movers.base import (
+    STOP_SECONDS,
+    End,
+    FileInfo,
+    Late,
+    MoverError,
+    Order,
+    Watch,
+    aside,
+)
+from sonar.movers.file_address import (
+    PORTS,
+    at_path,
+    directories_below_base,
+    parsed,
+    path_of,
+    place_of,
+    require_inside,
+)
+from sonar.movers.messages import one_line
+from sonar.movers.spans import current, within
+from sonar.movers.watched_file import WatchedFile
+
+SHORTEST_SECONDS = 0.1
+BLOCK_BYTES = 1 << 18
+ABSENT = re.compile(r"no such file|not found|does not exist", re.IGNORECASE)
+EXISTS = re.compile(r"file exists|already exists", re.IGNORECASE)
+NOT_OFFERED = ("500", "501", "502", "504")
+PERMANENT = re.compile(r"permission denied|not permitted|no such file|login|530 ", re.IGNORECASE)
+ADLER32 = re.compile(r"\b([0-9a-fA-F]{8})\b")
+
+
+class Ftp:
+    """Files over FTP, by a connection for each question; as anonymous."""
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        """Return how long the file is, or None if there is none."""
+        with connected(end, order) as ftp:
+            try:
+                size = ftp.size(path_of(end, end.url))
+            except ftplib.error_perm as error:
+                if ABSENT.search(str(error)):
+                    return None
+                raise
+            version = modified(ftp, path_of(end, end.url))
+        if size is None:
+            raise MoverError(end.where, f"SIZE {place_of(end)}: the server does not give the size")
+        return FileInfo(size, version)
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's adler32, empty if the server offers none."""
+        with connected(end, order, seconds) as ftp:
+            try:
+                reply = ftp.sendcmd(f"CKSM ADLER32 0 -1 {path_of(end, end.url)}")
+            except ftplib.error_perm as error:
+                if str(error).startswith(NOT_OFFERED) and not ABSENT.search(str(error)):
+                    return ""
+                raise
+        match = ADLER32.search(reply[3:])
+        return match[1].lower() if match else ""
+
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file appear, whole or not at all: put aside, then moved into place."""
+        end, part = order.source, aside(order)
+        require_inside(end)
+        try:
+            with connected(end, order) as ftp:
+                require_base(ftp, end)
+                make_directories(ftp, end)
+                content = WatchedFile(order.bytes, watch)
+                ftp.storbinary(f"STOR {path_of(part, part.url)}", content, BLOCK_BYTES)
+                ftp.rename(path_of(part, part.url), path_of(end, end.url))
+        except BaseException as error:
+            left = self._discard(part, order, watch)
+            if isinstance(error, MoverError):  # the first error is the one to tell
+                error.left_aside = left
+            raise
+
+    def _discard(self, part: End, order: Order, watch: Watch) -> MoverError | None:
+        """Delete what was put aside; return why it is, or may be, still there."""
+        stopped = watch.stopped
+        seconds = STOP_SECONDS if stopped else order.limits.cleaning
+        try:
+            with within(Watch() if stopped else watch, seconds):
+                self.delete(part, order)
+        except MoverError as error:
+            return error
+        if not stopped:
+            return None
+        return MoverError(
+            part.where, f"{place_of(part)}: deleted, but the server may still write it"
+        )
+
+    def delete(self, end: End, order: Order) -> None:
+        """Delete the file; that it is not there is fine."""
+        require_inside(end)
+        with connected(end, order) as ftp:
+            try:
+                ftp.delete(path_of(end, end.url))
+            except ftplib.error_perm as error:
+                if not ABSENT.search(str(error)):
+                    raise
+
+    def make_directories(self, end: End, order: Order) -> None:
+        """Make what is missing between the base and the file; others may be making it too."""
+        require_inside(end)
+        with connected(end, order) as ftp:
+            require_base(ftp, end)
+            make_directories(ftp, end)
+
+
+def require_base(ftp: ftplib.FTP, end: End) -> None:
+    """Raise MoverError unless the base directory is there."""
+    base = at_path(end, path_of(end, end.base_url))
+    try:
+        ftp.cwd(path_of(base, base.url))
+    except ftplib.error_perm as error:
+        if not ABSENT.search(str(error)):
+            raise
+        message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"
+        raise MoverError(end.where, message, permanent=True) from error
+
+
+def make_directories(ftp: ftplib.FTP, end: End) -> None:
+    for path in directories_below_base(end):
+        try:
+            ftp.mkd(path)
+        except ftplib.error_perm as error:
+            if not EXISTS.search(str(error)):
+                raise
+
+
+def modified(ftp: ftplib.FTP, path: str) -> str:
+    """Return when a file was changed, as the server says it; empty where it does not."""
+    try:
+        return ftp.sendcmd(f"MDTM {path}")
+    except ftplib.error_perm:
+        return ""
+
+
+@contextmanager
+def connected(end: End, order: Order, seconds: float | None = None) -> Iterator[ftplib.FTP]:
+    """Log in as anonymous; what the server refuses, and silence, are raised as MoverError.
+
+    Each answer may take ``limits.answer``, or so many ``seconds``, and never longer than what is
+    left of the step; a stop of the step's watch ends it at once.
+    """
+    # Anonymous, and what it carries says nothing: no credential is ever given to it.
+    span, ftp, address = current(), ftplib.FTP(), parsed(end, end.url)  # noqa: S321
+    watch = span.watch if span else Watch()
+    left = span.left if span else float("inf")
+    watch.check()
+    try:
+        with watch.on_stop(lambda: hang_up(ftp)):
+            host, port = str(address.host).strip("[]"), address.port or PORTS["ftp"]
+            ftp.connect(host, port, max(min(order.limits.connect, left), SHORTEST_SECONDS))
+            patience = seconds or order.limits.answer
+            # Of data connections too.
+            ftp.timeout = max(min(patience, left), SHORTEST_SECONDS)
+            if ftp.sock is not None:
+                ftp.sock.settimeout(ftp.timeout)
+            ftp.login()
+            ftp.voidcmd("TYPE I")
+            yield ftp
+    except (OSError, EOFError, ftplib.Error) as error:
+        watch.check()
+        raise failure(end, error) from error
+    finally:
+        ftp.close()
+
+
+def hang_up(ftp: ftplib.FTP) -> None:
+    """Let a thread that waits for this connection go on, with an error."""
+    if ftp.sock is not None:
+        with suppress(OSError):
+            ftp.sock.shutdown(socket.SHUT_RDWR)
+
+
+def failure(end: End, error: Exception) -> MoverError:
+    """Return what a server refused, or that it did not answer, as the end's error."""
+    place = place_of(end)
+    if isinstance(error, TimeoutError):
+        return Late(end.where, f"{place}: no answer in time")
+    text = one_line(str(error)) or "the connection was closed"
+    return MoverError(end.where, f"{place}: {text}", permanent=bool(PERMANENT.search(text)))
