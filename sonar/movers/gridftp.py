@@ -34,7 +34,7 @@ class GridFtp:
         require_inside(order.destination)
         self.files.make_directories(order.destination, order)
         watch.seen = Seen(streams_used=order.streams, tcp_buffer_used_bytes=order.tcp_buffer_bytes)
-        ended = tool.run(Command(arguments(order)), order, watch, moved_bytes)
+        ended = tool.move(Command(arguments(order)), order, watch, moved_bytes)
         if ended.code:
             raise failed(order, ended)
         return Receipt(order.bytes, ended.seconds, "globus-url-copy ended well")

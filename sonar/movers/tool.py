@@ -13,12 +13,16 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import IO
 
-from sonar.movers.base import MoverError, Order, Watch, Where
+from sonar.movers.base import End, Late, MoverError, Order, Watch, Where
+from sonar.movers.content import TestFile
+from sonar.movers.spans import current
 
 READ_BYTES = 64 * 1024
 LOOK_SECONDS = 0.2
@@ -42,6 +46,8 @@ class Command:
     """Whether it shows its progress to a terminal only."""
     files: tuple[int, ...] = ()
     """File descriptors that it gets, by the same numbers."""
+    content: TestFile | None = None
+    """What it reads from its standard input; nothing else is there."""
 
 
 @dataclass(frozen=True)
@@ -76,58 +82,92 @@ class Lines:
         return [rest] if rest else []
 
 
-@dataclass
-class Deadlines:
-    """Until when a program must have shown progress, and have ended."""
+class Deadline:
+    """So many seconds for a program that is asked something; ``where`` is whose silence it is."""
 
-    order: Order
-    began: float = field(default_factory=time.monotonic)
-    moved: int = -1
-    progress_at: float = 0.0
-
-    def note(self, moved: int | None) -> None:
-        """Take down how many bytes have moved, where a line told it."""
-        if moved is not None and moved > self.moved:
-            self.moved, self.progress_at = moved, time.monotonic()
+    def __init__(self, where: Where, seconds: float) -> None:
+        self.began = time.monotonic()
+        self._where, self._seconds = where, seconds
 
     def check(self, name: str) -> None:
-        """Raise MoverError once the program is overdue."""
-        now, limits = time.monotonic(), self.order.limits
-        at = f", at {self.moved} of {self.order.bytes} bytes" if self.moved >= 0 else ""
+        """Raise Late once the program is overdue."""
+        if time.monotonic() - self.began > self._seconds:
+            raise Late(self._where, f"{name}: no answer within {self._seconds:.3g} s")
+
+    def note(self, moved: int) -> None:
+        """Take down how many bytes have moved: a question moves none."""
+
+
+class MoveDeadlines:
+    """Until when a program that moves a file must have shown progress, and have ended."""
+
+    def __init__(self, order: Order) -> None:
+        self.began = self._progress_at = time.monotonic()
+        self._order, self._moved = order, -1
+
+    def note(self, moved: int) -> None:
+        """Take down how many bytes have moved."""
+        if moved > self._moved:
+            self._moved, self._progress_at = moved, time.monotonic()
+
+    def check(self, name: str) -> None:
+        """Raise MoverError once the program is overdue; who has shown nothing may be silent."""
+        now, limits = time.monotonic(), self._order.limits
+        at = f", at {self._moved} of {self._order.bytes} bytes" if self._moved >= 0 else ""
         if now - self.began > limits.total:
             message = f"{name}: not finished within {limits.total:g} s{at}"
             raise MoverError(Where.TRANSFER, message)
-        if self.moved >= 0 and now - self.progress_at > limits.stall:
+        if self._moved >= 0 and now - self._progress_at > limits.stall:
             raise MoverError(Where.TRANSFER, f"{name}: no byte moved for {limits.stall:g} s{at}")
 
 
-def run(
+def move(
     command: Command, order: Order, watch: Watch, progress: Callable[[str], int | None]
 ) -> Ended:
-    """Run a program to its end; raise Stopped, or MoverError if it takes too long.
+    """Run a program that moves a file; raise Stopped, or MoverError if it takes too long.
 
     ``progress`` is given each line as it comes, and returns the bytes moved so far where the
     line tells them: they become samples, by the seconds since the program was started.
     """
+    return _run(command, watch, MoveDeadlines(order), progress)
+
+
+def ask(command: Command, end: End, order: Order, seconds: float | None = None) -> Ended:
+    """Run a program that asks a server something, within ``limits.answer`` or so many seconds.
+
+    It has no longer than the step that it belongs to, whose stop ends it. Raises Late.
+    """
+    span, patience = current(), seconds or order.limits.connect + order.limits.answer
+    watch = span.watch if span else Watch()
+    left = min(patience, span.left) if span else patience
+    return _run(command, watch, Deadline(end.where, left), lambda _: None)
+
+
+def _run(
+    command: Command,
+    watch: Watch,
+    deadline: Deadline | MoveDeadlines,
+    progress: Callable[[str], int | None],
+) -> Ended:
     watch.check()
-    name, lines, deadlines = command.arguments[0], Lines(), Deadlines(order)
+    name, lines = command.arguments[0], Lines()
+
+    def note(line: str) -> None:
+        if (moved := progress(line)) is not None:
+            deadline.note(moved)
+            watch.report(moved, time.monotonic() - deadline.began)
+
     with _started(command) as (process, output):
         with watch.on_stop(lambda: _signal_group(process, signal.SIGTERM)):
             for chunk in _chunks(process, output):
                 watch.check()
                 for line in lines.feed(chunk):
-                    _note(progress(line), deadlines, watch)
-                deadlines.check(name)
+                    note(line)
+                deadline.check(name)
             for line in lines.finish():
-                _note(progress(line), deadlines, watch)
+                note(line)
         watch.check()
-        return Ended(process.wait(), time.monotonic() - deadlines.began, lines.text)
-
-
-def _note(moved: int | None, deadlines: Deadlines, watch: Watch) -> None:
-    if moved is not None:
-        deadlines.note(moved)
-        watch.report(moved, time.monotonic() - deadlines.began)
+        return Ended(process.wait(), time.monotonic() - deadline.began, lines.text)
 
 
 def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:
@@ -173,9 +213,9 @@ def _started(command: Command) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 def _start(command: Command, output: int) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*WITH_US, *command.arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if command.content else subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env=environment(command.variables),
@@ -185,6 +225,16 @@ def _start(command: Command, output: int) -> subprocess.Popen[bytes]:
     except OSError as error:
         why = f"{command.arguments[0]} cannot be started: {error.strerror}"
         raise MoverError(Where.CONTROL, why, permanent=True) from error
+    if command.content and process.stdin:
+        threading.Thread(target=_feed, args=(process.stdin, command.content), daemon=True).start()
+    return process
+
+
+def _feed(stdin: IO[bytes], content: TestFile) -> None:
+    """Write a test file to a program; one that has ended, or is stopped, wants no more."""
+    with suppress(BrokenPipeError, MoverError), stdin:
+        while chunk := content.read():
+            stdin.write(chunk)
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
