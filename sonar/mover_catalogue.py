@@ -109,6 +109,8 @@ class MoverDescription:
         return list(filter(None, (need.missing() for need in self.needs)))
 
 
+SETPRIV = Program("setpriv", "util-linux")
+XRDCP = Program("xrdcp", "xrootd-client")
 MOVERS: tuple[MoverDescription, ...] = (
     MoverDescription(
         name=DEFAULT,
@@ -131,8 +133,27 @@ MOVERS: tuple[MoverDescription, ...] = (
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
         needs=(
             Program("globus-url-copy", "globus-gass-copy-progs"),
-            Program("setpriv", "util-linux"),
+            SETPRIV,
         ),
+    ),
+    MoverDescription(
+        name="xrootd",
+        label="root:// third-party copy by xrdcp: the destination fetches from the source",
+        path="sonar.movers.xrootd:Xrootd",
+        schemes=frozenset({"root", "xroot"}),
+        modes=("pull",),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams"}),
+        needs=(XRDCP, SETPRIV),
+    ),
+    MoverDescription(
+        name="gfal2",
+        label="gfal-copy: one server fetches from the other, or sends to it, by several protocols",
+        path="sonar.movers.gfal2:Gfal2",
+        schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot", "ftp"}),
+        modes=("pull", "push"),
+        clock=Clock.TOOL,
+        needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
     ),
     MoverDescription(
         name="fake",

@@ -17,8 +17,6 @@ from sonar.movers.xrootd_files import PERMANENT, VARIABLES, XrootdFiles, root_ur
 
 AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
 PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/{AMOUNT}[kMGTP]?B\]\[\s*[0-9]+%\]")
-    r"\[([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMGTP]?)B/[0-9.]+[kMGTP]?B\]\[\s*[0-9]+%\]"
-)
 MULTIPLES = {letter: 1024**power for power, letter in enumerate(("", "k", "M", "G", "T", "P"))}
 ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)")
 REFUSED = 51

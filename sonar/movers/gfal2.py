@@ -1,0 +1,107 @@
+"""gfal-copy between two servers, of the same or of different protocols: never through the worker.
+
+gfal2 may fall back from one way of copying to the next, at last to a stream through the machine
+where it runs: that would measure the worker. Whatever it says that it does is read, and a stream
+is ended at once.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sonar.movers import tool
+from sonar.movers.base import End, MoverError, Order, Receipt, Seen, Watch, Where
+from sonar.movers.file_address import parsed, require_inside
+from sonar.movers.files_by_scheme import FilesByScheme
+from sonar.movers.messages import one_line
+from sonar.movers.tool import Command, Ended
+from sonar.movers.xrootd_files import VARIABLES, root_url
+
+TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
+ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
+MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
+ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
+THIRD_PARTY = re.compile(r"3rd (pull|push)\b", re.IGNORECASE)
+BLAMES = (
+    (re.compile(r"\bsource\b", re.IGNORECASE), Where.SOURCE),
+    (re.compile(r"\bdestination\b", re.IGNORECASE), Where.DESTINATION),
+)
+# The codes of errno that a second try does not change.
+PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
+# Debian's script looks for the newest python3 on the path, which may be one without gfal2.
+PYTHON = {"GFAL_PYTHONBIN": "/usr/bin/python3"}
+
+
+class Gfal2:
+    """gfal-copy between two servers."""
+
+    def __init__(self) -> None:
+        self.files = FilesByScheme()
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen, or raise MoverError."""
+        require_inside(order.destination)
+        self.files.make_directories(order.destination, order)
+        watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
+        account = Account(watch)
+        command = Command(arguments(order), VARIABLES | PYTHON)
+        ended = tool.move(command, order, watch, account.read)
+        if ended.code:
+            raise failed(ended)
+        if not account.way:
+            message = "gfal-copy did not say how it copied: it may have been a stream through here"
+            raise MoverError(Where.CONTROL, message)
+        return Receipt(order.bytes, ended.seconds, account.way)
+
+
+class Account:
+    """What gfal-copy says while it runs."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.way = ""
+        self._watch = watch
+
+    def read(self, line: str) -> int | None:
+        """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
+        if match := TYPE.match(line):
+            self.way = match[1]
+            require_third_party(self.way)
+        elif match := ADDRESSES.match(line):
+            self._watch.seen.ip_version = int(match[1])
+        elif match := MONITOR.match(line):
+            return int(match[1])
+        return None
+
+
+def require_third_party(way: str) -> None:
+    if not THIRD_PARTY.match(way):
+        message = f"gfal-copy would copy through this worker ({one_line(way)}): ended at once"
+        raise MoverError(Where.CONTROL, message, permanent=True)
+
+
+def arguments(order: Order) -> tuple[str, ...]:
+    seconds = str(max(round(order.limits.total), 1))
+    streams = ("--nbstreams", str(order.streams)) if order.streams > 1 else ()
+    return (
+        *("gfal-copy", "--verbose", "--just-copy", "--copy-mode", order.mode),
+        *("--timeout", seconds, "--transfer-timeout", seconds, *streams),
+        *(url_of(end) for end in (order.source, order.destination)),
+    )
+
+
+def url_of(end: End) -> str:
+    """Return the URL of a file as gfal2 wants it."""
+    address = parsed(end, end.url)
+    return root_url(end) if address.scheme == "root" else address.url
+
+
+def failed(ended: Ended) -> MoverError:
+    """Return what its words say: which end, and whether it will last."""
+    match = ERROR.search(ended.text)
+    if not match:
+        why = one_line(ended.text[-300:]) or f"ended with {ended.code}, without a word"
+        return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
+    code, name, text = match.groups()
+    where = next((end for pattern, end in BLAMES if pattern.search(text)), Where.TRANSFER)
+    message = f"gfal-copy: {one_line(f'{name}: {text}')}"
+    return MoverError(where, message, permanent=code in PERMANENT)
