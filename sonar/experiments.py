@@ -14,7 +14,6 @@ from sonar import request_probes
 from sonar.models import Experiment, ExperimentStep, Probe, SizeClass
 from sonar.request_probes import ProbeRequest
 from sonar.scheduler import start_waiting
-from sonar.sending import send_quickly
 
 __all__ = ["Sweep", "cancel", "order"]
 
@@ -71,5 +70,5 @@ def cancel(experiment: Experiment, now: datetime) -> int:
         open_tests = Probe.objects.filter(id__in=experiment.steps.values("test_id"))
         dropped, _ = open_tests.exclude(state=Probe.State.RUNNING).delete()
         if dropped:
-            transaction.on_commit(partial(send_quickly, start_waiting(now)))
+            transaction.on_commit(partial(request_probes.send, start_waiting(now)))
     return dropped

@@ -94,7 +94,7 @@ class MoverDescription:
     """Of the base URLs at both ends of a link."""
     modes: tuple[str, ...]
     """Who may do the work: ``pull`` the destination, ``push`` the source."""
-    clock: Clock
+    clock: Clock = Clock.REQUEST
     parameters: frozenset[str] = frozenset()
     """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
     credentials: frozenset[CredentialKind] = frozenset()
@@ -118,7 +118,6 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.http_tpc:HttpTpc",
         schemes=frozenset({"http", "https", "dav", "davs"}),
         modes=("pull", "push"),
-        clock=Clock.REQUEST,
         parameters=frozenset({"streams"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         needs=(PythonPackage("urllib3"),),
@@ -161,7 +160,6 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.fake:FakeMover",
         schemes=frozenset({"fake"}),
         modes=("pull", "push"),
-        clock=Clock.REQUEST,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         simulated=True,

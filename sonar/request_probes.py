@@ -11,7 +11,7 @@ from django.db import transaction
 
 from sonar.models import Probe
 from sonar.scheduler import PlannerBusyError, ProbeRequest, RefusedError, order_all, start_waiting
-from sonar.sending import send_quickly
+from sonar.sending import send_quickly as send
 
 __all__ = [
     "NotCancelledError",
@@ -20,6 +20,7 @@ __all__ = [
     "RefusedError",
     "cancel",
     "order",
+    "send",
 ]
 
 
@@ -33,7 +34,7 @@ def order(probe_requests: Sequence[ProbeRequest], now: datetime) -> list[Probe]:
     Raises RefusedError (nothing is ordered then) or PlannerBusyError.
     """
     ordered = order_all(probe_requests, now)
-    transaction.on_commit(partial(send_quickly, ordered.started))
+    transaction.on_commit(partial(send, ordered.started))
     return ordered.probes
 
 
@@ -49,4 +50,4 @@ def cancel(probe_id: UUID, now: datetime) -> None:
         runs = Probe.objects.filter(id=probe_id).exists()
         why = "is already running: it cannot be cancelled" if runs else "has ended"
         raise NotCancelledError(f"The test {probe_id} {why}.")
-    transaction.on_commit(partial(send_quickly, start_waiting(now)))
+    transaction.on_commit(partial(send, start_waiting(now)))

@@ -420,7 +420,7 @@ def test_a_test_that_has_ended_is_the_transfer_it_has_become(
     client: Client, small_world: World
 ) -> None:
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
-    assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0, ip_version=6), None, None, 5.0))
+    assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     found = get(client, f"{one.id}/")
     assert found.pop("ended") is True
     assert found == client.get(f"/api/v1/transfers/{one.id}/").json()

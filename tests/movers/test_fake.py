@@ -60,16 +60,17 @@ def test_a_failure_comes_halfway_and_what_was_seen_stays() -> None:
     told = MoverError(Where.DESTINATION, "disk full")
     outcome = measure(FakeMover({"ral.example": told}), replace(ORDER, streams=4), Watch())
     assert outcome.error
-    assert [one.bytes for one in outcome.samples] == [500, 1000]
-    assert (outcome.moved_bytes, outcome.streams_used, outcome.ip_version) == (1000, 4, 6)
+    assert [one.bytes for one in outcome.seen.samples] == [500, 1000]
+    seen = outcome.seen
+    assert (seen.moved_bytes, seen.streams_used, seen.ip_version) == (1000, 4, 6)
 
 
 def test_a_success_has_all_the_facts_of_a_real_one() -> None:
     outcome = measure(FakeMover(), replace(ORDER, streams=4), Watch())
     assert outcome.receipt
-    assert (outcome.receipt.streams_used, outcome.moved_bytes) == (4, ORDER.bytes)
+    assert (outcome.seen.streams_used, outcome.seen.moved_bytes) == (4, ORDER.bytes)
     assert (outcome.verified, outcome.verified_note) == (True, "")
-    assert outcome.samples[-1].bytes == ORDER.bytes
+    assert outcome.seen.samples[-1].bytes == ORDER.bytes
 
 
 def test_progress_is_reported() -> None:

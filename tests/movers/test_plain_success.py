@@ -92,7 +92,7 @@ def test_a_copy_answered_without_a_body_of_which_nothing_arrived_is_a_failure(
     assert outcome.error.where == Where.TRANSFER
     words = r"reported as done \(20[14] without a body\), but the file is not there"
     assert re.search(words, str(outcome.error))
-    assert outcome.moved_bytes == 0
+    assert outcome.seen.moved_bytes == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from sonar import cleanup, probes, results, scheduler
 from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
-from sonar.movers.base import MoverError, Where
+from sonar.movers.base import MoverError, Seen, Where
 from sonar.movers.measure import Outcome
 from sonar.redaction import texts
 from tests.sonar.world import NOW, three_endpoints
@@ -85,7 +85,8 @@ def test_the_token_of_an_endpoint_that_is_no_end_of_the_test_is_hidden(credentia
 def test_connections_that_a_server_tells_are_kept_without_tokens(credential: str, probe: Probe):
     told = (f"tcp:[::1]:1094 {credential}", f"tcp:{'1' * 5000}")
     error = MoverError(Where.SOURCE, f"GET https://lancs.example/x: {credential}")
-    assert results.end_probe(probe, Outcome(None, error, None, 1.0, remote_connections=told))
+    seen = Seen(remote_connections=told)
+    assert results.end_probe(probe, Outcome(None, error, None, 1.0, seen=seen))
     kept = Transfer.objects.get()
     assert kept.remote_connections == ["tcp:[::1]:1094 ***", f"tcp:{'1' * 196}"]
     assert kept.error.endswith(": ***")

@@ -409,7 +409,7 @@ def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
 
 def in_queue() -> int:
     with app.connection_for_write() as queue:
-        return int(queue.default_channel.client.llen("transfers"))
+        return int(queue.default_channel.client.llen("transfers.http-tpc"))
 
 
 def test_ids_reach_the_queue_after_the_commit_and_not_before(

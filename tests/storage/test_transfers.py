@@ -68,7 +68,7 @@ def test_a_transfer_is_measured_and_leaves_nothing(
     assert outcome.receipt
     assert outcome.receipt.bytes == SIZE_BYTES
     assert 0 < outcome.receipt.seconds <= outcome.elapsed_seconds
-    assert outcome.receipt.ip_version in ({4} if mode == "pull" else {4, None})
+    assert outcome.seen.ip_version in ({4} if mode == "pull" else {4, None})
     assert pair.left_behind() == []
 
 
@@ -89,8 +89,8 @@ def test_several_streams_carry_a_file(mode: str, plain: Pair, mover: HttpTpc) ->
     outcome = measure(mover, plain.order(streams=4, mode=mode, bytes=20_000_000), Watch())
     assert outcome.error is None
     assert outcome.receipt
-    assert outcome.receipt.streams_used == {"pull": 2, "push": 1}[mode]
-    assert (outcome.samples, outcome.moved_bytes) == ((), 20_000_000)
+    assert outcome.seen.streams_used == {"pull": 2, "push": 1}[mode]
+    assert (outcome.seen.samples, outcome.seen.moved_bytes) == ([], 20_000_000)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,10 @@ def test_streams_said_to_be_used_are_the_connections_that_carried_data(
     mover.files.put(order, Watch())
     plain.destination.make_directory("base/incoming")
     turned = replace(end, url=url, base_url=f"{road.url}/base")
-    receipt = mover.move(replace(order, **{passive: turned}), Watch())
+    watch = Watch()
+    mover.move(replace(order, **{passive: turned}), watch)
     mover.files.delete(order.destination, order)
-    assert receipt.streams_used == sum(moved > 100_000 for moved in road.moved.values())
+    assert watch.seen.streams_used == sum(moved > 100_000 for moved in road.moved.values())
 
 
 def test_the_same_connections_serve_many_measurements(plain: Pair, mover: HttpTpc) -> None:
@@ -277,7 +278,7 @@ def test_what_changed_on_the_way_is_a_fault_of_the_transfer(plain: Pair) -> None
     outcome = measure(Spoiling(), order, Watch())
     fails(outcome, Where.TRANSFER, "adler32", permanent=False)
     assert str(outcome.error).endswith(f"arrived, {order.adler32} was sent")
-    assert (outcome.verified, outcome.moved_bytes) == (False, order.bytes)
+    assert (outcome.verified, outcome.seen.moved_bytes) == (False, order.bytes)
 
 
 def test_a_source_of_the_wrong_size_is_put_anew(plain: Pair, mover: HttpTpc) -> None:

@@ -19,7 +19,6 @@ from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
 from sonar.movers.base import MoverError, Receipt, Seen, Stopped, Watch
 from sonar.movers.measure import Outcome
-from sonar.sending import send_quickly
 from sonar.units import format_bytes, format_rate, three_digits
 
 Named = TypeVar("Named", bound=Model)
@@ -87,7 +86,7 @@ def ordered(probe_request: scheduler.ProbeRequest) -> Probe:
         )
     except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
         raise CommandError(f"Not started: {error}") from error
-    send_quickly(started)
+    request_probes.send(started)
     return probe
 
 
@@ -100,7 +99,7 @@ def wait(probe: Probe, console: Console) -> None:
             if (sentence := waits(probe)) != said:
                 console.print(sentence)
                 said = sentence
-            send_quickly(scheduler.start_waiting(timezone.now()))
+            request_probes.send(scheduler.start_waiting(timezone.now()))
             probe = Probe.objects.filter(id=probe.id).first() or gone(probe)
     finally:
         signal.signal(signal.SIGINT, before)
