@@ -25,7 +25,7 @@ from sonar.movers.content import TestFile
 from sonar.movers.spans import current
 
 READ_BYTES = 64 * 1024
-LOOK_SECONDS = 0.2
+LOOK_SECONDS, SHORT_SECONDS = 0.2, 0.02
 GRACE_SECONDS = 2.0
 """From asking a program to end to ending it."""
 KEPT_CHARACTERS = 16_000
@@ -167,7 +167,8 @@ def _run(
             for line in lines.finish():
                 note(line)
         watch.check()
-        return Ended(process.wait(), time.monotonic() - deadline.began, lines.text)
+        seconds = time.monotonic() - deadline.began
+    return Ended(process.returncode, seconds, lines.text)
 
 
 def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:
@@ -176,17 +177,23 @@ def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:
     poll.register(output, select.POLLIN)
     while True:
         if poll.poll(1000 * LOOK_SECONDS):
-            try:
-                chunk = os.read(output, READ_BYTES)
-            except OSError:  # a terminal whose other side is closed
-                return
-            if not chunk:
-                return
+            if not (chunk := _read(output)):
+                break
             yield chunk
         elif _has_ended(process):  # what it started may hold its output open
             return
         else:
             yield b""
+    while not _has_ended(process):  # it has closed its output, and goes on
+        time.sleep(SHORT_SECONDS)
+        yield b""
+
+
+def _read(output: int) -> bytes:
+    try:
+        return os.read(output, READ_BYTES)
+    except OSError:  # a terminal whose other side is closed
+        return b""
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -243,12 +250,12 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program that runs, and what it has started."""
+    """End a program that runs, and what it has started; nobody else waits for it."""
     if not _has_ended(process):
         _signal_group(process, signal.SIGTERM)
         deadline = time.monotonic() + GRACE_SECONDS
         while not _has_ended(process) and time.monotonic() < deadline:
-            time.sleep(0.02)
+            time.sleep(SHORT_SECONDS)
     _signal_group(process, signal.SIGKILL)
     process.wait()
 

@@ -1,0 +1,193 @@
+"""Programs that move files: read while they run, stopped at once, and nothing of them left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sonar.movers import tool
+from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Watch, Where
+from sonar.movers.content import TestFile, adler32
+from sonar.movers.spans import within
+from sonar.movers.tool import Command
+
+PROJECT = Path(__file__).resolve().parents[2]
+SOURCE = End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base")
+ORDER = Order(SOURCE, SOURCE, 1000, limits=Limits(stall=0.5, total=30))
+SOON = 5.0
+
+
+def shell(script: str, **more: object) -> Command:
+    return Command(("sh", "-c", script), **more)  # type: ignore[arg-type]
+
+
+def move(command: Command, order: Order = ORDER, watch: Watch | None = None) -> tool.Ended:
+    return tool.move(command, order, watch or Watch(), number)
+
+
+def number(line: str) -> int | None:
+    return int(line) if line.isdigit() else None
+
+
+def test_lines_come_while_it_runs_and_become_samples():
+    watch = Watch()
+    ended = move(shell("echo 10; sleep 0.3; printf '20\\r30\\rlast'; exit 3"), watch=watch)
+    assert [sample.bytes for sample in watch.seen.samples] == [10, 20, 30]
+    assert watch.seen.samples[0].seconds < watch.seen.samples[1].seconds - 0.2
+    assert (ended.code, ended.text) == (3, "10\n20\r30\rlast")
+    assert 0.3 < ended.seconds < SOON
+
+
+def test_it_sees_a_terminal_only_where_it_is_given_one():
+    asks = "test -t 1 && echo yes || echo no"
+    assert move(shell(asks)).text.strip() == "no"
+    assert move(shell(asks, on_terminal=True)).text.strip() == "yes"
+
+
+def test_nothing_of_ours_is_in_its_environment_and_no_file_of_ours_is_open(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgres://sonar:secret@db/sonar")
+    with open("/etc/hostname") as _:  # noqa: PTH123 - a descriptor that is open meanwhile
+        told = move(shell("env; ls /proc/self/fd", variables={"XRD_LOGLEVEL": "Error"})).text
+    names = {line.partition("=")[0] for line in told.splitlines() if "=" in line}
+    assert names == {"PATH", "LC_ALL", "TZ", "HOME", "XRD_LOGLEVEL", "PWD"}
+    assert {line for line in told.splitlines() if line.isdigit()} == {"0", "1", "2", "3"}
+
+
+def test_a_secret_is_read_from_memory_and_is_in_no_file():
+    with tool.secret_file("only-for-one") as number:
+        script = f"cat /dev/fd/{number}; echo; readlink /proc/self/fd/{number}"
+        told = move(shell(script, files=(number,))).text
+    assert told.splitlines()[0] == "only-for-one"
+    assert told.splitlines()[1].startswith("/memfd:secret")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
+
+
+def test_a_test_file_is_written_to_its_input():
+    script = "import sys, zlib; print(f'{zlib.adler32(sys.stdin.buffer.read()):08x}')"
+    command = Command((sys.executable, "-c", script), content=TestFile(3_000_000))
+    assert tool.ask(command, SOURCE, ORDER).text.strip() == adler32(3_000_000)
+
+
+def test_who_does_not_read_its_input_ends_as_it_likes():
+    assert tool.ask(shell("exit 4", content=TestFile(3_000_000)), SOURCE, ORDER).code == 4
+
+
+def pids_of(marker: str) -> list[int]:
+    """Return the processes with this word in their command line, zombies not counted."""
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline", "status"])
+        if marker in " ".join(process.info["cmdline"] or [])
+        and process.info["status"] != psutil.STATUS_ZOMBIE
+        and process.pid != os.getpid()
+    ]
+
+
+def wait_until_none(marker: str) -> None:
+    deadline = time.monotonic() + SOON
+    while pids_of(marker):
+        assert time.monotonic() < deadline, pids_of(marker)
+        time.sleep(0.02)
+
+
+# It starts another one, and neither wants to end.
+STUBBORN = "trap '' TERM; (trap '' TERM; sleep {seconds}) & echo 5; sleep {seconds}"
+
+
+@pytest.mark.parametrize("script", ["echo 5; sleep {seconds}", STUBBORN], ids=["plain", "stubborn"])
+def test_a_stop_ends_it_and_whatever_it_has_started(script: str, tmp_path: Path):
+    seconds, watch = 6000 + os.getpid() % 1000, Watch()
+    watch_progress = Watch(lambda moved: threading.Timer(0.1, watch_progress.stop).start() or None)
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        move(shell(script.format(seconds=seconds)), watch=watch_progress)
+    assert time.monotonic() - began < SOON
+    wait_until_none(f"sleep {seconds}")
+    assert not watch.stopped
+
+
+def test_a_stop_before_it_begins_begins_nothing():
+    watch = Watch()
+    watch.stop()
+    with pytest.raises(Stopped):
+        move(shell("sleep 600"), watch=watch)
+
+
+def test_who_shows_no_progress_any_more_is_ended():
+    with pytest.raises(
+        MoverError, match=r"sh: no byte moved for 0.5 s, at 7 of 1000 bytes"
+    ) as told:
+        move(shell("echo 7; sleep 6100"))
+    assert told.value.where == "transfer"
+    wait_until_none("sleep 6100")
+
+
+def test_who_takes_too_long_is_ended():
+    order = Order(SOURCE, SOURCE, 1000, limits=Limits(total=0.5))
+    with pytest.raises(MoverError, match=r"sh: not finished within 0.5 s$"):
+        move(shell("sleep 6200"), order)
+
+
+def test_a_question_has_its_seconds_and_no_more_than_its_step():
+    with pytest.raises(Late, match=r"sh: no answer within 0.3 s"):
+        tool.ask(shell("sleep 6300"), SOURCE, ORDER, seconds=0.3)
+    with within(Watch(), 0.3), pytest.raises(Late, match=r"within 0.\d+ s"):
+        tool.ask(shell("sleep 6300"), SOURCE, ORDER)
+    wait_until_none("sleep 6300")
+
+
+def test_a_progress_that_is_refused_ends_it_at_once():
+    def refuse(line: str) -> int | None:
+        raise MoverError(Where.CONTROL, f"not so: {line}")
+
+    with pytest.raises(MoverError, match="not so: streamed"):
+        tool.move(shell("echo streamed; sleep 6400"), ORDER, Watch(), refuse)
+    wait_until_none("sleep 6400")
+
+
+def test_what_is_not_there_cannot_be_started(monkeypatch):
+    ended = move(Command(("no-such-program",)))
+    assert ended.code == 127
+    assert "no-such-program" in ended.text
+    monkeypatch.setattr(tool, "WITH_US", ("/no/such/setpriv",))
+    with pytest.raises(MoverError, match="sh cannot be started: No such file or directory"):
+        move(shell("true"))
+
+
+def test_it_does_not_outlive_a_killed_worker(tmp_path: Path):
+    script = """
+from sonar.movers import tool
+from tests.movers.test_tool import ORDER, move, shell
+move(shell("echo 5; exec sleep 6500"), ORDER)
+"""
+    worker = subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT)
+    deadline = time.monotonic() + 30
+    while not pids_of("sleep 6500"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    wait_until_none("sleep 6500")
+
+
+def test_endless_output_is_read_in_bounded_memory():
+    script = "head -c 40000000 /dev/zero | tr '\\0' 'x'; echo; echo 9"
+    watch = Watch()
+    ended = move(shell(script), watch=watch)
+    assert len(ended.text) <= tool.KEPT_CHARACTERS
+    assert [sample.bytes for sample in watch.seen.samples] == [9]
+
+
+def test_a_command_is_as_it_is_given():
+    odd = "a b; $(c) 'd'"
+    told = move(Command(("printf", "%s", odd))).text
+    assert told == odd
