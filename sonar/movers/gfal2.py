@@ -26,6 +26,8 @@ BLAMES = (
     (re.compile(r"\bsource\b", re.IGNORECASE), Where.SOURCE),
     (re.compile(r"\bdestination\b", re.IGNORECASE), Where.DESTINATION),
 )
+# What is not http has one way, whatever --copy-mode says.
+ONLY_MODE = {"root": "pull", "ftp": "push"}
 # The codes of errno that a second try does not change.
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
@@ -41,6 +43,7 @@ class Gfal2:
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Make one transfer happen, or raise MoverError."""
         require_inside(order.destination)
+        require_mode(order)
         self.files.make_directories(order.destination, order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
@@ -52,6 +55,15 @@ class Gfal2:
             message = "gfal-copy did not say how it copied: it may have been a stream through here"
             raise MoverError(Where.CONTROL, message)
         return Receipt(order.bytes, ended.seconds, account.way)
+
+
+def require_mode(order: Order) -> None:
+    """Raise MoverError for a mode that gfal2 does not offer for the protocols of these ends."""
+    protocols = {str(parsed(end, end.url).scheme) for end in (order.source, order.destination)}
+    for protocol in protocols & set(ONLY_MODE):
+        if order.mode != ONLY_MODE[protocol]:
+            message = f"gfal2 copies files of {protocol} by {ONLY_MODE[protocol]} only"
+            raise MoverError(Where.CONTROL, f"{message}: mode must be so", permanent=True)
 
 
 class Account:

@@ -37,6 +37,7 @@ xrd.network nodnr norpipa
 xrd.protocol http:{port} libXrdHttp.so
 {checksums}
 http.exthandler xrdtpc libXrdHttpTPC.so
+ofs.tpc pgm /usr/bin/xrdcp --server
 xrd.tls {room}/host.pem {room}/host.key
 xrd.tlsca certdir {certificates}
 """
