@@ -123,19 +123,6 @@ MOVERS: tuple[MoverDescription, ...] = (
         needs=(PythonPackage("urllib3"),),
     ),
     MoverDescription(
-        name="gridftp",
-        label="GridFTP by globus-url-copy, without GSI: the source sends to the destination",
-        path="sonar.movers.gridftp:GridFtp",
-        schemes=frozenset({"ftp"}),
-        modes=("push",),
-        clock=Clock.TOOL,
-        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
-        needs=(
-            Program("globus-url-copy", "globus-gass-copy-progs"),
-            SETPRIV,
-        ),
-    ),
-    MoverDescription(
         name="xrootd",
         label="root:// third-party copy by xrdcp: the destination fetches from the source",
         path="sonar.movers.xrootd:Xrootd",
@@ -153,6 +140,19 @@ MOVERS: tuple[MoverDescription, ...] = (
         modes=("pull", "push"),
         clock=Clock.TOOL,
         needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
+    ),
+    MoverDescription(
+        name="gridftp",
+        label="GridFTP by globus-url-copy, without GSI: the source sends to the destination",
+        path="sonar.movers.gridftp:GridFtp",
+        schemes=frozenset({"ftp"}),
+        modes=("push",),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        needs=(
+            Program("globus-url-copy", "globus-gass-copy-progs"),
+            SETPRIV,
+        ),
     ),
     MoverDescription(
         name="fake",

@@ -15,7 +15,7 @@ from sonar.models import Probe, SizeClass, Transfer
 from sonar.records import importing
 from sonar.records.admission import MOST_PROFILES, Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
-from sonar.records.record import FIELDS, WrongRecordError, from_text
+from sonar.records.record import FIELDS, TOLD, WrongRecordError, from_text
 from tests.properties import examples
 from tests.sonar.test_export_results import records
 from tests.sonar.world import NOW
@@ -43,15 +43,31 @@ PLAIN = {
     "beside_source_max": "",
     "beside_destination": "",
     "beside_destination_max": "",
+    **dict.fromkeys(TOLD, ""),
+    "clock": "service",
+    "tcp_buffer_bytes": "1048576",
 }
 FAILED = PLAIN | {"state": "failed", "error": "503", "error_where": "source", "seconds": "0"}
 # Ways to write a value: plain, unusual, and wrong.
 MEANS, NUMBERS = ["0", "1.5", "-1", "40000", "x", ""], ["0", "2", "-1", "40000", "1.5", "x", ""]
+SECONDS, BUFFERS = ["0", "2.5", "-1", "1e9", "x", ""], ["1048576", "0", "1.5", "x", ""]
 CELLS = {
     "beside_source": MEANS,
     "beside_source_max": NUMBERS,
     "beside_destination": MEANS,
     "beside_destination_max": NUMBERS,
+    "clock": ["request", "tool", "", "sundial", "Tool"],
+    **dict.fromkeys((name for name in TOLD if name.endswith("_seconds")), SECONDS),
+    **dict.fromkeys(("tcp_buffer_bytes", "tcp_buffer_used_bytes"), BUFFERS),
+    "remote_id": ["0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1", "7", "", "=7", "a b", "x" * 101],
+    "log_url": [
+        "https://fts.example:8449/log/7",
+        "",
+        "ftp://fts.example/7",
+        "https://me:secret@fts.example/7",
+        "https://fts.example/7?token=x",
+    ],
+    "scitag": ["139", "0", "65535", "65536", "1.5", ""],
     "id": [
         "6F1C9A52-8f0e-4a4e-9d0c-2b7f3c1d5e61",
         "6f1c9a528f0e4a4e9d0c2b7f3c1d5e60",

@@ -87,6 +87,17 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
             "beside_source_max": "",
             "beside_destination": "",
             "beside_destination_max": "",
+            "clock": "",
+            "prepare_seconds": "",
+            "queue_seconds": "",
+            "first_byte_seconds": "",
+            "transfer_seconds": "",
+            "checksum_seconds": "",
+            "tcp_buffer_bytes": "",
+            "tcp_buffer_used_bytes": "",
+            "remote_id": "",
+            "log_url": "",
+            "scitag": "",
             "rate_mb_s": "6000",
         }
     ]

@@ -14,12 +14,13 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import probes, request_probes, results, scheduler, tasks
+from sonar import mover_catalogue, probes, request_probes, results, scheduler, tasks
 from sonar import settings as project
 from sonar.celery import app
 from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
+from sonar.offers import queue_of
 from sonar.request_probes import (
     NotCancelledError,
     PlannerBusyError,
@@ -409,7 +410,8 @@ def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
 
 def in_queue() -> int:
     with app.connection_for_write() as queue:
-        return int(queue.default_channel.client.llen("transfers.http-tpc"))
+        client = queue.default_channel.client
+        return sum(client.llen(queue_of(mover)) for mover in mover_catalogue.names())
 
 
 def test_ids_reach_the_queue_after_the_commit_and_not_before(
