@@ -83,7 +83,7 @@ def row_of(mover: MoverDescription) -> str:
     schemes, modes, parameters = (f"`{' '.join(words)}`" if words else "nothing" for words in codes)
     needs = ", ".join(need.label for need in mover.needs) or "nothing"
     takes = ", ".join(sorted(mover.credentials)) or "none"
-    cells = [f"`{mover.name}`", schemes, mover.label, modes, parameters, takes, needs]
+    cells = [f"`{mover.name}`", schemes, mover.label, modes, parameters, takes, needs, mover.clock]
     return f"| {' | '.join(cells)} | {'simulated' if mover.simulated else 'measured'} |"
 
 
