@@ -108,9 +108,14 @@ WRONG = [
         "meshes",
         {"mover": "fts"},
         "mover",
-        'mover "fts" is not the name of a mover: http-tpc or fake.',
+        'mover "fts" is not the name of a mover: http-tpc, xrootd, gfal2, gridftp or fake.',
     ),
-    ("meshes", {"mover": "x" * 30}, "mover", "is not the name of a mover: http-tpc or fake."),
+    (
+        "meshes",
+        {"mover": "x" * 30},
+        "mover",
+        "is not the name of a mover: http-tpc, xrootd, gfal2, gridftp or fake.",
+    ),
     (
         "meshes",
         {"mover": "fake"},

@@ -80,7 +80,11 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
             "empty.",
         ),
         ({"mover": "fake", "mode": "pull"}, "mover", "fake moves files by fake, not those of"),
-        ({"mover": "tape"}, "mover", "there is no mover 'tape': use http-tpc or fake or"),
+        (
+            {"mover": "tape"},
+            "mover",
+            "there is no mover 'tape': use http-tpc or xrootd or gfal2 or",
+        ),
     ],
 )
 def test_what_a_new_mover_does_not_obey_is_refused(
@@ -143,7 +147,7 @@ from matrix.answers.probe_request import ALLOWED, OrderedTests
 from matrix.api.registry.meshes import NewMesh
 assert OrderedTests.model_json_schema()["properties"]["mover"]["enum"][-1] == "disk"
 assert "disk" in NewMesh.model_json_schema()["properties"]["mover"]["pattern"]
-assert ALLOWED["mover"] == "http-tpc, fake or disk", ALLOWED["mover"]
+assert ALLOWED["mover"] == "http-tpc, xrootd, gfal2, gridftp, fake or disk", ALLOWED["mover"]
 assert "sonar.movers.disk" not in sys.modules
 """
     done = subprocess.run(
@@ -161,4 +165,7 @@ def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(
     probes.run(due)
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.error_where) == ("failed", "control")
-    assert transfer.error == "no mover is called 'disk'; allowed: http-tpc, fake"
+    assert (
+        transfer.error
+        == "no mover is called 'disk'; allowed: http-tpc, xrootd, gfal2, gridftp, fake"
+    )
