@@ -21,12 +21,13 @@ Group = TypeVar("Group", bound=Hashable)
 
 @dataclass(frozen=True, order=True)
 class ProfileKey:
-    """What filters can tell apart; an IP version of 0 and an empty mode are not known."""
+    """What filters can tell apart; an IP version of 0, an empty mode or clock are not known."""
 
     mover: str
     mode: str
     streams: int
     ip_version: int
+    clock: str
     origin: str
     mesh: str
     beside: str
@@ -38,6 +39,7 @@ class ProfileKey:
             mode=profile.mode,
             streams=profile.streams,
             ip_version=profile.ip_version or 0,
+            clock=profile.clock,
             origin=profile.origin,
             mesh=profile.mesh.name if profile.mesh else "",
             beside=company_of(profile),
@@ -48,6 +50,11 @@ class ProfileKey:
         mover = f"{self.mover} {self.mode}".rstrip()
         streams = "1 stream" if self.streams == 1 else f"{self.streams} streams"
         return f"{mover}, {streams}, {self.origin}"
+
+    @property
+    def timed(self) -> str:
+        """Say who timed it, nothing where that is not known."""
+        return OF_PROFILES["clock"].words.get(self.clock, "")
 
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
