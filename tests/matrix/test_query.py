@@ -45,6 +45,7 @@ VALUES = {
     "ip_version": st.sampled_from("46"),
     "origin": st.sampled_from(["test", "production", "external"]),
     "mode": st.sampled_from(["pull", "push"]),
+    "clock": st.sampled_from(["request", "tool", "service"]),
     "beside": st.sampled_from(["0", "some", "unknown"]),
     "streams": st.integers(1, 9999).map(str),
     "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),
@@ -120,7 +121,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
 @pytest.mark.parametrize(
     ("text", "parameter", "sentence"),
     [
-        ("colour=red", "colour", "There is no parameter “colour”: use beside, cloud, columns,"),
+        ("colour=red", "colour", "There is no parameter “colour”: use beside, clock, cloud, columns,"),
         ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
         ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
         (

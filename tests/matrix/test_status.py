@@ -164,6 +164,7 @@ def test_what_waits_is_counted_by_reason_with_the_longest(
         {"reason": "link", "tests": 0, "since": None},
         {"reason": "circuit", "tests": 0, "since": None},
         {"reason": "credential", "tests": 0, "since": None},
+        {"reason": "mover", "tests": 0, "since": None},
         {"reason": "paused", "tests": 0, "since": None},
         {"reason": "quiet site", "tests": 0, "since": None},
         {"reason": "next tick", "tests": 1, "since": None},

@@ -77,7 +77,7 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
         "mover": "http-tpc",
         "mode": "pull: the destination fetches",
         "streams": "1 requested, number used not known",
-        "TCP buffer": "4.00 MB",
+        "TCP buffer": "4.00 MB requested, size used not known",
         "IP version": "6",
         "remote connections": "2: tcp:[::1]:1094, tcp:[::1]:1095",
         "checksum": "–",
