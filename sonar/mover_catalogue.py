@@ -198,7 +198,8 @@ def describe(name: str) -> MoverDescription:
 
 def clock_of(mover: str) -> str:
     """Return who times a mover's transfers; empty for a mover that there is no more."""
-    return next((one.clock for one in MOVERS if one.name == mover), "")
+    clocks = {description.name: description.clock for description in MOVERS}
+    return clocks.get(mover, "")
 
 
 def fitting(mover: str, base_urls: Mapping[str, str]) -> str:

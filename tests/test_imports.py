@@ -33,6 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.database",
             "sonar.mover_catalogue",
             "sonar.csv_text",
+            "sonar.remote_names",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers"}),
@@ -57,7 +58,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.storage_hosts",
         }
     ),
-    frozenset({"sonar.tokens", "sonar.saved_views", "sonar.changes"}),
+    frozenset({"sonar.tokens", "sonar.saved_views", "sonar.changes", "sonar.offers"}),
     frozenset(
         {"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.transfer_request"}
     ),
@@ -65,6 +66,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             "sonar.celery",
+            "sonar.sending",
             "sonar.tasks",
             "sonar.request_probes",
             "sonar.experiments",

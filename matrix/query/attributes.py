@@ -203,7 +203,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         columns=("clock",),
         choice="timed from Sonar's request (request), as a run of a program (tool), or by the "
         "service that moved them (service)",
-        allowed=tuple(CLOCKS),
+        allowed=tuple(sorted(CLOCKS)),
         words={
             Clock.REQUEST: "from Sonar's request",
             Clock.TOOL: "as a run of a program",

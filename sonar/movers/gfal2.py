@@ -51,10 +51,10 @@ class Gfal2:
         ended = tool.move(command, order, watch, account.read)
         if ended.code:
             raise failed(ended)
-        if not account.way:
+        if not account.method:
             message = "gfal-copy did not say how it copied: it may have been a stream through here"
             raise MoverError(Where.CONTROL, message)
-        return Receipt(order.bytes, ended.seconds, account.way)
+        return Receipt(order.bytes, ended.seconds, account.method)
 
 
 def require_mode(order: Order) -> None:
@@ -70,14 +70,14 @@ class Account:
     """What gfal-copy says while it runs."""
 
     def __init__(self, watch: Watch) -> None:
-        self.way = ""
+        self.method = ""
         self._watch = watch
 
     def read(self, line: str) -> int | None:
         """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
         if match := TYPE.match(line):
-            self.way = match[1]
-            require_third_party(self.way)
+            self.method = match[1]
+            require_third_party(self.method)
         elif match := ADDRESSES.match(line):
             self._watch.seen.ip_version = int(match[1])
         elif match := MONITOR.match(line):
@@ -85,9 +85,9 @@ class Account:
         return None
 
 
-def require_third_party(way: str) -> None:
-    if not THIRD_PARTY.match(way):
-        message = f"gfal-copy would copy through this worker ({one_line(way)}): ended at once"
+def require_third_party(method: str) -> None:
+    if not THIRD_PARTY.match(method):
+        message = f"gfal-copy would copy through this worker ({one_line(method)}): ended at once"
         raise MoverError(Where.CONTROL, message, permanent=True)
 
 

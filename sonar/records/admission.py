@@ -166,7 +166,7 @@ class Admission:
             bytes=record.bytes,
             error=self.error_for_all(record.error, record.source, record.destination),
             error_where=record.error_where,
-            **record.told,
+            **record.account,
         )
 
     def error_for_all(self, error: str, *ends: str) -> str:

@@ -25,7 +25,7 @@ from sonar.records.admission import (
     ProfileFields,
     profile_fields_of,
 )
-from sonar.records.record import FIELDS, LONGEST, TOLD, Record, WrongRecordError, from_text
+from sonar.records.record import ACCOUNT, FIELDS, LONGEST, Record, WrongRecordError, from_text
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 # A result that is fine, with names as ids: what importing keeps of it until it is stored.
@@ -41,7 +41,7 @@ ROW = np.dtype(
         ("bytes", "<i8"),
         ("profile", "<u2"),
         ("failed", "?"),
-        ("told", "<i4"),  # which of the batch's; -1 for those that tell no more
+        ("account", "<i4"),  # which of the batch's accounts; -1 for none
     ]
 )
 NOTHING = -1
@@ -65,8 +65,8 @@ class Batch(NamedTuple):
 
     rows: Rows
     errors: list[tuple[str, str]]
-    told: list[dict[str, Any]]
-    """What some results tell besides (``Record.told``), by their number in a row."""
+    accounts: list[dict[str, Any]]
+    """What some results say of themselves (``Record.account``), by their number in a row."""
 
 
 class OtherwiseError(Exception):
@@ -102,8 +102,8 @@ class Columns:
         self._see_that_numbers_are_likely(rows)
         rows["size_class"] = self._size_classes(rows["bytes"])
         errors = errors_of(rows["failed"], texts["error"], texts["error_where"])
-        require(not any(any(texts[name]) for name in TOLD))
-        rows["told"] = NOTHING
+        require(not any(any(texts[name]) for name in ACCOUNT))
+        rows["account"] = NOTHING
         rows["profile"] = self._profiles(lines, texts)
         numbers_of_failed = np.flatnonzero(rows["failed"]).tolist()
         ends = (
@@ -113,10 +113,10 @@ class Columns:
 
     def of_records(self, records: Sequence[Record]) -> Batch:
         """Turn records that were checked one by one into rows."""
-        rows, told = np.zeros(len(records), ROW), list[dict[str, Any]]()
+        rows, accounts = np.zeros(len(records), ROW), list[dict[str, Any]]()
         for number, record in enumerate(records):
-            if record.told:
-                told.append(record.told)
+            if record.account:
+                accounts.append(record.account)
             rows[number] = (
                 *divmod(record.id.int, 1 << 64),
                 self.admission.endpoints[record.source],
@@ -127,12 +127,12 @@ class Columns:
                 record.bytes,
                 self._number(profile_fields_of(record)),
                 record.state == "failed",
-                len(told) - 1 if record.told else NOTHING,
+                len(accounts) - 1 if record.account else NOTHING,
             )
         failed = [record for record in records if record.state == "failed"]
         errors = [(record.error, record.error_where) for record in failed]
         ends = ((record.source, record.destination) for record in failed)
-        return Batch(rows, self._for_all(errors, ends), told)
+        return Batch(rows, self._for_all(errors, ends), accounts)
 
     def _for_all(
         self, errors: Iterable[tuple[str, str]], ends: Iterable[tuple[str, str]]

@@ -96,14 +96,14 @@ class Record(BaseModel):
         return Company(*(getattr(self, name) for name in Company._fields))
 
     @property
-    def told(self) -> dict[str, Any]:
-        """Return those of ``TOLD`` that it says something of, by their names."""
-        return {name: value for name in TOLD if (value := getattr(self, name)) not in (None, "")}
+    def account(self) -> dict[str, Any]:
+        """Return those fields of ``ACCOUNT`` of which it says something, by their names."""
+        return {name: value for name in ACCOUNT if (value := getattr(self, name)) not in (None, "")}
 
 
 FIELDS = tuple(Record.model_fields)
 # What few results from elsewhere say: fields of a result that are kept with it, not in its profile.
-TOLD = (
+ACCOUNT = (
     *Company._fields,
     *("prepare_seconds", "queue_seconds", "first_byte_seconds", "transfer_seconds"),
     *("checksum_seconds", "tcp_buffer_used_bytes", "remote_id", "log_url", "scitag"),

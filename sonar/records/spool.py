@@ -28,7 +28,7 @@ class Spool:
         self._file.close()
 
     def write(self, batch: Batch, position: int) -> None:
-        parts = batch.rows.tobytes(), orjson.dumps(batch.errors), orjson.dumps(batch.told)
+        parts = batch.rows.tobytes(), orjson.dumps(batch.errors), orjson.dumps(batch.accounts)
         self._file.write(_LENGTHS.pack(*map(len, parts), position))
         for part in parts:
             self._file.write(part)
@@ -48,18 +48,18 @@ class Spool:
             yield _joined(waiting), position
 
 
-def _read(rows: bytes, errors: bytes, told: bytes) -> Batch:
+def _read(rows: bytes, errors: bytes, accounts: bytes) -> Batch:
     pairs = [(why, where) for why, where in orjson.loads(errors)]
-    return Batch(np.frombuffer(rows, ROW), pairs, orjson.loads(told))
+    return Batch(np.frombuffer(rows, ROW), pairs, orjson.loads(accounts))
 
 
 def _joined(batches: list[Batch]) -> Batch:
     rows = np.concatenate([batch.rows for batch in batches])
-    errors, told, at = list[tuple[str, str]](), list[dict[str, Any]](), 0
+    errors, accounts, at = list[tuple[str, str]](), list[dict[str, Any]](), 0
     for batch in batches:
-        part = rows["told"][at : at + len(batch.rows)]
-        part[part >= 0] += len(told)
+        part = rows["account"][at : at + len(batch.rows)]
+        part[part >= 0] += len(accounts)
         at += len(batch.rows)
         errors += batch.errors
-        told += batch.told
-    return Batch(rows, errors, told)
+        accounts += batch.accounts
+    return Batch(rows, errors, accounts)

@@ -68,7 +68,7 @@ def store(batch: Batch, profiles: Sequence[int]) -> Stored:
     Looks for all of its ids in one statement. The caller holds the lock of imports.
     """
     fresh = _new(batch.rows)
-    alike = ~batch.rows["failed"] & (batch.rows["told"] < 0)
+    alike = ~batch.rows["failed"] & (batch.rows["account"] < 0)
     _append(batch.rows[fresh & alike], profiles)
     results.copy_results(
         [
@@ -157,5 +157,5 @@ def _result(batch: Batch, number: int, error: tuple[str, str], profiles: Sequenc
         bytes=int(row["bytes"]),
         error=error[0],
         error_where=error[1],
-        **(batch.told[row["told"]] if row["told"] >= 0 else {}),
+        **(batch.accounts[row["account"]] if row["account"] >= 0 else {}),
     )

@@ -358,8 +358,8 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     assert "These results combine 2 ways of measuring." in html
     lines = [words(line).strip() for line in section(html, "methods").split("<tr>")[2:]]
     assert lines == [
-        "http-tpc pull 1 – test – alone at both ends large 10.0 1 0 only these",
-        "http-tpc push 4 requested, not known or 1 used – test – alongside other tests large "
+        "http-tpc pull 1 – – test – alone at both ends large 10.0 1 0 only these",
+        "http-tpc push 4 requested, not known or 1 used – – test – alongside other tests large "
         "5.50 2 0 "
         "only these",
     ]

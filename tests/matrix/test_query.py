@@ -121,7 +121,11 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
 @pytest.mark.parametrize(
     ("text", "parameter", "sentence"),
     [
-        ("colour=red", "colour", "There is no parameter “colour”: use beside, clock, cloud, columns,"),
+        (
+            "colour=red",
+            "colour",
+            "There is no parameter “colour”: use beside, clock, cloud, columns,",
+        ),
         ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
         ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
         (

@@ -84,13 +84,13 @@ def test_gfal_copy_says_how_it_copies_and_how_far_it_is():
     watch = Watch()
     account = gfal2.Account(watch)
     moved = progress(account.read, sample("gfal_copy", "root:// tpc"))
-    assert (account.way, moved) == ("3rd pull", [788529152, 1765801984, 2000000000])
+    assert (account.method, moved) == ("3rd pull", [788529152, 1765801984, 2000000000])
     account = gfal2.Account(watch)
     assert progress(account.read, sample("gfal_copy", "gfal-copy -v http TPC")) == [1539428185]
-    assert (account.way, watch.seen.ip_version) == ("3rd pull", 4)
+    assert (account.method, watch.seen.ip_version) == ("3rd pull", 4)
     account = gfal2.Account(watch)
     assert progress(account.read, sample("globus_url_copy_more", "gfal-copy ftp://")) == []
-    assert account.way == "3rd push"
+    assert account.method == "3rd push"
 
 
 @pytest.mark.parametrize("way", ["streamed", "Streamed", "local to remote", "2rd pull"])

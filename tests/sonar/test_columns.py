@@ -15,7 +15,7 @@ from sonar.models import Probe, SizeClass, Transfer
 from sonar.records import importing
 from sonar.records.admission import MOST_PROFILES, Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
-from sonar.records.record import FIELDS, TOLD, WrongRecordError, from_text
+from sonar.records.record import ACCOUNT, FIELDS, WrongRecordError, from_text
 from tests.properties import examples
 from tests.sonar.test_export_results import records
 from tests.sonar.world import NOW
@@ -43,7 +43,7 @@ PLAIN = {
     "beside_source_max": "",
     "beside_destination": "",
     "beside_destination_max": "",
-    **dict.fromkeys(TOLD, ""),
+    **dict.fromkeys(ACCOUNT, ""),
     "clock": "service",
     "tcp_buffer_bytes": "1048576",
 }
@@ -57,7 +57,7 @@ CELLS = {
     "beside_destination": MEANS,
     "beside_destination_max": NUMBERS,
     "clock": ["request", "tool", "", "sundial", "Tool"],
-    **dict.fromkeys((name for name in TOLD if name.endswith("_seconds")), SECONDS),
+    **dict.fromkeys((name for name in ACCOUNT if name.endswith("_seconds")), SECONDS),
     **dict.fromkeys(("tcp_buffer_bytes", "tcp_buffer_used_bytes"), BUFFERS),
     "remote_id": ["0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1", "7", "", "=7", "a b", "x" * 101],
     "log_url": [

@@ -129,7 +129,7 @@ async def in_a_digest(visit: Visit, words: str) -> None:
 
 ALL = frozenset({"HEAD", "GET", "PUT", "COPY", "MOVE", "DELETE", "MKCOL"})
 COPY = frozenset({"COPY"})
-TOLD: dict[str, tuple[frozenset[str], Tell]] = {
+ACCOUNT: dict[str, tuple[frozenset[str], Tell]] = {
     "everything": (ALL, in_everything),
     "status-line": (ALL, in_the_status_line),
     "header": (ALL, in_a_broken_header),
@@ -147,7 +147,7 @@ class Endpoint:
 
     def __init__(self, place: str, writing: str, root: Path, echo: Echo) -> None:
         self.name = DECENT if not place else f"{place}.{writing}"
-        self._methods, self._tell = TOLD.get(place, (frozenset(), in_a_refusal))
+        self._methods, self._tell = ACCOUNT.get(place, (frozenset(), in_a_refusal))
         self._write, self._echo, self._disk = WRITTEN[writing], echo, Disk(root / self.name)
         (root / self.name / BASE).mkdir(exist_ok=True)
         self._sock = socket.create_server((HOST, 0), backlog=128)
@@ -181,7 +181,7 @@ class Endpoint:
 async def serve(directory: Path) -> None:
     echo, files = Echo(), directory / "files"
     ends = [Endpoint("", "plain", files, echo)]
-    ends += [Endpoint(place, writing, files, echo) for place in TOLD for writing in WRITTEN]
+    ends += [Endpoint(place, writing, files, echo) for place in ACCOUNT for writing in WRITTEN]
     complete = directory / "echo.new"
     complete.write_text(json.dumps({one.name: one.port for one in ends}))
     complete.replace(directory / "echo.json")

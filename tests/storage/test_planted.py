@@ -36,7 +36,7 @@ from sonar.sandbox import processes as children
 from tests.accounts import account, logged_in
 from tests.matrix.test_leaks import FORMATS, OF_ONE_FORMAT, content_of
 from tests.rights_samples import scene
-from tests.storage.echo import BASE, DECENT, HOST, STRANGER, STRANGERS_PORT, TOLD, WRITTEN
+from tests.storage.echo import ACCOUNT, BASE, DECENT, HOST, STRANGER, STRANGERS_PORT, WRITTEN
 from tests.storage.workers import Processes
 from tests.test_rights import ROWS
 
@@ -222,7 +222,7 @@ def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_pat
 def assert_that_they_told(planted: Planted) -> None:
     """Or there was nothing to be hidden: each place of telling has its errors, and half hide it."""
     errors = list(Transfer.objects.exclude(error="").values_list("error", flat=True))
-    assert len(errors) > len(WRITTEN) * (len(TOLD) - 2)
+    assert len(errors) > len(WRITTEN) * (len(ACCOUNT) - 2)
     hidden = [one for one in errors if re.search(r"\*\*\*|\[(server|address|port|base)\]", one)]
     assert len(hidden) > len(errors) / 3, errors
     assert Transfer.objects.exclude(remote_connections=[]).exists()

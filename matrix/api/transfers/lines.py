@@ -18,12 +18,12 @@ from matrix.api.streaming import Pieces, by_piece
 from matrix.store.snapshot import snapshot
 from sonar import csv_text, pg_copy
 from sonar.models import Transfer
-from sonar.records.record import FIELDS, INTERNAL, TOLD, TOLD_BESIDES
+from sonar.records.record import ACCOUNT, FIELDS, INTERNAL, TOLD_BESIDES
 
 COLUMNS = (
     *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
     *("source_id", "destination_id", "profile_id", "size_class_id"),
-    *(name for name in TOLD if name not in INTERNAL),
+    *(name for name in ACCOUNT if name not in INTERNAL),
     *("moved_bytes", "verified"),
 )
 # The columns that CSV began with; what records have got since then stands behind them.

@@ -66,10 +66,10 @@ def of_movers(life: Life) -> Iterator[Notice]:
 
 def meshes_by_mover() -> dict[str, list[str]]:
     """Return the names of the enabled meshes by their mover. One SQL query."""
-    found: dict[str, list[str]] = {}
+    meshes: dict[str, list[str]] = {}
     for name, mover in Mesh.objects.filter(enabled=True).values_list("name", "mover"):
-        found.setdefault(mover, []).append(name)
-    return found
+        meshes.setdefault(mover, []).append(name)
+    return meshes
 
 
 def named(meshes: list[str]) -> str:
