@@ -74,6 +74,14 @@ NUMBERS = {
     "beside_source_max": int,
     "beside_destination": float,
     "beside_destination_max": int,
+    "prepare_seconds": float,
+    "queue_seconds": float,
+    "first_byte_seconds": float,
+    "transfer_seconds": float,
+    "checksum_seconds": float,
+    "tcp_buffer_bytes": int,
+    "tcp_buffer_used_bytes": int,
+    "scitag": int,
 }
 
 TITLE = "Query transfer rates in Sonar, order tests, and store results."
@@ -459,7 +467,7 @@ def of_cell(name: str, text: str) -> object:
 
 ENDS = ("site", "cloud", "tier", "country", "label", "endpoint", "tag")
 FILTERS = " ".join(end + one for end in ("", "source_", "destination_") for one in ENDS)
-WINDOW = "size window from to mover mode streams ip_version origin mesh beside "
+WINDOW = "size window from to mover mode streams ip_version clock origin mesh beside "
 # What each command gives, its parameters, and the columns of its table where not all fit.
 READING = {
     "matrix": (

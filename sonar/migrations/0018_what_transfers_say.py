@@ -9,6 +9,13 @@ def tests_were_timed_from_their_request(apps, schema_editor):
     profiles.filter(origin="test", mover__in=["http-tpc", "fake"]).update(clock="request")
 
 
+# That reason is not known any more: the next tick says it by another one.
+FORGET_REASON = """
+    UPDATE sonar_schedule SET skipped_because = '', skipped_since = NULL
+    WHERE skipped_because = 'mover'
+"""
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -81,5 +88,6 @@ class Migration(migrations.Migration):
             model_name='schedule',
             constraint=models.CheckConstraint(condition=models.Q(('skipped_because__in', ['', 'downtime', 'cap', 'quiet hours', 'budget', 'link', 'circuit', 'credential', 'mover', 'paused', 'quiet site'])), name='schedule_skip_reason_is_known'),
         ),
+        migrations.RunSQL(migrations.RunSQL.noop, FORGET_REASON),
         migrations.RunPython(tests_were_timed_from_their_request, migrations.RunPython.noop),
     ]

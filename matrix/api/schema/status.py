@@ -55,6 +55,7 @@ class Waiting(Answer):
         "link",
         "circuit",
         "credential",
+        "mover",
         "paused",
         "quiet site",
         "next tick",

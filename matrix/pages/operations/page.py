@@ -53,6 +53,7 @@ REASON_WORDS = {
     "circuit": "tests of an endpoint keep failing, so it is tested less often",
     "credential": "an endpoint has no credential, or one for another host: see manage.py "
     "credentials",
+    "mover": "no worker can run the mover of their mesh",
     "paused": "the site of an endpoint has paused its tests",
     "quiet site": "the site of an endpoint has its quiet hours at this time of day",
     NEXT_TICK: "became due since the planner last ran",

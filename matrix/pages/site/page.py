@@ -55,6 +55,7 @@ SOON = timedelta(days=7)
 REASONS = {
     "quiet hours": "quiet hours of their mesh",
     "quiet site": "quiet hours of a site",
+    "mover": "no worker can run their mover",
     "paused": "a site has paused its tests",
 }
 
