@@ -1,0 +1,102 @@
+"""Which movers workers offer, and what waits for a worker that can run its mover."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from sonar import mover_catalogue, offers, scheduler, sending
+from sonar.celery import app
+from sonar.models import Mesh, Probe, Schedule, SignOfLife, SizeClass
+from sonar.mover_catalogue import Program
+from tests.sonar.world import NOW, mesh, three_endpoints
+
+pytestmark = pytest.mark.django_db
+SECOND = timedelta(seconds=1)
+
+
+def worker(name: str, *queues: str, seen_at: datetime = NOW - SECOND) -> None:
+    SignOfLife.objects.create(
+        name=name, kind="worker", seen_at=seen_at, every_seconds=10, queues=sorted(queues)
+    )
+
+
+def test_offers_are_those_of_workers_that_live():
+    assert offers.by_living(NOW) is None
+    worker("control@a", "control")
+    assert offers.by_living(NOW) is None
+    worker("transfers@a", "transfers", "transfers.http-tpc", "transfers.no-more")
+    worker("transfers@b", "transfers", "transfers.fake")
+    worker("transfers@c", "transfers", "transfers.gridftp", seen_at=NOW - 60 * SECOND)
+    assert offers.by_living(NOW) == {"http-tpc", "fake"}
+
+
+def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch):
+    monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
+    assert offers.queues_here() == ["transfers.http-tpc", "transfers.fake"]
+    monkeypatch.setattr(Program, "missing", lambda program: "")
+    names = mover_catalogue.names()
+    assert offers.queues_here() == [f"transfers.{name}" for name in names]
+
+
+def test_scheduled_tests_wait_with_the_reason_until_somebody_can_run_their_mover():
+    three_endpoints()
+    mesh()
+    mover = Mesh.objects.get().mover
+    worker("transfers@a", "transfers", "transfers.gridftp")
+    assert scheduler.claim_due(NOW) == []
+    reasons = set(Schedule.objects.values_list("skipped_because", "skipped_since"))
+    assert reasons == {("mover", NOW)}
+    worker("transfers@b", "transfers", offers.queue_of(mover))
+    assert scheduler.claim_due(NOW)
+
+
+def test_while_no_worker_lives_tests_are_queued_as_ever():
+    three_endpoints()
+    mesh()
+    assert scheduler.claim_due(NOW)
+
+
+def test_ordered_tests_wait_with_the_sentence_and_those_of_the_foreground_do_not():
+    glasgow, lancs, ral = three_endpoints()
+    worker("transfers@a", "transfers", "transfers.gridftp")
+    small = SizeClass.objects.get(name="small")
+    request = scheduler.ProbeRequest(glasgow, lancs, small, "fake")
+    (waiting,), started = scheduler.order_all([request], NOW)
+    assert (waiting.state, started) == ("waiting", [])
+    sentence = "No worker can run the mover fake: to run it, start a worker of this version."
+    assert waiting.waits_because == sentence
+    own_request = scheduler.ProbeRequest(ral, lancs, small, "fake")
+    (own,), _ = scheduler.order_all([own_request], NOW, "here")
+    assert own.state == "queued"
+    worker("transfers@b", "transfers", "transfers.fake")
+    assert scheduler.start_waiting(NOW) == [waiting.id]
+
+
+def in_queue(mover: str) -> int:
+    with app.connection_for_write() as queue:
+        return int(queue.default_channel.client.llen(offers.queue_of(mover)))
+
+
+def test_each_test_is_sent_to_those_who_offer_its_mover():
+    glasgow, lancs, ral = three_endpoints()
+    small = SizeClass.objects.get(name="small")
+    links = [(glasgow, lancs), (lancs, ral), (ral, glasgow)]
+    probes = [
+        Probe.objects.create(
+            source=source,
+            destination=destination,
+            size_class=small,
+            bytes=small.test_bytes,
+            mover=mover,
+            requested_at=NOW,
+            sent_at=NOW,
+        )
+        for (source, destination), mover in zip(links, ["fake", "http-tpc", "fake"], strict=True)
+    ]
+    before = in_queue("fake"), in_queue("http-tpc")
+    gone = probes.pop()
+    gone.delete()
+    sending.send([probe.id for probe in probes])
+    assert (in_queue("fake"), in_queue("http-tpc")) == (before[0] + 1, before[1] + 1)
