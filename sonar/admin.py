@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar import reclassing, roles, sizes
+from sonar import offers, reclassing, roles, sizes
 from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
@@ -226,6 +226,13 @@ class MeshAdmin(NeverDeleted):
     list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
     filter_horizontal = ["sources", "destinations"]
     inlines = [MeshIntervalInline]
+
+    def save_model(
+        self, request: HttpRequest, obj: Mesh, form: forms.ModelForm[Mesh], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if notice := offers.notice(timezone.now()):
+            self.message_user(request, notice, messages.WARNING)
 
 
 @admin.register(Probe)

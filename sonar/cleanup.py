@@ -15,10 +15,10 @@ from functools import partial
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max, Min, Q
+from django.db.models import Max, Min, Q, QuerySet
 from django.utils import timezone
 
-from sonar import movers
+from sonar import movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
@@ -72,7 +72,8 @@ def clean(seconds: float) -> None:
 def due_endpoints(now: datetime) -> list[int]:
     """Return the endpoints where a file is due and no pause holds, those that answer first."""
     due = (
-        Leftover.objects.order_by()
+        cleanable()
+        .order_by()
         .values("endpoint_id")
         .annotate(
             failures=Max("tries"),
@@ -82,6 +83,11 @@ def due_endpoints(now: datetime) -> list[int]:
         .filter(Q(pause__isnull=True) | Q(pause__lte=now), due__lte=now)
     )
     return list(due.order_by("failures", "due").values_list("endpoint_id", flat=True))
+
+
+def cleanable() -> QuerySet[Leftover]:
+    """Return the files of movers that can run here: others are left to who has their tools."""
+    return Leftover.objects.exclude(mover__in=offers.lacking_here())
 
 
 def clean_endpoint(endpoint_id: int, until: float) -> None:
@@ -110,7 +116,7 @@ def claim(endpoint_id: int, now: datetime) -> Leftover | None:
     rows = Leftover.objects.filter(endpoint_id=endpoint_id)
     if rows.filter(tries__gt=0, next_try__gt=now).exists():
         return None
-    due = rows.filter(next_try__lte=now).order_by("next_try")
+    due = cleanable().filter(endpoint_id=endpoint_id, next_try__lte=now).order_by("next_try")
     leftover = due.select_related("endpoint__credential", "endpoint__credential_lent").first()
     if leftover is None:
         return None

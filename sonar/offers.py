@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from sonar import heartbeats, mover_catalogue
-from sonar.models import SignOfLife
+from sonar.models import Mesh, SignOfLife
 
 TRANSFERS = "transfers"
 
@@ -22,7 +22,13 @@ def queue_of(mover: str) -> str:
 
 def queues_here() -> list[str]:
     """Return the queues of the movers that can run in this process."""
-    return [queue_of(mover.name) for mover in mover_catalogue.MOVERS if not mover.missing()]
+    lacking = lacking_here()
+    return [queue_of(name) for name in mover_catalogue.names() if name not in lacking]
+
+
+def lacking_here() -> set[str]:
+    """Return the movers that cannot run in this process."""
+    return {mover.name for mover in mover_catalogue.MOVERS if mover.missing()}
 
 
 def movers_of(queues: Collection[str]) -> set[str]:
@@ -39,6 +45,32 @@ def by_living(now: datetime) -> set[str] | None:
     living = [sign for sign in signs if not heartbeats.is_silent(sign, now)]
     queues = {queue for sign in living for queue in sign.queues}
     return movers_of(queues) if TRANSFERS in queues else None
+
+
+def unoffered(now: datetime) -> dict[str, str]:
+    """Say of each mover of enabled meshes that no worker can run which tests wait, and for what.
+
+    Two SQL queries.
+    """
+    offered = by_living(now)
+    meshes: dict[str, list[str]] = {}
+    for name, mover in Mesh.objects.filter(enabled=True).values_list("name", "mover"):
+        if hindrance(mover, offered):
+            meshes.setdefault(mover, []).append(name)
+    return {
+        mover: f"the tests of {_named(names)} wait. To run it, {what_it_needs(mover)}"
+        for mover, names in sorted(meshes.items())
+    }
+
+
+def _named(meshes: list[str]) -> str:
+    return f"the mesh {meshes[0]}" if len(meshes) == 1 else f"the meshes {', '.join(meshes)}"
+
+
+def notice(now: datetime) -> str:
+    """Say the same in one line for who saves meshes; empty if every mover is offered."""
+    sentences = unoffered(now).items()
+    return " ".join(f"No worker can run the mover {name}: {why}" for name, why in sentences)
 
 
 def hindrance(mover: str, offered: Collection[str] | None) -> str:

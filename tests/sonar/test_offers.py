@@ -5,15 +5,25 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from django.core.management import call_command
+from django.utils import timezone
 
-from sonar import mover_catalogue, offers, scheduler, sending
+from sonar import cleanup, mover_catalogue, offers, scheduler, sending
 from sonar.celery import app
-from sonar.models import Mesh, Probe, Schedule, SignOfLife, SizeClass
+from sonar.models import Leftover, Mesh, Probe, Schedule, SignOfLife, SizeClass
 from sonar.mover_catalogue import Program
 from tests.sonar.world import NOW, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
+REGISTRY = """
+sites: [{name: GLASGOW}, {name: RAL}]
+endpoints:
+  - {name: GLASGOW_DISK, site: GLASGOW, base_url: "ftp://one.example.org/data"}
+  - {name: RAL_DISK, site: RAL, base_url: "ftp://two.example.org/data"}
+meshes:
+  - {name: old, mover: gridftp, mode: push, sources: all, destinations: all, every: {small: 1h}}
+"""
 
 
 def worker(name: str, *queues: str, seen_at: datetime = NOW - SECOND) -> None:
@@ -100,3 +110,37 @@ def test_each_test_is_sent_to_those_who_offer_its_mover():
     gone.delete()
     sending.send([probe.id for probe in probes])
     assert (in_queue("fake"), in_queue("http-tpc")) == (before[0] + 1, before[1] + 1)
+
+
+def test_who_saves_a_mesh_is_told_that_nobody_can_run_its_mover(admin_client, tmp_path, capsys):
+    worker("transfers@a", "transfers", "transfers.fake", seen_at=timezone.now())
+    file = tmp_path / "registry.yaml"
+    file.write_text(REGISTRY)
+    call_command("load_registry", str(file))
+    sentence = (
+        "No worker can run the mover gridftp: the tests of the mesh old wait. To run it, a worker "
+        "needs the program globus-url-copy (Debian's globus-gass-copy-progs) and the program "
+        "setpriv (Debian's util-linux)."
+    )
+    assert sentence in capsys.readouterr().out
+    old = Mesh.objects.get()
+    form = {"name": "old", "mover": "gridftp", "mode": "push", "streams": 1, "priority": 5}
+    form |= {"enabled": "on", "intervals-TOTAL_FORMS": 0, "intervals-INITIAL_FORMS": 0}
+    answer = admin_client.post(f"/admin/sonar/mesh/{old.id}/change/", form, follow=True)
+    assert sentence.replace("'", "&#x27;") in answer.content.decode()
+    Mesh.objects.update(enabled=False)
+    assert offers.notice(timezone.now()) == ""
+
+
+def test_a_file_of_a_mover_that_cannot_run_here_is_left_to_who_can(monkeypatch):
+    glasgow, _, _ = three_endpoints()
+    now = timezone.now()
+    kept = {"endpoint": glasgow, "since": now, "next_try": now, "error": "", "tries": 0}
+    Leftover.objects.create(path="sonar/incoming/1", mover="gridftp", **kept)
+    monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
+    assert cleanup.due_endpoints(now) == []
+    assert cleanup.claim(glasgow.id, now) is None
+    Leftover.objects.create(path="sonar/incoming/2", mover="fake", **kept)
+    claimed = cleanup.claim(glasgow.id, now)
+    assert claimed is not None
+    assert claimed.path == "sonar/incoming/2"

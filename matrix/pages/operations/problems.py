@@ -9,7 +9,7 @@ from matrix.answers.status.figures import PLAN, QUEUES, TASKS, WITH_CLEANING, Li
 from matrix.answers.status.health import look_at_redis
 from matrix.pages.notices import Notice, tests_are
 from sonar import offers
-from sonar.models import Mesh, SignOfLife
+from sonar.models import SignOfLife
 from sonar.units import format_age, format_count, format_span
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
@@ -54,26 +54,8 @@ def of_silence(life: Life) -> Iterator[Notice]:
 
 def of_movers(life: Life) -> Iterator[Notice]:
     """Look which movers of enabled meshes no worker can run."""
-    offered = offers.by_living(life.moment)
-    for mover, meshes in sorted(meshes_by_mover().items()):
-        if offers.hindrance(mover, offered):
-            yield Notice(
-                f"no-mover-{mover}",
-                f"No worker can run the mover {mover}:",
-                f"the tests of {named(meshes)} wait. To run it, {offers.what_it_needs(mover)}",
-            )
-
-
-def meshes_by_mover() -> dict[str, list[str]]:
-    """Return the names of the enabled meshes by their mover. One SQL query."""
-    meshes: dict[str, list[str]] = {}
-    for name, mover in Mesh.objects.filter(enabled=True).values_list("name", "mover"):
-        meshes.setdefault(mover, []).append(name)
-    return meshes
-
-
-def named(meshes: list[str]) -> str:
-    return f"the mesh {meshes[0]}" if len(meshes) == 1 else f"the meshes {', '.join(meshes)}"
+    for mover, sentence in offers.unoffered(life.moment).items():
+        yield Notice(f"no-mover-{mover}", f"No worker can run the mover {mover}:", sentence)
 
 
 def of_tasks(life: Life) -> Iterator[Notice]:

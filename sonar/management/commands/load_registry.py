@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
-from sonar import reclassing, registry_file
+from sonar import offers, reclassing, registry_file
 
 
 class Command(BaseCommand):
@@ -38,6 +39,8 @@ class Command(BaseCommand):
             ) from error
         self.stdout.write(registry_file.describe(changes))
         if changes.bounds_moved and (notice := reclassing.notice(reclassing.outside())):
+            self.stdout.write(notice)
+        if notice := offers.notice(timezone.now()):
             self.stdout.write(notice)
 
 
