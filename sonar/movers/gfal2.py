@@ -15,9 +15,11 @@ from sonar.movers.file_address import parsed, require_inside
 from sonar.movers.files_by_scheme import FilesByScheme
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
-from sonar.movers.xrootd_files import VARIABLES, root_url
+from sonar.movers.xrootd import LOG_LINE, LOGGED, Syncs
+from sonar.movers.xrootd_files import root_url
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
+STEP = re.compile(r"^event: \[([0-9]{1,15})\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
 ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
 MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
 ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
@@ -47,14 +49,14 @@ class Gfal2:
         self.files.make_directories(order.destination, order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
-        command = Command(arguments(order), VARIABLES | PYTHON)
-        ended = tool.move(command, order, watch, account.read)
+        ended = tool.move(Command(arguments(order), LOGGED | PYTHON), order, watch, account.read)
         if ended.code:
             raise failed(ended)
         if not account.method:
             message = "gfal-copy did not say how it copied: it may have been a stream through here"
             raise MoverError(Where.CONTROL, message)
-        return Receipt(order.bytes, ended.seconds, account.method)
+        watch.seen.transfer_seconds = account.transfer_seconds
+        return Receipt(order.bytes, account.syncs.seconds(ended), account.method)
 
 
 def require_mode(order: Order) -> None:
@@ -71,11 +73,23 @@ class Account:
 
     def __init__(self, watch: Watch) -> None:
         self.method = ""
+        self.syncs = Syncs()
+        self._steps: dict[str, int] = {}
         self._watch = watch
+
+    @property
+    def transfer_seconds(self) -> float | None:
+        """Return for how long it copied, if it said so."""
+        if self.syncs.between is None and len(self._steps) == len(("ENTER", "EXIT")):
+            return max(self._steps["EXIT"] - self._steps["ENTER"], 0) / 1000
+        return self.syncs.between
 
     def read(self, line: str) -> int | None:
         """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
-        if match := TYPE.match(line):
+        self.syncs.read(line)
+        if match := STEP.match(line):
+            self._steps[match[2]] = int(match[1])
+        elif match := TYPE.match(line):
             self.method = match[1]
             require_third_party(self.method)
         elif match := ADDRESSES.match(line):
@@ -111,7 +125,10 @@ def failed(ended: Ended) -> MoverError:
     """Return what its words say: which end, and whether it will last."""
     match = ERROR.search(ended.text)
     if not match:
-        why = one_line(ended.text[-300:]) or f"ended with {ended.code}, without a word"
+        why = (
+            one_line(LOG_LINE.sub("", ended.text)[-300:])
+            or f"ended with {ended.code}, without a word"
+        )
         return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
     code, name, text = match.groups()
     where = next((end for pattern, end in BLAMES if pattern.search(text)), Where.TRANSFER)

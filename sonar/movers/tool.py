@@ -59,6 +59,8 @@ class Ended:
     seconds: float
     text: str
     """The end of what it wrote, for who looks why it failed."""
+    began: float = 0.0
+    """When it was started, on the monotonic clock."""
 
 
 class Lines:
@@ -168,7 +170,7 @@ def _run(
                 note(line)
         watch.check()
         seconds = time.monotonic() - deadline.began
-    return Ended(process.returncode, seconds, lines.text)
+    return Ended(process.returncode, seconds, lines.text, deadline.began)
 
 
 def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:

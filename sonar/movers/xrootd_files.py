@@ -33,7 +33,6 @@ VARIABLES = {
     "XRD_CONNECTIONRETRY": "1",
     "XRD_REQUESTTIMEOUT": "60",
     "XRD_STREAMTIMEOUT": "60",
-    "XRD_LOGLEVEL": "Error",
 }
 NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
 NOT_OFFERED = re.compile(r"\[3013\]|\[3006\]|not supported|checksum.*not", re.IGNORECASE)
