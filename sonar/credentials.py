@@ -2,9 +2,9 @@
 
 A credential is sent to the hosts that it names and to nobody else, and never in clear. The other
 end of a third-party copy is given what the endpoint lends: its ``credential_lent``, or its own
-one where it says ``lend_credential``. The sentences are for all readers: they name endpoints, no
-host and no credential. Who makes narrow tokens for each copy one day does it where ``lends`` is
-asked.
+one where it says ``lend_credential``; of a kind that renews its tokens the other end gets one
+of its own, for what it does and nothing else. A proxy certificate is lent to nobody. The sentences
+are for all readers: they name endpoints, no host and no credential.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import NamedTuple, Protocol
 
+from sonar import credential_kinds
 from sonar.addresses import IN_CLEAR, PORTS, scheme_of
 
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
@@ -47,6 +48,9 @@ class Credential(Protocol):
 
     @property
     def hosts(self) -> list[str]: ...
+
+    @property
+    def kind(self) -> str: ...
 
 
 class Endpoint(Protocol):
@@ -156,6 +160,12 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
                 f"{subject} of {endpoint.name} would be sent unencrypted: its base URL must "
                 "begin with https:// or davs://."
             )
+    lent = endpoint.credential_lent
+    if lent is not None and not is_lendable(lent):
+        sentences["credential_lent"] = (
+            f"The lent credential of {endpoint.name} is a proxy certificate, whose key is given "
+            "to nobody: lend a token."
+        )
     if _lends_its_own(endpoint) and not endpoint.lend_credential:
         sentences.setdefault(
             "credential_lent",
@@ -175,16 +185,27 @@ def problem(endpoint: Endpoint) -> str:
     return next(iter(problems(endpoint).values()), "")
 
 
+def is_lendable(credential: Credential) -> bool:
+    """Say whether others may be given it at all; what is of a kind no longer known is kept."""
+    known = credential.kind in credential_kinds.names()
+    return known and credential_kinds.describe(credential.kind).lendable
+
+
 def lends(endpoint: Endpoint) -> Credential | None:
     """Return the credential that the other end of a copy is given."""
-    if endpoint.credential_lent_id is not None:
-        return endpoint.credential_lent
-    return endpoint.credential if endpoint.lend_credential else None
+    lent = endpoint.credential_lent
+    if endpoint.credential_lent_id is None:
+        lent = endpoint.credential if endpoint.lend_credential else None
+    return lent if lent is not None and is_lendable(lent) else None
 
 
 def refuses_to_lend(endpoint: Endpoint) -> bool:
-    """Say whether an endpoint wants a credential and has none that others may be given."""
-    return endpoint.credential_id is not None and lends(endpoint) is None
+    """Say whether an endpoint wants a token and has none that others may be given.
+
+    Who has a proxy certificate needs none lent: Sonar's own program shows it to both ends.
+    """
+    own = endpoint.credential
+    return own is not None and is_lendable(own) and lends(endpoint) is None
 
 
 def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:

@@ -24,6 +24,7 @@ class CredentialKind(StrEnum):
     """What a mover can show to a storage server."""
 
     BEARER_TOKEN = "bearer token"  # noqa: S105 - the name of a kind
+    X509_PROXY = "X.509 proxy"
 
 
 class Clock(StrEnum):

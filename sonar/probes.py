@@ -14,14 +14,16 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import cleanup, company, movers, results
+from sonar import cleanup, company, credential_states, movers, results
 from sonar.credentials import WITH_CREDENTIALS
 from sonar.db_retry import DATABASE_AWAY, one_line, patiently, release_connection
-from sonar.models import Probe
+from sonar.models import Probe, Schedule
+from sonar.models.mesh import SkipReason
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
+from sonar.movers.spans import within
 from sonar.redaction import texts
-from sonar.transfer_request import order_for
+from sonar.transfer_request import Withheld, order_for
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ log = logging.getLogger(__name__)
 # checksum) a probe's worker has died.
 DEADLINE_MARGIN = timedelta(seconds=60)
 PROGRESS_EVERY_SECONDS = 1.0
+# For the tokens of a test, up to three of which may have to be asked for.
+TOKENS_SECONDS = 120.0
 
 
 class Running:
@@ -131,7 +135,8 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
     began = time.monotonic()
     try:
-        order = order_for(probe)
+        with within(watch, TOKENS_SECONDS):
+            order = order_for(probe)
         mover = movers.get(probe.mover)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
@@ -152,11 +157,14 @@ def finish(probe: Probe, outcome: Outcome) -> None:
 def record(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended; one that was stopped goes back to the queue instead.
 
+    One whose credential does not work goes back to where it came from, and waits there.
     May be called again: the filtered delete of the probe's row decides who counts.
     """
     keep_leftovers(probe, outcome)
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
+    elif isinstance(outcome.error, Withheld):
+        put_off(probe, outcome.error)
     elif not results.end_probe(probe, outcome):
         log.warning(
             "probe %s is already recorded: by the sweep, or by a try that got no answer", probe.id
@@ -185,6 +193,29 @@ def hand_back(probe: Probe) -> bool:
         if handed_back:
             company.note(probe, timezone.now())
     return handed_back == 1
+
+
+@transaction.atomic
+def put_off(probe: Probe, error: Withheld) -> None:
+    """Let a probe wait until its credential works: nothing was measured, and nobody failed.
+
+    What a mesh wants is due again, since when it was; what somebody ordered waits with the reason.
+    """
+    now = timezone.now()
+    credential_states.note(error.use, error.trouble, now)
+    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
+    if probe.schedule_id is None:
+        mine.update(
+            state=Probe.State.WAITING,
+            waits_because=str(error),
+            queued_at=None,
+            started_at=None,
+            deadline=None,
+            worker="",
+        )
+    elif mine.delete()[0]:
+        reason = {"skipped_because": SkipReason.CREDENTIAL, "skipped_since": now}
+        Schedule.objects.filter(pk=probe.schedule_id).update(next_due=probe.requested_at, **reason)
 
 
 @transaction.atomic

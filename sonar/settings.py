@@ -384,11 +384,15 @@ MIGRATION_MODULES = {"knox": None}
 SONAR_RATE_ANONYMOUS = envrate("SONAR_RATE_ANONYMOUS")
 SONAR_RATE_ACCOUNT = envrate("SONAR_RATE_ACCOUNT")
 
-# What movers are given: CA certificates to trust, and bearer tokens by credential name.
+# What movers are given: CA certificates to trust, and the secrets of credentials by their names.
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
 # Beside the endpoints' own, hosts to which a storage server may redirect what only reads.
 SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
 SONAR_CREDENTIALS_DIR = Path(os.environ.get("SONAR_CREDENTIALS_DIR") or SONAR_HOME / "credentials")
+# Tokens that were asked for, until they are renewed; workers of one machine share them.
+SONAR_TOKEN_CACHE_DIR = Path(os.environ.get("SONAR_TOKEN_CACHE_DIR") or SONAR_HOME / "token-cache")
+# How often credentials are looked at: whether they work again, and whether they expire soon.
+SONAR_CREDENTIALS_SECONDS = envint("SONAR_CREDENTIALS_SECONDS", 60)
 
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
@@ -440,6 +444,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
 CELERY_TASK_ROUTES = {
     "sonar.tasks.transfer": {"queue": "transfers"},
     "sonar.tasks.clean": {"queue": "cleaning"},
+    # Issuers may not answer either.
+    "sonar.tasks.check_credentials": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
 }
@@ -459,6 +465,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "sonar.tasks.clean",
         "schedule": SONAR_CLEAN_SECONDS,
         "options": {"expires": SONAR_CLEAN_SECONDS},
+    },
+    "check_credentials": {
+        "task": "sonar.tasks.check_credentials",
+        "schedule": SONAR_CREDENTIALS_SECONDS,
+        "options": {"expires": SONAR_CREDENTIALS_SECONDS},
     },
     "seal": {
         "task": "sonar.tasks.seal",

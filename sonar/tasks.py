@@ -23,6 +23,7 @@ from kombu.exceptions import OperationalError as QueueAway
 from sonar import (
     cleanup,
     company,
+    credential_checks,
     db_retry,
     heartbeats,
     mover_catalogue,
@@ -66,6 +67,12 @@ def clean() -> None:
     work on the same endpoint.
     """
     cleanup.clean(seconds=settings.SONAR_CLEAN_SECONDS / 2)
+
+
+@task
+def check_credentials() -> None:
+    """See which credentials work again or expire soon, by a worker that has their files."""
+    credential_checks.check(timezone.now(), seconds=settings.SONAR_CREDENTIALS_SECONDS / 2)
 
 
 @task

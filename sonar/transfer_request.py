@@ -6,31 +6,43 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from sonar import credentials
-from sonar.models import Endpoint, Probe
+from sonar import credential_kinds, credential_states, credentials, token_cache, token_sources
+from sonar.credential_kinds import KindDescription
+from sonar.credential_states import LENT, OWN, Trouble, Use
+from sonar.models import Credential, Endpoint, Probe
 from sonar.mover_catalogue import CredentialKind, describe
-from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
+from sonar.token_cache import Obtained
+from sonar.token_sources.base import CredentialError, Right, Wanted
+
+# Beyond a test's own time, for what is asked before and after.
+MARGIN_SECONDS = 60
+# What the other end of a copy does with the file of the passive one.
+LENT_FOR = {Where.SOURCE: Right.LENT_TO_READ, Where.DESTINATION: Right.LENT_TO_WRITE}
+
+
+class Withheld(MoverError):
+    """A credential is not to be had: the test waits for it, and nobody has failed.
+
+    ``str(error)`` is for all readers, ``trouble`` for operators.
+    """
+
+    def __init__(self, endpoint: Endpoint, use: Use, trouble: Trouble) -> None:
+        super().__init__(Where.CONTROL, credential_states.waits(endpoint.name, use.role))
+        self.use, self.trouble = use, trouble
 
 
 def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants.
 
-    Raises MoverError where no token may go, or is, and for a mover that there is not any more.
+    Raises MoverError where no token may go, and for a mover that there is not any more; Withheld
+    where a credential does not work.
     """
     if why := credentials.hindrance(probe.source, probe.destination, probe.mode):
         raise refused(why)
-    ends = {
-        "source": end_at(Where.SOURCE, probe.source, source_path(probe), probe.mover),
-        "destination": end_at(
-            Where.DESTINATION, probe.destination, incoming_path(probe), probe.mover
-        ),
-    }
-    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
-    lender: Endpoint = getattr(probe, passive)
-    lent = token_of(lender, credentials.lends(lender), probe.mover)
-    ends[passive] = replace(ends[passive], lent=lent)
+    ends = _ends(probe, needed_for(probe.size_class.timeout_seconds))
     return Order(
         source=ends["source"],
         destination=ends["destination"],
@@ -43,6 +55,29 @@ def order_for(probe: Probe) -> Order:
         known_hosts=known_hosts(),
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
+
+
+def _ends(probe: Probe, needed: float) -> dict[str, End]:
+    """Name both files with the credentials of their endpoints, and what the passive one lends."""
+    files = {
+        "source": (Where.SOURCE, probe.source, source_path(probe)),
+        "destination": (Where.DESTINATION, probe.destination, incoming_path(probe)),
+    }
+    ends = {
+        name: end_at(where, endpoint, path, probe.mover, needed)
+        for name, (where, endpoint, path) in files.items()
+    }
+    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
+    where, lender, _ = files[passive]
+    if (lent := lent_by(lender)) and is_taken(lent, probe.mover):
+        token = obtained(lender, lent, where, LENT_FOR[where], needed).token.text
+        ends[passive] = replace(ends[passive], lent=token)
+    return ends
+
+
+def needed_for(timeout_seconds: int) -> float:
+    """Return for how long the tokens of a test must count."""
+    return timeout_seconds + MARGIN_SECONDS
 
 
 def source_path(probe: Probe) -> str:
@@ -59,51 +94,93 @@ def incoming_path(probe: Probe) -> str:
     return f"sonar/incoming/{probe.id}{run}"
 
 
-def end_at(where: Where, endpoint: Endpoint, path: str, mover: str) -> End:
-    """Name a file at an endpoint to a mover, with the token for it itself and nothing to lend.
+def end_at(
+    where: Where,
+    endpoint: Endpoint,
+    path: str,
+    mover: str,
+    needed: float = CLEANING_LIMITS.total,
+) -> End:
+    """Name a file at an endpoint to a mover, with the credential for it and nothing to lend.
 
-    Raises MoverError if the token cannot be read, or if it is not for this base URL: a row may
-    have been written past the forms.
+    Raises MoverError if the credential is not for this base URL: a row may have been written past
+    the forms. Raises Withheld if it does not work for so many seconds as are ``needed``.
     """
     if why := credentials.problems(endpoint).get("credential"):
         raise refused(why)
     base_url = endpoint.base_url.rstrip("/")
-    token = token_of(endpoint, endpoint.credential, mover)
-    return End(where, f"{base_url}/{path}", base_url, token)
+    end = End(where, f"{base_url}/{path}", base_url)
+    own = endpoint.credential
+    if own is None or not is_taken(own, mover):
+        return end
+    shown = obtained(endpoint, own, where, Right.OWN, needed).token.text
+    if kind_of(own).shown is CredentialKind.X509_PROXY:
+        return replace(end, proxy=shown)
+    return replace(end, token=shown)
 
 
 def refused(why: str) -> MoverError:
     return MoverError(Where.CONTROL, why, permanent=True)
 
 
-def token_of(endpoint: Endpoint, credential: credentials.Credential | None, mover: str) -> str:
-    """Read a bearer token of an endpoint, each time anew: tokens are renewed in place.
+def lent_by(endpoint: Endpoint) -> Credential | None:
+    """Return the row of what an endpoint lends."""
+    if credentials.lends(endpoint) is None:
+        return None
+    return endpoint.credential_lent or endpoint.credential
 
-    It is empty for a mover that takes none: what it cannot use is not given away.
-    """
+
+def is_taken(credential: Credential, mover: str) -> bool:
+    """Say whether a mover takes a credential: what it cannot use is not given away."""
     try:
-        takes_it = CredentialKind.BEARER_TOKEN in describe(mover).credentials
+        return kind_of(credential).shown in describe(mover).credentials
     except ValueError as error:
         raise refused(str(error)) from error
-    if credential is None or not takes_it:
-        return ""
-    try:
-        return read_token(credential.name)
-    except ValueError as error:
-        raise refused(
-            # Anyone may read this: the name of the file stands with the endpoint, for operators.
-            f"the credential of {endpoint.name} cannot be read from SONAR_CREDENTIALS_DIR: {error}"
-        ) from error
 
 
-def read_token(name: str) -> str:
-    """Read the token in the file of a credential; raises ValueError that says why it cannot."""
+def kind_of(credential: Credential) -> KindDescription:
+    """Return what its kind is; ValueError for one that there is not any more."""
+    return credential_kinds.describe(credential.kind)
+
+
+def obtained(
+    endpoint: Endpoint, credential: Credential, where: Where, right: Right, needed: float
+) -> Obtained:
+    """Return a token of a credential for an endpoint, or raise Withheld; asked for if need be.
+
+    A file is read each time anew: it is renewed in place.
+    """
+    wanted = wanted_of(endpoint, credential, where, right)
     try:
-        token = str((settings.SONAR_CREDENTIALS_DIR / name).read_text().strip())
-    except OSError as error:
-        raise ValueError(error.strerror) from error
-    except UnicodeDecodeError as error:  # its own words quote what is in the file
-        raise ValueError("it is not text") from error
-    if not token:
-        raise ValueError("it is empty")
-    return token
+        return look(wanted, needed)
+    except CredentialError as error:
+        trouble = Trouble(str(error), holds=True)
+        use = Use(credential.pk, endpoint.pk, OWN if right is Right.OWN else LENT)
+        raise Withheld(endpoint, use, trouble) from None
+
+
+def look(wanted: Wanted, needed: float) -> Obtained:
+    """Return a token that counts for so many seconds more; CredentialError if there is none."""
+    if credential_kinds.describe(wanted.kind).renews:
+        return token_cache.obtain(wanted, settings.SONAR_TOKEN_CACHE_DIR, needed)
+    token = token_sources.get(wanted.kind).obtain(wanted)
+    if not token_cache.is_usable(token, needed):
+        raise CredentialError("what is in its file is about to expire")
+    return Obtained(token)
+
+
+def wanted_of(endpoint: Endpoint, credential: Credential, where: Where, right: Right) -> Wanted:
+    """Say which token is wanted: for this endpoint, its directory, and what is done there."""
+    return Wanted(
+        name=credential.name,
+        kind=credential.kind,
+        secret=settings.SONAR_CREDENTIALS_DIR / credential.name,
+        where=where,
+        base_url=endpoint.base_url.rstrip("/"),
+        right=right,
+        issuer=credential.issuer,
+        client_id=credential.client_id,
+        audience=credential.audience,
+        path_prefix=credential.path_prefix,
+        ca_bundle=settings.SONAR_CA_BUNDLE,
+    )

@@ -36,7 +36,9 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.remote_names",
         }
     ),
-    frozenset({"sonar.movers", "sonar.redaction.servers"}),
+    frozenset({"sonar.movers", "sonar.redaction.servers", "sonar.credential_kinds"}),
+    frozenset({"sonar.token_sources"}),
+    frozenset({"sonar.token_cache"}),
     frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials", "sonar.registry_cache"}),
     frozenset(
         {
@@ -45,6 +47,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.redaction.texts",
             "sonar.company",
             "sonar.circuits",
+            "sonar.credential_states",
             "sonar.queueing",
         }
     ),
@@ -62,7 +65,15 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.transfer_request"}
     ),
-    frozenset({"sonar.cleanup", "sonar.probes", "sonar.sweep", "sonar.stopping"}),
+    frozenset(
+        {
+            "sonar.cleanup",
+            "sonar.credential_checks",
+            "sonar.probes",
+            "sonar.sweep",
+            "sonar.stopping",
+        }
+    ),
     frozenset(
         {
             "sonar.celery",

@@ -2,6 +2,7 @@
 
 from sonar.models.annotation import Annotation
 from sonar.models.change import Change, ChangeSearch
+from sonar.models.credential_state import CredentialState
 from sonar.models.experiment import Experiment, ExperimentStep
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
@@ -19,6 +20,7 @@ __all__ = [
     "ChangeSearch",
     "Circuit",
     "Credential",
+    "CredentialState",
     "DirtyMark",
     "Downtime",
     "Endpoint",

@@ -16,7 +16,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import F, Q
 
-from sonar import addresses, credentials
+from sonar import addresses, credential_kinds, credentials
 from sonar.database.cursors import planned_cursor
 from sonar.models.testing_times import PAUSE_RULES, Pause, QuietHours, two_ends
 
@@ -160,8 +160,20 @@ def validate_host(text: str) -> None:
         raise ValidationError(credentials.HOST_SENTENCE)
 
 
+def setting_field(verbose_name: str, longest: int, help_text: str) -> models.CharField[str, str]:
+    """Return a column that only some kinds of credentials have; empty for the others."""
+    return models.CharField(
+        verbose_name,
+        max_length=longest,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=help_text,
+    )
+
+
 class Credential(models.Model):
-    """A bearer token and the hosts that it may be sent to; the token itself is in a file.
+    """Where tokens come from, and the hosts that they may be sent to; secrets are in a file.
 
     Written by administrators alone: whoever says where a token may go can have it.
     """
@@ -170,11 +182,33 @@ class Credential(models.Model):
         max_length=80,
         unique=True,
         validators=[RegexValidator(credentials.NAME, credentials.NAME_SENTENCE)],
-        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its bearer token.",
+        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its secret.",
     )
     hosts = ArrayField(
         models.CharField(max_length=255, validators=[validate_host]),
         help_text="Where it may be sent: hosts, or host:port for only that port, in lower case.",
+    )
+    kind = models.CharField(
+        max_length=20,
+        choices=credential_kinds.CHOICES,
+        default=credential_kinds.FILE,
+        db_default=credential_kinds.FILE,
+        help_text="What the file holds, and what is made of it.",
+    )
+    issuer = setting_field(
+        "issuer", 400, "Of client_credentials: https://host/path, which alone is shown the secret."
+    )
+    client_id = setting_field("client ID", 200, "Of client_credentials: the name of the client.")
+    audience = setting_field(
+        "audience",
+        400,
+        "Of client_credentials: whom its tokens are for; empty for the origin of the endpoint.",
+    )
+    path_prefix = setting_field(
+        "path prefix",
+        200,
+        "Of client_credentials: the part of the endpoint's path that scopes leave out, like "
+        "/atlas; empty if they have the whole path.",
     )
 
     class Meta:
@@ -192,6 +226,13 @@ class Credential(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        if self.kind not in credential_kinds.names():
+            return  # the field says so
+        values = {name: getattr(self, name) for name in credential_kinds.SETTINGS}
+        if sentences := credential_kinds.problems(self.kind, values):
+            raise ValidationError(sentences)
 
 
 class Endpoint(models.Model):

@@ -104,6 +104,9 @@ class End:
     """Sent to its own host, and to nobody else."""
     lent: str = field(default="", repr=False)
     """What the other end of a third-party copy is given to reach this file; empty for nothing."""
+    proxy: str = field(default="", repr=False)
+    """Path of an X.509 proxy certificate with its key, for its own host and nobody else; empty
+    for none."""
 
 
 @dataclass(frozen=True)

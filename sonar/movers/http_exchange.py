@@ -192,6 +192,11 @@ def new_pool(ca_bundle: str) -> urllib3.PoolManager:
 @lru_cache(maxsize=16)
 def trust(ca_bundle: str) -> ssl.SSLContext:
     """Return the TLS settings that trust this file or directory; made once, it costs 20 ms."""
+    return new_trust(ca_bundle)
+
+
+def new_trust(ca_bundle: str) -> ssl.SSLContext:
+    """Return such settings of one's own, to which a certificate may be added."""
     directory = bool(ca_bundle) and Path(ca_bundle).is_dir()
     try:
         return ssl.create_default_context(

@@ -134,6 +134,14 @@ class WebDav:
             if reply.status != 405:  # 405: it exists
                 succeeded(reply, "MKCOL", directory)
 
+    def _has_own_directory(self, end: End, order: Order) -> bool:
+        """Say whether the first directory below the base is there: a token may be for that alone.
+
+        What is above it such a token does not show.
+        """
+        own = at_path(end, next(directories_below_base(end)))
+        return 200 <= self.web.ask(Request("HEAD", own), order).status < 300
+
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there.
 
@@ -141,7 +149,7 @@ class WebDav:
         """
         base = at_path(end, path_of(end, end.base_url))
         reply = self.web.ask(Request("HEAD", base), order)
-        if reply.status in FORBIDDEN:
+        if reply.status in FORBIDDEN and not self._has_own_directory(end, order):
             succeeded(reply, "HEAD", base)
         if reply.status in ABSENT:
             message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from sonar import token_cache
 from sonar.models import Endpoint
 from sonar.redaction.disguises import without
 from sonar.redaction.servers import Servers
@@ -27,7 +28,7 @@ def for_all(error: str, ends: Iterable[Endpoint] = ()) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """Return a foreign text without the token of any endpoint, or the disguise of one.
+    """Return a foreign text without the token or secret of any endpoint, or the disguise of one.
 
     A server was given those of the other ends of its copies, and may tell them at any time.
     """
@@ -35,6 +36,10 @@ def without_tokens(text: str) -> str:
 
 
 def _tokens() -> list[str]:
+    return [*_secrets(), *token_cache.tokens_in(settings.SONAR_TOKEN_CACHE_DIR)]
+
+
+def _secrets() -> list[str]:
     try:
         files = sorted(settings.SONAR_CREDENTIALS_DIR.iterdir())
     except OSError:  # a process that uses none: of the web, say

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from sonar.credential_kinds import FILE
 from sonar.models.registry import tidy
 from sonar.mover_catalogue import DEFAULT
 from sonar.registry_file.meshes import interval, known_mover, quiet_times
@@ -44,6 +45,11 @@ class SiteSection(Section):
 class CredentialSection(Section):
     name: str
     hosts: list[str]
+    kind: str = FILE
+    issuer: str = ""
+    client_id: str = ""
+    audience: str = ""
+    path_prefix: str = ""
 
 
 class EndpointSection(Section):

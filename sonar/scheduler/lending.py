@@ -1,4 +1,4 @@
-"""Scheduled tests for which a credential would go where it may not."""
+"""Scheduled tests for which a credential would go where it may not, or does not work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from django.db.models import Q, QuerySet
 
-from sonar import addresses, credentials
+from sonar import addresses, credential_states, credentials
 from sonar.models import Credential, Endpoint, Mesh
 from sonar.scheduler.capacity import either_end
 
@@ -14,20 +14,22 @@ IN_CLEAR = rf"^({'|'.join(addresses.IN_CLEAR)})://"
 
 
 def forbidden(meshes: Collection[Mesh]) -> Q:
-    """Match the schedules of these meshes that sonar.credentials holds back. Two SQL queries.
+    """Match the schedules of these meshes that credentials hold back. Three SQL queries.
 
+    By the rules of sonar.credentials, or as they do not work (sonar.credential_states).
     By ids, without a join: see READ_AS_QUEUE. It costs 0.1 ms for each endpoint that has one.
     """
     credentials_by_id = Credential.objects.in_bulk()
     if not credentials_by_id:
         return either_end([])
     wrong, refusing, lending, in_clear = [], [], [], []
+    failing = credential_states.failing()
     for end in _concerned():
         end.credential = credentials_by_id.get(end.credential_id)
         end.credential_lent = credentials_by_id.get(end.credential_lent_id)
-        if credentials.problem(end):
+        if credentials.problem(end) or credential_states.own_fails(end, failing):
             wrong.append(end.id)
-        if credentials.refuses_to_lend(end):
+        if credentials.refuses_to_lend(end) or credential_states.lent_fails(end, failing):
             refusing.append(end.id)
         if credentials.lends(end):
             lending.append(end.id)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 
-from sonar import credentials, offers, results
+from sonar import credential_states, credentials, offers, results
+from sonar.credential_states import Use
 from sonar.models import Probe
 from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
@@ -36,11 +38,11 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
     probes = waiting.select_related(*credentials.WITH_CREDENTIALS).order_by("requested_at", "id")
-    restrictions, offered = Restrictions.at(now), offers.by_living(now)
+    today = Today(Restrictions.at(now), offers.by_living(now), credential_states.failing())
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
     for probe in _in_use(probes, now):
-        if why := _why_not(probe, capacity, restrictions, offered):
+        if why := _why_not(probe, capacity, today):
             held[probe] = why
         else:
             capacity.start(probe.source_id, probe.destination_id)
@@ -49,7 +51,7 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
     )
     _note(held)
-    some_day = [probe for probe in held if not _not_today(probe, restrictions, offered)]
+    some_day = [probe for probe in held if not _not_today(probe, today)]
     _keep_capacity(capacity, some_day)
     return [probe.id for probe in begun if not probe.worker]
 
@@ -64,26 +66,33 @@ def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
             yield probe
 
 
-def _not_today(probe: Probe, restrictions: Restrictions, offered: Collection[str] | None) -> str:
+@dataclass(frozen=True)
+class Today:
+    """What keeps tests waiting even if there is room."""
+
+    restrictions: Restrictions
+    offered: Collection[str] | None
+    failing: Collection[Use]
+
+
+def _not_today(probe: Probe, today: Today) -> str:
     """Say in a sentence why a test cannot run even if there is room; empty if it can."""
-    for end in (probe.source, probe.destination):
-        if sentence := restrictions.why_not(end):
+    source, destination, mode = probe.source, probe.destination, probe.mode
+    for end in (source, destination):
+        if sentence := today.restrictions.why_not(end):
             return sentence
     # Who ordered it in the foreground runs it.
-    if not probe.worker and (sentence := offers.hindrance(probe.mover, offered)):
+    if not probe.worker and (sentence := offers.hindrance(probe.mover, today.offered)):
         return sentence
-    return credentials.hindrance(probe.source, probe.destination, probe.mode)
+    if sentence := credentials.hindrance(source, destination, mode):
+        return sentence
+    return credential_states.hindrance(source, destination, mode, today.failing)
 
 
-def _why_not(
-    probe: Probe,
-    capacity: Capacity,
-    restrictions: Restrictions,
-    offered: Collection[str] | None,
-) -> str:
+def _why_not(probe: Probe, capacity: Capacity, today: Today) -> str:
     """Say in a sentence why a test has to wait; empty if it may run now."""
     source, destination = probe.source, probe.destination
-    if why := _not_today(probe, restrictions, offered):
+    if why := _not_today(probe, today):
         return why
     if (source.id, destination.id) in capacity.busy:
         return "Another test of this link is running."

@@ -5,24 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from sonar import credentials, transfer_request
+from sonar import credential_checks, credentials, token_sources
+from sonar.credential_checks import Looked
 from sonar.management.columns import in_columns
-from sonar.models import Credential, Endpoint
+from sonar.models import Credential, CredentialState, Endpoint
+from sonar.movers.base import MoverError, Where
+from sonar.token_sources.base import CredentialError, Right, Wanted, read_secret
+from sonar.transfer_request import kind_of
+from sonar.windows import format_moment
 
-HEAD = ("NAME", "HOSTS", "OWN", "LENT", "FILE")
+HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 
 
 class Command(BaseCommand):
     help = (
-        "List the credentials of endpoints: for which hosts each one is, which endpoints have it "
-        "as their own, which lend it, and whether this process can read its file in "
-        "SONAR_CREDENTIALS_DIR. The contents are never shown. Exit code 0 if all is well, 1 if "
-        "something is wrong. Credentials are registered in the admin or by `load_registry`."
+        "List the credentials of endpoints: of which kind and for which hosts each one is, which "
+        "endpoints have it as their own, which lend it, whether this process can use its file in "
+        "SONAR_CREDENTIALS_DIR, and which do not work or expire soon. The contents are never "
+        "shown. Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in "
+        "the admin or by `load_registry`."
     )
 
-    def handle(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - Django's signature
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--ask",
+            action="store_true",
+            help="also ask issuers and endpoints for a token of each kind that is given by them",
+        )
+
+    def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
         credential_rows = list(Credential.objects.all())
         if not credential_rows:
             self.stdout.write("No credentials are registered.")
@@ -34,7 +48,9 @@ class Command(BaseCommand):
         self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(credentials.refuses_to_lend, ends):
             self.stdout.write(f"{end.name} lends no credential: tests that would need one wait.")
-        if wrong := [*unreadable(files), *filter(None, map(credentials.problem, ends))]:
+        wrong = [*unreadable(files), *filter(None, map(credentials.problem, ends))]
+        wrong += not_given() if ask else noted()
+        if wrong:
             raise CommandError(
                 "\n".join(["Problems with credentials:", *(f"  {sentence}" for sentence in wrong)])
             )
@@ -43,8 +59,8 @@ class Command(BaseCommand):
 def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tuple[str, ...]:
     own = [end.name for end in ends if end.credential == credential]
     lent = [end.name for end in ends if credentials.lends(end) == credential]
-    hosts = ",".join(credential.hosts)
-    return credential.name, hosts, ",".join(own), ",".join(lent), trouble or "readable"
+    hosts, shown = ",".join(credential.hosts), trouble or "readable"
+    return credential.name, credential.kind, hosts, ",".join(own), ",".join(lent), shown
 
 
 def unreadable(files: dict[Credential, str]) -> Iterator[str]:
@@ -54,9 +70,39 @@ def unreadable(files: dict[Credential, str]) -> Iterator[str]:
 
 
 def file_problem(credential: Credential) -> str:
-    """Say why a worker could not use its file; empty if it could."""
+    """Say why a worker could not use its file; empty if it could. Nobody is asked for a token."""
+    path = settings.SONAR_CREDENTIALS_DIR / credential.name
     try:
-        transfer_request.read_token(credential.name)
-    except ValueError as error:
+        if kind_of(credential).renews:
+            read_secret(path)
+        else:
+            wanted = Wanted(credential.name, credential.kind, path, Where.SOURCE, "", Right.OWN)
+            token_sources.get(credential.kind).obtain(wanted)
+    except (CredentialError, ValueError) as error:
         return str(error)
     return ""
+
+
+def noted() -> Iterator[str]:
+    """Say what workers have found out."""
+    for row in CredentialState.objects.select_related("credential", "endpoint"):
+        effect = "tests wait" if row.holds else "tests still run"
+        yield (
+            f"{row.credential.name} as {row.role} of {row.endpoint.name}, since "
+            f"{format_moment(row.since)}: {row.sentence}; {effect}."
+        )
+
+
+def not_given() -> Iterator[str]:
+    """Ask for a token of each credential that is given by somebody, and say who gives none."""
+    for looked in credential_checks.uses():
+        if kind_of(looked.credential).renews and (why := _refusal(looked)):
+            yield f"{looked.credential.name} as {looked.role} of {looked.endpoint.name}: {why}."
+
+
+def _refusal(looked: Looked) -> str:
+    try:
+        trouble = credential_checks.trouble_of(looked, 0, asks=True)
+    except MoverError as error:
+        return f"the endpoint does not give one: {error}"
+    return trouble.sentence if trouble else ""

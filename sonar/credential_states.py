@@ -1,0 +1,100 @@
+"""Which credentials do not work, since when, and which tests wait for them.
+
+Workers that find a credential failing note it, and put the test back; `sonar.credential_checks`
+looks from time to time and takes the note away. What is said of an endpoint is for all readers,
+the sentence with the reason for operators alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sonar import credentials
+from sonar.models import CredentialState, Endpoint
+from sonar.redaction import texts
+
+OWN, LENT = CredentialState.Role.OWN.value, CredentialState.Role.LENT.value
+
+
+class Use(NamedTuple):
+    """A credential at an endpoint, by ids: as its own, or as what the other end is given."""
+
+    credential: int
+    endpoint: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What is wrong with a credential: whether tests wait for it, and when it expires."""
+
+    sentence: str
+    holds: bool
+    expires_at: datetime | None = None
+
+
+def note(use: Use, trouble: Trouble, now: datetime) -> None:
+    """Keep what is wrong, since when it first was. One statement."""
+    row = CredentialState(
+        credential_id=use.credential,
+        endpoint_id=use.endpoint,
+        role=use.role,
+        since=now,
+        holds=trouble.holds,
+        sentence=texts.without_tokens(trouble.sentence),
+        expires_at=trouble.expires_at,
+        checked_at=now,
+    )
+    CredentialState.objects.bulk_create(
+        [row],
+        update_conflicts=True,
+        unique_fields=["credential", "endpoint", "role"],
+        update_fields=["holds", "sentence", "expires_at", "checked_at"],
+    )
+
+
+def well(use: Use) -> None:
+    """Forget what was wrong."""
+    rows = CredentialState.objects.filter(credential=use.credential, endpoint=use.endpoint)
+    rows.filter(role=use.role).delete()
+
+
+def failing() -> set[Use]:
+    """Return the uses for which tests wait. One SQL query."""
+    rows = CredentialState.objects.filter(holds=True).order_by()
+    return {Use(*row) for row in rows.values_list("credential_id", "endpoint_id", "role")}
+
+
+def own_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
+    """Say whether an endpoint's own credential is among those that fail."""
+    credential = endpoint.credential_id
+    return credential is not None and Use(credential, endpoint.pk, OWN) in uses
+
+
+def lent_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
+    """Say whether what an endpoint lends is among those that fail."""
+    # As the model has it: the rules of credentials know no keys.
+    lent = credentials.lends(endpoint)
+    if lent is None:
+        return False
+    key = endpoint.credential_lent_id or endpoint.credential_id
+    return Use(key or 0, endpoint.pk, LENT) in uses
+
+
+def hindrance(source: Endpoint, destination: Endpoint, mode: str, uses: Collection[Use]) -> str:
+    """Say in a sentence for which credential a test waits; empty if for none."""
+    ends = {"source": source, "destination": destination}
+    for end in ends.values():
+        if own_fails(end, uses):
+            return waits(end.name, OWN)
+    passive = ends[credentials.PASSIVE_AND_ACTIVE[mode][0]]
+    return waits(passive.name, LENT) if lent_fails(passive, uses) else ""
+
+
+def waits(endpoint: str, role: str) -> str:
+    """Say what a test waits for, without a name of what only some may see."""
+    lent = "lent " if role == LENT else ""
+    return f"The {lent}credential of {endpoint} does not work: its tests wait until it does."

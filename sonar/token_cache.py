@@ -1,0 +1,198 @@
+"""Tokens that were asked for, kept until they are renewed: files that only Sonar's user may read.
+
+All workers that share the directory share its tokens: one of them at a time renews a token,
+under a lock on a file beside it, and the others take what it got. A token is renewed when a third
+of its life is left, or when less is left than the test may take. While it cannot be renewed the
+old one is used as long as a test can be expected to end before it does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from sonar import token_sources
+from sonar.movers.base import MoverError, Stopped
+from sonar.token_sources.base import CredentialError, Token, Wanted
+
+# Of its life, what is left when a token is renewed.
+RENEW_AT = 1 / 3
+# A token whose whole life is shorter than a test may take is not renewed for every one of them.
+YOUNG_SECONDS = 60
+# After a failure nobody asks again for so long.
+RETRY_SECONDS = 30
+# Longer than asking an issuer takes: discovery and request, 15 s each.
+LOCK_SECONDS = 40
+LOCK_LOOK_SECONDS = 0.05
+PRIVATE = 0o700
+FORGET_SECONDS = 86_400
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is in a file: a token, and since when and why it could not be renewed."""
+
+    token: Token | None = None
+    failed_at: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """A token to use, and why it could not be renewed though it is time; empty if all is well."""
+
+    token: Token
+    trouble: str = ""
+
+
+def obtain(wanted: Wanted, directory: Path, needed: float) -> Obtained:
+    """Return a token that counts for so many seconds more, if such tokens are to be had.
+
+    Raises CredentialError if none is, MoverError where the endpoint that gives it failed.
+    """
+    file = directory / name_of(wanted)
+    kept = read(file)
+    if kept.token and is_fresh(kept.token, needed):
+        return Obtained(kept.token)
+    usable = is_usable(kept.token, needed)
+    with _one_at_a_time(file, patient=not usable) as alone:
+        kept = read(file)
+        if kept.token and (is_fresh(kept.token, needed) or not alone):
+            return Obtained(kept.token, kept.why)
+        return _renewed(wanted, file, kept, needed)
+
+
+def name_of(wanted: Wanted) -> str:
+    """Name the file of a token: another one for whatever another token is wanted for."""
+    facts = json.dumps([asdict(wanted) | {"where": ""}], default=str, sort_keys=True)
+    return f"{wanted.name}-{sha256(facts.encode()).hexdigest()[:24]}"
+
+
+def is_fresh(token: Token | None, needed: float) -> bool:
+    """Say whether a token need not be renewed for a use of so many seconds."""
+    if token is None:
+        return False
+    now = time.time()
+    left, life = token.left(now), token.life()
+    young = now - token.began_at < min(YOUNG_SECONDS, life / 10)
+    return left > 0 and left > life * RENEW_AT and (young or left >= needed)
+
+
+def is_usable(token: Token | None, needed: float) -> bool:
+    """Say whether a token may be used while there is no other."""
+    if token is None:
+        return False
+    return token.left(time.time()) >= min(needed, token.life() * RENEW_AT)
+
+
+def _renewed(wanted: Wanted, file: Path, kept: Kept, needed: float) -> Obtained:
+    """Ask for a token, or note why there is none; the old one is returned while it is usable."""
+    now = time.time()
+    if not kept.why or now - kept.failed_at >= RETRY_SECONDS:
+        kept = _asked(wanted, kept, needed, now)
+        write(file, kept)
+    if kept.token and (not kept.why or is_usable(kept.token, needed)):
+        return Obtained(kept.token, kept.why)
+    raise CredentialError(kept.why)
+
+
+def _asked(wanted: Wanted, kept: Kept, needed: float, now: float) -> Kept:
+    """Ask the source; an endpoint that fails is no trouble while its old token is usable."""
+    try:
+        return Kept(token_sources.get(wanted.kind).obtain(wanted))
+    except CredentialError as error:
+        return Kept(kept.token, now, str(error))
+    except Stopped:
+        raise
+    except MoverError:
+        if kept.token and is_usable(kept.token, needed):
+            return Kept(kept.token)
+        raise
+
+
+@contextmanager
+def _one_at_a_time(file: Path, *, patient: bool) -> Iterator[bool]:
+    """Hold the lock of a token, and say so; who is not patient goes on without it."""
+    _make(file.parent)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    lock = os.open(file.with_name(f"{file.name}.lock"), flags, 0o600)
+    try:
+        yield _locked(lock, patient=patient)
+    finally:
+        os.close(lock)
+
+
+def _locked(lock: int, *, patient: bool) -> bool:
+    """Wait for a lock, which goes with the process that holds it."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not patient:
+                return False
+            if time.monotonic() > deadline:
+                raise CredentialError("another process does not end renewing it") from None
+            time.sleep(LOCK_LOOK_SECONDS)
+        else:
+            return True
+
+
+def _make(directory: Path) -> None:
+    """Make the directory; CredentialError if it cannot be, or if others may look into it."""
+    try:
+        directory.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        mode = directory.stat().st_mode & 0o777
+    except OSError as error:
+        why = f"SONAR_TOKEN_CACHE_DIR cannot be made: {error.strerror}"
+        raise CredentialError(why) from None
+    if mode & ~PRIVATE:
+        raise CredentialError("SONAR_TOKEN_CACHE_DIR is open to others: its mode must be 0700")
+
+
+def read(file: Path) -> Kept:
+    """Read what is kept; nothing if there is no such file, or it is none of ours."""
+    try:
+        values = json.loads(file.read_text())
+        token = Token(**values["token"]) if values["token"] else None
+        return Kept(token, values["failed_at"], values["why"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return Kept()
+
+
+def write(file: Path, kept: Kept) -> None:
+    """Replace what is kept at once and whole; who may not write there renews for every test."""
+    try:
+        # Its mode is 0600 from the beginning.
+        with NamedTemporaryFile("w", dir=file.parent, prefix=".", delete=False) as made:
+            json.dump(asdict(kept), made)
+        Path(made.name).replace(file)
+    except OSError as error:
+        raise CredentialError(f"SONAR_TOKEN_CACHE_DIR: {error.strerror}") from None
+
+
+def tokens_in(directory: Path) -> list[str]:
+    """Return all tokens that are kept, so that texts can be searched for them."""
+    try:
+        files = sorted(directory.iterdir())
+    except OSError:  # a process that uses none: of the web, say
+        return []
+    return [kept.token.text for file in files if (kept := read(file)).token]
+
+
+def forget(directory: Path) -> None:
+    """Delete what has expired, and what failed a day ago; no lock, as somebody may wait for it."""
+    now = time.time()
+    for file in directory.glob("*-*"):
+        kept = read(file)
+        over = kept.token is None or kept.token.left(now) <= 0
+        if file.suffix != ".lock" and over and now - kept.failed_at > FORGET_SECONDS:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,16 @@
+"""The sources of tokens, each loaded when used first; `sonar.credential_kinds` has all kinds."""
+
+from __future__ import annotations
+
+from functools import cache
+from pkgutil import resolve_name
+
+from sonar import credential_kinds
+from sonar.token_sources.base import Source
+
+
+@cache
+def get(kind: str) -> Source:
+    """Return the process's one source of this kind; ValueError names those there are."""
+    source: Source = resolve_name(credential_kinds.describe(kind).path)()
+    return source

@@ -1,0 +1,105 @@
+"""What a source of tokens is: one verb, a value in, a value out, and one way to fail.
+
+A source says with ``CredentialError`` that the credential does not work, which says nothing of a
+link. That an endpoint which is to give a token does not answer is a MoverError of its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from sonar.movers.base import Where
+
+
+class CredentialError(Exception):
+    """A credential of which no token can be had.
+
+    ``str(error)`` is one line for operators and never holds a secret.
+    """
+
+
+class Right(StrEnum):
+    """What a token is wanted for."""
+
+    OWN = "own"
+    LENT_TO_READ = "lent to read"
+    LENT_TO_WRITE = "lent to write"
+
+
+# Below the base URL of an endpoint, for each right: nothing above or beside it is asked for.
+DIRECTORIES = {
+    Right.OWN: "sonar",
+    Right.LENT_TO_READ: "sonar/source",
+    Right.LENT_TO_WRITE: "sonar/incoming",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A token for one endpoint: of which credential, and what it must allow there."""
+
+    name: str
+    """Of the credential."""
+    kind: str
+    secret: Path
+    """The file of that name."""
+    where: Where
+    base_url: str
+    """Of the endpoint, which ends without a slash."""
+    right: Right
+    issuer: str = ""
+    client_id: str = ""
+    audience: str = ""
+    """Empty for the origin of the endpoint."""
+    path_prefix: str = ""
+    """Part of the endpoint's path that the issuer's paths leave out."""
+    ca_bundle: str = ""
+
+    @property
+    def directory(self) -> str:
+        """Return the URL of the directory that the token is for, and for nothing outside."""
+        return f"{self.base_url}/{DIRECTORIES[self.right]}"
+
+
+@dataclass(frozen=True)
+class Token:
+    """What a storage server is shown. Moments are seconds since 1970, by this machine's clock."""
+
+    text: str = field(repr=False)
+    began_at: float
+    expires_at: float | None = None
+    """None where nobody can tell."""
+
+    def left(self, now: float) -> float:
+        """Return for how many seconds it still counts; endless if it does not say."""
+        return float("inf") if self.expires_at is None else self.expires_at - now
+
+    def life(self) -> float:
+        """Return how many seconds it counts in all; endless if it does not say."""
+        return float("inf") if self.expires_at is None else self.expires_at - self.began_at
+
+
+class Source(Protocol):
+    """One kind of credential."""
+
+    def obtain(self, wanted: Wanted) -> Token:
+        """Return a token, or raise CredentialError; MoverError where its endpoint failed."""
+
+
+def read_secret(path: Path) -> str:
+    """Read the file of a credential; CredentialError says why it cannot be used.
+
+    Anyone may be told that: its path and what is in it are in no sentence.
+    """
+    try:
+        text = path.read_text().strip()
+    except OSError as error:
+        raise CredentialError(error.strerror) from None
+    except UnicodeDecodeError:  # its own words quote what is in the file
+        raise CredentialError("it is not text") from None
+    if not text:
+        raise CredentialError("it is empty")
+    return text

@@ -1,0 +1,123 @@
+"""Tokens that an issuer gives to an OAuth2 client: for one audience, with scopes for one path."""
+
+from __future__ import annotations
+
+import re
+import time
+from base64 import b64encode
+from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
+
+from sonar.movers.base import End, MoverError, Stopped, Where
+from sonar.movers.http_exchange import Web
+from sonar.token_sources.asking import Answer, ask
+from sonar.token_sources.base import CredentialError, Right, Token, Wanted, read_secret
+from sonar.token_sources.lifetimes import lifetime_of
+
+SCOPES = {
+    Right.OWN: ("storage.read", "storage.modify"),
+    Right.LENT_TO_READ: ("storage.read",),
+    Right.LENT_TO_WRITE: ("storage.create",),
+}
+DISCOVERY = "/.well-known/openid-configuration"
+UNSAID_SECONDS = 300
+"""For how long a token counts that says nothing of it."""
+CODE = re.compile(r"[a-z_]{1,40}")
+"""What OAuth2 calls an error; the words beside it are the issuer's own, and not repeated."""
+
+
+class ClientCredentialsSource:
+    def __init__(self) -> None:
+        self._web = Web()
+
+    def obtain(self, wanted: Wanted) -> Token:
+        """Ask the issuer, whose host alone is shown the secret of the client."""
+        secret = read_secret(wanted.secret)
+        try:
+            address = self._token_endpoint(wanted)
+            began_at = time.time()
+            answer = self._request(address, secret, wanted)
+        except Stopped:
+            raise
+        except MoverError as error:
+            raise CredentialError(f"the issuer does not answer: {error}") from None
+        return token_of(answer, scope_of(wanted), began_at)
+
+    def _token_endpoint(self, wanted: Wanted) -> str:
+        issuer = wanted.issuer.rstrip("/")
+        answer = ask(self._web, at(issuer + DISCOVERY), wanted.ca_bundle, {})
+        address = answer.text("token_endpoint")
+        if answer.status != 200 or not address:
+            raise CredentialError(f"the issuer does not say where its tokens are: {answer.status}")
+        if answer.text("issuer").rstrip("/") != issuer:
+            raise CredentialError("the issuer says that it is another one")
+        if not same_origin(address, issuer):
+            raise CredentialError("the issuer wants the secret at another host: it was not sent")
+        return address
+
+    def _request(self, address: str, secret: str, wanted: Wanted) -> Answer:
+        pair = f"{quote_plus(wanted.client_id)}:{quote_plus(secret)}".encode()
+        headers = {
+            "Authorization": f"Basic {b64encode(pair).decode()}",
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+        }
+        form = {
+            "grant_type": "client_credentials",
+            "scope": scope_of(wanted),
+            "audience": wanted.audience or audience_of(wanted.base_url),
+        }
+        return ask(self._web, at(address), wanted.ca_bundle, headers, urlencode(form).encode())
+
+
+def at(url: str) -> End:
+    return End(Where.CONTROL, url, url)
+
+
+def same_origin(address: str, issuer: str) -> bool:
+    """Say whether two URLs have one scheme, host and port; what can be read in two ways has not."""
+    one, other = urlsplit(address), urlsplit(issuer)
+    same = (one.scheme, one.netloc) == (other.scheme, other.netloc)
+    return same and "\\" not in address and address.isprintable()
+
+
+def audience_of(base_url: str) -> str:
+    """Return the origin of an endpoint as tokens name it: https, and no port that goes unsaid."""
+    scheme, _, rest = base_url.partition("://")
+    host = rest.partition("/")[0].lower()
+    web = {"davs": "https", "dav": "http"}.get(scheme, scheme)
+    return f"{web}://{host.removesuffix(':443') if web == 'https' else host}"
+
+
+def scope_of(wanted: Wanted) -> str:
+    """Return the scopes to ask for, each with the one path that it is for."""
+    path = unquote(urlsplit(wanted.directory).path)
+    prefix = wanted.path_prefix.rstrip("/")
+    if prefix:
+        if not path.startswith(f"{prefix}/"):
+            raise CredentialError("its path_prefix is not the beginning of the endpoint's path")
+        path = path.removeprefix(prefix)
+    place = quote("/" + path.strip("/"))
+    return " ".join(f"{scope}:{place}" for scope in SCOPES[wanted.right])
+
+
+def token_of(answer: Answer, scope: str, began_at: float) -> Token:
+    """Return the token of an answer, or raise CredentialError: also if it allows anything else."""
+    text = answer.text("access_token")
+    if answer.status != 200 or not text:
+        code = answer.text("error")
+        said = f" {code}" if CODE.fullmatch(code) else ""
+        raise CredentialError(f"the issuer gives no token: {answer.status}{said}")
+    if not text.isascii() or not text.isprintable():
+        raise CredentialError("the issuer gives something that is no token")
+    asked, granted = set(scope.split()), set((answer.text("scope") or scope).split())
+    if missing := asked - granted:
+        raise CredentialError(f"the issuer does not grant {' '.join(sorted(missing))}")
+    if {one for one in granted - asked if one.startswith("storage.")}:
+        raise CredentialError("the issuer grants more rights than were asked for: not used")
+    said_at, expires_at = lifetime_of(text)
+    seconds = answer.values.get("expires_in")
+    ends = [began_at + seconds] if isinstance(seconds, int | float) and seconds > 0 else []
+    ends += [expires_at] if expires_at else []
+    return Token(
+        text, min(said_at or began_at, began_at), min(ends, default=began_at + UNSAID_SECONDS)
+    )
