@@ -212,10 +212,10 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        judged = {"mover", *ENDS} & set(self.changed_data)
+        judged = {"mover", "mode", *ENDS} & set(self.changed_data)
         if judged and not self.errors:
             ends = [cleaned[end] for end in ENDS]
-            if sentence := mesh_problem(cleaned["name"], cleaned["mover"], ends):
+            if sentence := mesh_problem(cleaned["name"], cleaned["mover"], cleaned["mode"], ends):
                 self.add_error("mover", sentence)
         return cleaned
 

@@ -14,15 +14,15 @@ from django.db.models import Q
 from sonar.addresses import scheme_of
 from sonar.credentials import names
 from sonar.models import Credential, Endpoint, Mesh
-from sonar.mover_catalogue import describe, fitting
+from sonar.mover_catalogue import describe, fitting, what_it_moves
 
 ENDS = ("sources", "destinations")
 # Of many meshes or endpoints that something does not fit, as many are named.
 MOST_NAMED = 5
 
 
-def mesh_problem(name: str, mover: str, ends: Collection[Collection[Endpoint]]) -> str:
-    """Say why a mesh with this mover cannot test these sources and destinations; empty if it can.
+def mesh_problem(name: str, mover: str, mode: str, ends: Collection[Collection[Endpoint]]) -> str:
+    """Say why a mesh cannot test these sources and destinations; empty if it can.
 
     ``ends`` has the endpoints that it names, none where it means every endpoint. Retired ones are
     not tested, and so not judged. Raises ValueError for a mover that there is not.
@@ -33,29 +33,29 @@ def mesh_problem(name: str, mover: str, ends: Collection[Collection[Endpoint]]) 
         for endpoint in end
         if endpoint.retired_at is None
     }
-    if sentence := fitting(mover, named):
+    if sentence := fitting(mover, mode, named):
         return f"The mesh {name} cannot be kept so. {sentence}"
     if not all(ends):
-        return _nothing_fits(name, mover)
+        return _nothing_fits(name, mover, mode)
     return ""
 
 
-def _nothing_fits(name: str, mover: str) -> str:
-    schemes = describe(mover).schemes
+def _nothing_fits(name: str, mover: str, mode: str) -> str:
     in_use = Endpoint.objects.filter(retired_at=None).values_list("base_url", flat=True)
     there_are = {scheme_of(base_url) for base_url in in_use}
-    if not there_are or there_are & schemes:
+    if not there_are or there_are & describe(mover).schemes_in(mode):
         return ""
-    moved, others = ", ".join(sorted(schemes)), ", ".join(sorted(there_are))
+    others = ", ".join(sorted(there_are))
     return (
-        f"The mesh {name} would test nothing: the mover {mover} moves files by {moved}, and the "
-        f"endpoints in use have {others}."
+        f"The mesh {name} would test nothing: the mover {mover} {what_it_moves(mover, mode)}, and "
+        f"the endpoints in use have {others}."
     )
 
 
 def kept_mesh_problem(mesh: Mesh) -> str:
     """Say the same of a mesh whose endpoints are written already. Two SQL queries."""
-    return mesh_problem(mesh.name, mesh.mover, [list(getattr(mesh, end).all()) for end in ENDS])
+    ends = [list(getattr(mesh, end).all()) for end in ENDS]
+    return mesh_problem(mesh.name, mesh.mover, mesh.mode, ends)
 
 
 def is_moved(endpoint: Endpoint) -> bool:
@@ -73,7 +73,7 @@ def endpoint_problem(endpoint: Endpoint) -> str:
     misfits = [
         f"{mesh.name} ({mesh.mover})"
         for mesh in naming
-        if fitting(mesh.mover, {endpoint.name: endpoint.base_url})
+        if fitting(mesh.mover, mesh.mode, {endpoint.name: endpoint.base_url})
     ]
     if not misfits:
         return ""

@@ -7,7 +7,7 @@ mover is an entry of ``MOVERS`` and the module that it names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
 from shutil import which
@@ -95,6 +95,8 @@ class MoverDescription:
     """Of the base URLs at both ends of a link."""
     modes: tuple[str, ...]
     """Who may do the work: ``pull`` the destination, ``push`` the source."""
+    only_modes: Mapping[str, str] = field(default_factory=dict)
+    """The one mode that there is, for schemes that have no other."""
     clock: Clock = Clock.REQUEST
     parameters: frozenset[str] = frozenset()
     """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
@@ -104,6 +106,10 @@ class MoverDescription:
     """What a worker needs to run it."""
     simulated: bool = False
     """Whether its rates say nothing of a network."""
+
+    def schemes_in(self, mode: str) -> frozenset[str]:
+        """Return the schemes whose files it moves in this mode."""
+        return frozenset(name for name in self.schemes if self.only_modes.get(name, mode) == mode)
 
     def missing(self) -> list[str]:
         """Say of what it needs what this process does not have."""
@@ -139,6 +145,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.gfal2:Gfal2",
         schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot", "ftp"}),
         modes=("pull", "push"),
+        only_modes={"root": "pull", "xroot": "pull", "ftp": "push"},
         clock=Clock.TOOL,
         needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
     ),
@@ -203,13 +210,13 @@ def clock_of(mover: str) -> str:
     return clocks.get(mover, "")
 
 
-def fitting(mover: str, base_urls: Mapping[str, str]) -> str:
+def fitting(mover: str, mode: str, base_urls: Mapping[str, str]) -> str:
     """Say in a sentence which endpoints this mover cannot move files of; empty if it can all.
 
     ``base_urls`` has the base URL of each endpoint by its name. Raises ValueError for a mover
     that there is not.
     """
-    schemes = describe(mover).schemes
+    schemes = describe(mover).schemes_in(mode)
     misfits = [
         f"{name} ({scheme})"
         for name, url in sorted(base_urls.items())
@@ -219,8 +226,14 @@ def fitting(mover: str, base_urls: Mapping[str, str]) -> str:
         return ""
     named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
     others = f" and {more} more" if more > 0 else ""
-    moved = ", ".join(sorted(schemes))
-    return f"The mover {mover} moves files by {moved}, not those of {named}{others}."
+    return f"The mover {mover} {what_it_moves(mover, mode)}, not those of {named}{others}."
+
+
+def what_it_moves(mover: str, mode: str) -> str:
+    """Say files of which schemes a mover moves, in this mode where that makes a difference."""
+    description = describe(mover)
+    moved = ", ".join(sorted(description.schemes_in(mode)))
+    return f"moves files by {moved}" + (f" in mode {mode}" if description.only_modes else "")
 
 
 def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:

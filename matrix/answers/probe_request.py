@@ -130,7 +130,7 @@ def problems(
         errors["mover"] = [sentence("mover", "")]
         return errors
     base_urls = {name: endpoint.base_url for name, endpoint in endpoints.items()}
-    if misfit := mover_catalogue.fitting(tests.mover, base_urls):
+    if misfit := mover_catalogue.fitting(tests.mover, tests.mode, base_urls):
         errors["mover"] = [misfit]
     refusals = mover_catalogue.refusals(tests.mover, tests.mode, streams=tests.streams)
     return errors | {field: [refusal] for field, refusal in refusals.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from sonar.mover_catalogue import fitting
 from sonar.movers import tool
 from sonar.movers.base import End, MoverError, Order, Receipt, Seen, Watch, Where
 from sonar.movers.file_address import parsed, require_inside
@@ -28,8 +29,6 @@ BLAMES = (
     (re.compile(r"\bsource\b", re.IGNORECASE), Where.SOURCE),
     (re.compile(r"\bdestination\b", re.IGNORECASE), Where.DESTINATION),
 )
-# What is not http has one way, whatever --copy-mode says.
-ONLY_MODE = {"root": "pull", "ftp": "push"}
 # The codes of errno that a second try does not change.
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
@@ -61,11 +60,9 @@ class Gfal2:
 
 def require_mode(order: Order) -> None:
     """Raise MoverError for a mode that gfal2 does not offer for the protocols of these ends."""
-    protocols = {str(parsed(end, end.url).scheme) for end in (order.source, order.destination)}
-    for protocol in protocols & set(ONLY_MODE):
-        if order.mode != ONLY_MODE[protocol]:
-            message = f"gfal2 copies files of {protocol} by {ONLY_MODE[protocol]} only"
-            raise MoverError(Where.CONTROL, f"{message}: mode must be so", permanent=True)
+    ends = {end.where.value: end.url for end in (order.source, order.destination)}
+    if sentence := fitting("gfal2", order.mode, ends):
+        raise MoverError(Where.CONTROL, sentence, permanent=True)
 
 
 class Account:

@@ -99,11 +99,11 @@ def _problems(
     """Yield why these tests cannot run, all together; each with the field that it is about."""
     if any(probe_request.source == probe_request.destination for probe_request in probe_requests):
         yield "destination", "a test needs two different endpoints."
-    for mover in sorted({probe_request.mover for probe_request in probe_requests}):
+    for mover, mode in sorted({(request.mover, request.mode) for request in probe_requests}):
         base_urls = _base_urls(
-            probe_request for probe_request in probe_requests if probe_request.mover == mover
+            request for request in probe_requests if (request.mover, request.mode) == (mover, mode)
         )
-        if misfit := mover_catalogue.fitting(mover, base_urls):
+        if misfit := mover_catalogue.fitting(mover, mode, base_urls):
             yield "mover", misfit
     yield from dict.fromkeys(_disobeyed(probe_requests))
     yield from dict.fromkeys(_given_away(probe_requests))

@@ -11,12 +11,13 @@ from sonar.models import Version
 
 # Stands for the schemes of each mover, `with_movers` puts them in: a mesh of every endpoint means
 # those that its mover fits.
-FITTING = "{movers and their schemes}"
+FITTING = "{movers, their modes and schemes}"
 MESH_ROWS = f"""
     SELECT mesh.id AS mesh_id, source.id AS source_id, destination.id AS destination_id,
            every.size_class_id, every.every_seconds
     FROM sonar_mesh mesh
-    JOIN (VALUES {FITTING}) fitting (mover, schemes) ON fitting.mover = mesh.mover
+    JOIN (VALUES {FITTING}) fitting (mover, mode, schemes)
+        ON (fitting.mover, fitting.mode) = (mesh.mover, mesh.mode)
     JOIN sonar_meshinterval every ON every.mesh_id = mesh.id
     JOIN sonar_endpoint source ON source.retired_at IS NULL
         AND split_part(source.base_url, '://', 1) = ANY (fitting.schemes)
@@ -34,11 +35,11 @@ MESH_ROWS = f"""
 # rows half a minute, and most changes of the registry (a downtime, a label) do not touch it.
 MESH_ROWS_HASH = f"""
     SELECT hashtextextended(ROW(
-        (SELECT array_agg(ROW(mover, schemes) ORDER BY mover)
-         FROM (VALUES {FITTING}) fitting (mover, schemes)),
+        (SELECT array_agg(ROW(mover, mode, schemes) ORDER BY mover, mode)
+         FROM (VALUES {FITTING}) fitting (mover, mode, schemes)),
         (SELECT array_agg(ROW(id, split_part(base_url, '://', 1)) ORDER BY id)
          FROM sonar_endpoint WHERE retired_at IS NULL),
-        (SELECT array_agg(ROW(id, mover) ORDER BY id) FROM sonar_mesh WHERE enabled),
+        (SELECT array_agg(ROW(id, mover, mode) ORDER BY id) FROM sonar_mesh WHERE enabled),
         (SELECT array_agg(ROW(mesh_id, size_class_id, every_seconds) ORDER BY id)
          FROM sonar_meshinterval),
         (SELECT array_agg(ROW(mesh_id, endpoint_id) ORDER BY id) FROM sonar_mesh_sources),
@@ -93,9 +94,10 @@ def follow_registry(now: datetime) -> None:
 
 
 def with_movers(statement: str) -> str:
-    """Return a statement with the schemes of each mover: constants, as the planner folds them."""
+    """Return a statement with the schemes of movers in their modes: constants, for the planner."""
     rows = [
-        f"('{mover.name}', '{{{','.join(sorted(mover.schemes))}}}'::text[])"
+        f"('{mover.name}', '{mode}', '{{{','.join(sorted(mover.schemes_in(mode)))}}}'::text[])"
         for mover in mover_catalogue.MOVERS
+        for mode in mover.modes
     ]
     return statement.replace(FITTING, ", ".join(rows))

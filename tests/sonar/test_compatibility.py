@@ -39,23 +39,44 @@ def test_a_changed_scheme_or_mover_changes_what_is_scheduled():
     assert not Schedule.objects.exists()
 
 
+def test_a_mesh_of_every_endpoint_follows_its_mode_where_that_decides():
+    glasgow = endpoint("GLASGOW", base_url="ftp://glasgow/data")
+    cern, ral = (endpoint(name, base_url=f"https://{name}/data") for name in ("CERN", "RAL"))
+    every = mesh(mover="gfal2")
+    scheduler.follow_registry(NOW)
+    assert scheduled(every) == {cern.name, ral.name}
+    Mesh.objects.update(mode="push")
+    scheduler.follow_registry(NOW)
+    assert scheduled(every) == {glasgow.name, cern.name, ral.name}
+
+
 def test_one_end_that_is_named_is_judged_and_the_other_must_fit_somebody():
     glasgow, _, _ = three_endpoints()
     web = endpoint("CERN", base_url="https://cern/data")
-    assert compatibility.mesh_problem("m", "fake", [[glasgow], []]) == ""
-    assert compatibility.mesh_problem("m", "http-tpc", [[web], []]) == ""
-    assert "(https)" in compatibility.mesh_problem("m", "fake", [[glasgow], [web]])
+    assert compatibility.mesh_problem("m", "fake", "pull", [[glasgow], []]) == ""
+    assert compatibility.mesh_problem("m", "http-tpc", "pull", [[web], []]) == ""
+    assert "(https)" in compatibility.mesh_problem("m", "fake", "pull", [[glasgow], [web]])
     web.retired_at = NOW
     web.save()
-    assert compatibility.mesh_problem("m", "fake", [[glasgow], [web]]) == ""
-    assert compatibility.mesh_problem("m", "http-tpc", [[], []]) == (
+    assert compatibility.mesh_problem("m", "fake", "pull", [[glasgow], [web]]) == ""
+    assert compatibility.mesh_problem("m", "http-tpc", "pull", [[], []]) == (
         "The mesh m would test nothing: the mover http-tpc moves files by dav, davs, http, https, "
         "and the endpoints in use have fake."
     )
 
 
+def test_a_mesh_is_judged_by_the_mode_where_a_protocol_has_only_one():
+    plain = endpoint("GLASGOW", base_url="ftp://glasgow/data")
+    web = endpoint("CERN", base_url="https://cern/data")
+    assert compatibility.mesh_problem("m", "gfal2", "push", [[plain], [web]]) == ""
+    assert compatibility.mesh_problem("m", "gfal2", "pull", [[plain], [web]]) == (
+        "The mesh m cannot be kept so. The mover gfal2 moves files by dav, davs, http, https, "
+        "root, xroot in mode pull, not those of GLASGOW_DATADISK (ftp)."
+    )
+
+
 def test_a_mesh_may_be_made_before_there_are_endpoints():
-    assert compatibility.mesh_problem("m", "fake", [[], []]) == ""
+    assert compatibility.mesh_problem("m", "fake", "pull", [[], []]) == ""
 
 
 def test_of_many_meshes_that_do_not_fit_a_few_are_named():

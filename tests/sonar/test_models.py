@@ -258,4 +258,4 @@ def test_an_endpoint_id_has_room_in_a_segment():
 def test_a_mover_that_does_not_fit_an_endpoint_is_told_in_a_sentence(
     mover: str, base_urls: dict[str, str], sentence: str
 ):
-    assert fitting(mover, base_urls) == sentence
+    assert fitting(mover, "pull", base_urls) == sentence

@@ -159,7 +159,7 @@ class Meshes(Resource[Mesh]):
                 set_members(row, end, members(end, values[end]))
         if "every" in values:
             set_intervals(row, intervals(values["every"]))
-        judged = [field for field in ("mover", *ENDS) if field in values]
+        judged = [field for field in ("mover", "mode", *ENDS) if field in values]
         if judged and (sentence := kept_mesh_problem(row)):
             raise BadQueryError({judged[0]: [sentence]})
 

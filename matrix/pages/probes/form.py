@@ -186,8 +186,10 @@ class ProbeForm(forms.Form):
 
 
 def movers_of(link: Link) -> list[str]:
-    """Return the movers that move files of both ends."""
+    """Return the movers that move files of both ends in any of their modes."""
     base_urls = {endpoint.name: endpoint.base_url for endpoint in link}
     return [
-        name for name in mover_catalogue.names() if not mover_catalogue.fitting(name, base_urls)
+        mover.name
+        for mover in mover_catalogue.MOVERS
+        if not all(mover_catalogue.fitting(mover.name, mode, base_urls) for mode in mover.modes)
     ]
