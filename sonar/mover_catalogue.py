@@ -37,7 +37,7 @@ class Clock(StrEnum):
 
 CLOCKS: Mapping[str, str] = {
     Clock.REQUEST.value: "by Sonar, from its request to the verdict",
-    Clock.TOOL.value: "by Sonar, the whole run of a program from its start to its end",
+    Clock.TOOL.value: "by Sonar, from the start of a program until it had copied the file",
     Clock.SERVICE.value: "by the service that moved the file, without the time in its queue",
 }
 

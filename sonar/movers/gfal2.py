@@ -2,12 +2,13 @@
 
 gfal2 may fall back from one way of copying to the next, at last to a stream through the machine
 where it runs: that would measure the worker. Whatever it says that it does is read, and a stream
-is ended at once.
+is ended at once. It says when it begins to copy and when it has: Python's start is no part of it.
 """
 
 from __future__ import annotations
 
 import re
+import time
 
 from sonar.mover_catalogue import fitting
 from sonar.movers import tool
@@ -20,7 +21,7 @@ from sonar.movers.xrootd import LOG_LINE, LOGGED, Syncs
 from sonar.movers.xrootd_files import root_url
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
-STEP = re.compile(r"^event: \[([0-9]{1,15})\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
+STEP = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
 ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
 MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
 ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
@@ -54,8 +55,8 @@ class Gfal2:
         if not account.method:
             message = "gfal-copy did not say how it copied: it may have been a stream through here"
             raise MoverError(Where.CONTROL, message)
-        watch.seen.transfer_seconds = account.transfer_seconds
-        return Receipt(order.bytes, account.syncs.seconds(ended), account.method)
+        watch.seen.transfer_seconds = account.syncs.between
+        return Receipt(order.bytes, account.seconds(ended), account.method)
 
 
 def require_mode(order: Order) -> None:
@@ -71,21 +72,21 @@ class Account:
     def __init__(self, watch: Watch) -> None:
         self.method = ""
         self.syncs = Syncs()
-        self._steps: dict[str, int] = {}
+        self._steps: dict[str, float] = {}
         self._watch = watch
 
-    @property
-    def transfer_seconds(self) -> float | None:
-        """Return for how long it copied, if it said so."""
-        if self.syncs.between is None and len(self._steps) == len(("ENTER", "EXIT")):
-            return max(self._steps["EXIT"] - self._steps["ENTER"], 0) / 1000
-        return self.syncs.between
+    def seconds(self, ended: Ended) -> float:
+        """Return how long it copied, without the start of Python; of its whole run if unsaid."""
+        began, over = self._steps.get("ENTER", ended.began), self._steps.get("EXIT")
+        if (answered := self.syncs.answered) is not None:
+            return answered - began
+        return ended.seconds if over is None else over - began
 
     def read(self, line: str) -> int | None:
         """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
         self.syncs.read(line)
         if match := STEP.match(line):
-            self._steps[match[2]] = int(match[1])
+            self._steps[match[1]] = time.monotonic()
         elif match := TYPE.match(line):
             self.method = match[1]
             require_third_party(self.method)

@@ -54,7 +54,9 @@ class Xrootd:
         if ended.code:
             raise self._failed(order, ended)
         watch.seen.transfer_seconds = syncs.between
-        return Receipt(order.bytes, syncs.seconds(ended), f"xrdcp ended well{syncs.note}")
+        if syncs.answered is None:
+            return Receipt(order.bytes, ended.seconds, "xrdcp ended well, within 2.5 s of the copy")
+        return Receipt(order.bytes, syncs.answered - ended.began, "xrdcp ended well")
 
     def _streams(self, order: Order) -> tuple[str, ...]:
         """Return what makes the destination fetch by so many streams, or raise MoverError."""
@@ -97,18 +99,14 @@ class Syncs:
             self._at.append(time.monotonic())
 
     @property
-    def between(self) -> float | None:
-        """Return for how many seconds it copied, if it was heard."""
-        return self._at[-1] - self._at[-2] if len(self._at) > 1 else None
-
-    def seconds(self, ended: Ended) -> float:
-        """Return how long it took from the start of the program; all of its run if unheard."""
-        return ended.seconds if self.between is None else self._at[-1] - ended.began
+    def answered(self) -> float | None:
+        """Return when it had copied, on the monotonic clock; None if that was not heard."""
+        return self._at[-1] if len(self._at) > 1 else None
 
     @property
-    def note(self) -> str:
-        """Say that the seconds are those of the whole run, where they are."""
-        return "" if self.between is not None else ", up to 2.5 s after the copy"
+    def between(self) -> float | None:
+        """Return for how many seconds it copied; None if that was not heard."""
+        return self._at[-1] - self._at[-2] if len(self._at) > 1 else None
 
 
 def words_of(text: str) -> str:

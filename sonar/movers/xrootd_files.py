@@ -35,6 +35,7 @@ VARIABLES = {
     "XRD_STREAMTIMEOUT": "60",
 }
 NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
+EXISTS = re.compile(r"\[3018\].*file exists", re.IGNORECASE)
 NOT_OFFERED = re.compile(r"\[3013\]|\[3006\]|not supported|checksum.*not", re.IGNORECASE)
 LATER = re.compile(r"\[3024\]|in progress|try again", re.IGNORECASE)
 PERMANENT = re.compile(
@@ -117,7 +118,10 @@ class XrootdFiles:
         require_inside(end)
         self.require_base(end, order)
         *_, deepest = directories_below_base(end)
-        succeeded(ask(end, order, "mkdir", "-p", deepest), end, "mkdir")
+        ended = ask(end, order, "mkdir", "-p", deepest)
+        # XRootD says so where others made it with other permissions.
+        if not (ended.code and EXISTS.search(ended.text)):
+            succeeded(ended, end, "mkdir")
 
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there."""

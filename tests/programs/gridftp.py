@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.ports import free_port
 from tests.storage.xrootd import SERVER_USER, give_to_server, make_room
+from tests.waiting import wait_for
 
-START_SECONDS = 20.0
+START_SECONDS, LOG_SECONDS = 20.0, 10.0
+
+
+FACT = re.compile(r"([A-Z.]+|retrans)=(\S+)")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A transfer as the log of a server has it."""
+
+    facts: dict[str, str]
+
+    @property
+    def seconds(self) -> float:
+        began, ended = (
+            datetime.strptime(self.facts[name], "%Y%m%d%H%M%S.%f").replace(tzinfo=UTC)
+            for name in ("START", "DATE")
+        )
+        return (ended - began).total_seconds()
 
 
 class GridFtpServer:
     """One server with its data on disk; its transfer log has what it measured itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, inside: Sequence[str] = ()) -> None:
+        """``inside`` is what runs the server's command, if not this process itself."""
+        self._inside = inside
         self.room = make_room()
         self.data = self.room / "data"
         self.data.mkdir()
@@ -37,7 +63,14 @@ class GridFtpServer:
         with (self.room / "out.log").open("wb") as out:
             self.process = subprocess.Popen(
                 [
-                    *("globus-gridftp-server", "-S", "-no-detach", "-p", str(self.port)),
+                    *(
+                        *self._inside,
+                        "globus-gridftp-server",
+                        "-S",
+                        "-no-detach",
+                        "-p",
+                        str(self.port),
+                    ),
                     *("-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1"),
                     *("-home-dir", "/", "-Z", str(self.log), *become),
                 ],
@@ -56,15 +89,38 @@ class GridFtpServer:
                 return self
         raise RuntimeError((self.room / "out.log").read_text(errors="replace"))
 
+    def transfers(self, path: str) -> list[Logged]:
+        """Return what its log has of a file, once it has something: it is written at the end."""
+        found: list[Logged] = []
+
+        def read() -> bool:
+            lines = self.log.read_text().splitlines() if self.log.exists() else []
+            logged = [Logged(dict(FACT.findall(line))) for line in lines]
+            found[:] = [one for one in logged if one.facts.get("FILE") == path]
+            return bool(found)
+
+        assert wait_for(read, LOG_SECONDS, pause=0.02), f"{path} is not in the log"
+        return found
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it and to the processes of its connections."""
         if self.process:
             os.killpg(self.process.pid, number)
 
-    def close(self) -> None:
+    def freeze(self) -> None:
+        self.signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    def kill(self) -> None:
         if self.process:
-            self.signal(signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                self.signal(signal.SIGKILL)
             self.process.wait()
+
+    def close(self) -> None:
+        self.kill()
         shutil.rmtree(self.room, ignore_errors=True)
 
     def make_directory(self, name: str) -> Path:

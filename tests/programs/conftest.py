@@ -1,0 +1,60 @@
+"""Real servers for programs that move files: two XRootD servers and two of GridFTP."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from sonar.movers import measure as measure_module
+from tests.needs import needs
+from tests.programs.gridftp import GridFtpServer
+from tests.programs.ways import Ends, StorageServer
+from tests.storage.xrootd import Authority, Server, make_room
+
+PROGRAMS = (
+    *("xrootd", "xrdcp", "xrdfs", "gfal-copy", "globus-url-copy", "globus-gridftp-server"),
+    *("openssl", "setpriv", "unshare", "ss"),
+)
+
+
+class Farm:
+    """Starts servers; all are closed with it."""
+
+    def __init__(self) -> None:
+        self._closing = ExitStack()
+        room = make_room()
+        self._closing.callback(shutil.rmtree, room, ignore_errors=True)
+        self._authority = Authority(room)
+
+    def start(self, kind: str) -> StorageServer:
+        server = GridFtpServer() if kind == "gridftp" else Server(make_room(), self._authority)
+        self._closing.callback(server.close)
+        return server.start()
+
+    def close(self) -> None:
+        self._closing.close()
+
+
+@pytest.fixture(scope="session")
+def farm() -> Iterator[Farm]:
+    needs(*PROGRAMS)
+    made = Farm()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def grid(farm: Farm) -> dict[str, Ends]:
+    """Return two servers of each kind, which no test hurts."""
+    return {kind: Ends(farm.start(kind), farm.start(kind)) for kind in ("xrootd", "gridftp")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _brief_looks() -> Iterator[None]:
+    """Do not wait long after a failure: what ended a program has ended."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure_module, "LOOK_AGAIN_SECONDS", (0.3,))
+        yield

@@ -1,0 +1,147 @@
+"""Ways to copy a file with a program between two real servers, and orders for each."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Self
+
+from sonar import movers
+from sonar.movers.base import End, Limits, Mover, Order, Where
+from sonar.movers.content import CHUNK_BYTES, TestFile, adler32
+from tests.programs.gridftp import GridFtpServer
+from tests.storage.xrootd import Server, give_to_server
+
+StorageServer = Server | GridFtpServer
+SIZE_BYTES = 3_000_000
+LIMITS = Limits(connect=3, answer=4, stall=15, total=30, checksum=20, cleaning=8)
+
+LOOK_SECONDS = 0.001
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A mover, the protocol that both servers speak to it, and who does the work."""
+
+    mover: str
+    scheme: str
+    mode: str
+
+    @property
+    def kind(self) -> str:
+        """Return what serves this protocol: one XRootD speaks two."""
+        return "gridftp" if self.scheme == "ftp" else "xrootd"
+
+    @property
+    def name(self) -> str:
+        return f"{self.mover}-{self.scheme}-{self.mode}"
+
+    def load(self) -> Mover:
+        return movers.get(self.mover)
+
+
+WAYS = (
+    Way("xrootd", "root", "pull"),
+    Way("gfal2", "root", "pull"),
+    Way("gfal2", "http", "pull"),
+    Way("gfal2", "http", "push"),
+    Way("gfal2", "ftp", "push"),
+    Way("gridftp", "ftp", "push"),
+)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Two servers, and orders between directories of their own for each."""
+
+    source: StorageServer
+    destination: StorageServer
+
+    def order(self, way: Way, size: int = SIZE_BYTES, **wishes: object) -> Order:
+        """Return an order whose source file is there."""
+        base = f"base-{next(_numbers)}"
+        for server in (self.source, self.destination):
+            server.make_directory(base)
+        write_source(self.source, base, size)
+        order = Order(
+            source=end(Where.SOURCE, way, self.source, base, f"source/{size}"),
+            destination=end(Where.DESTINATION, way, self.destination, base, "incoming/1"),
+            bytes=size,
+            adler32=adler32(size),
+            mode=way.mode,
+            limits=LIMITS,
+        )
+        return replace(order, **wishes)  # type: ignore[arg-type]
+
+
+def end(where: Where, way: Way, server: StorageServer, base: str, name: str) -> End:
+    url = f"{way.scheme}://{server.url.partition('://')[2]}/{base}"
+    return End(where, f"{url}/{name}", url)
+
+
+def write_source(server: StorageServer, base: str, size: int) -> None:
+    """Put the test file on a server's disk, as an upload would."""
+    path = server.make_directory(f"{base}/source") / str(size)
+    content = TestFile(size)
+    with path.open("wb") as file:
+        while chunk := content.read(CHUNK_BYTES):
+            file.write(chunk)
+    give_to_server(path)
+
+
+def on_disk(server: StorageServer, end: End) -> Path:
+    """Return where a server keeps a file."""
+    path = "/base-" + end.url.partition("/base-")[2]
+    return server.data / path.strip("/")
+
+
+def files_below(server: StorageServer, end: End) -> list[Path]:
+    """Return what lies below the base of an end, its source files not counted."""
+    base = on_disk(server, replace(end, url=end.base_url))
+    found = [path for path in base.rglob("*") if path.is_file()]
+    return [path for path in found if path.parent.name != "source" or "." in path.name]
+
+
+class Meanwhile(threading.Thread):
+    """Looks at a file on its server's disk while it arrives, and lets something happen midway."""
+
+    def __init__(self, path: Path, size: int, happens: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._path, self._size, self._happens = path, size, happens
+        self._over = threading.Event()
+        self.seconds = 0.0
+        """From when the file was there until it was whole."""
+
+    def run(self) -> None:
+        began = self._wait_for(0)
+        if began and (moving := self._wait_for(1)):
+            if not self._looks(self._size):
+                self._happens()
+            ended = self._wait_for(self._size)
+            self.seconds = (ended or moving) - began
+
+    def _wait_for(self, size: int) -> float | None:
+        while not self._over.wait(LOOK_SECONDS):
+            if self._looks(size):
+                return time.monotonic()
+        return None
+
+    def _looks(self, size: int) -> bool:
+        try:
+            return self._path.stat().st_size >= size
+        except FileNotFoundError:
+            return False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
