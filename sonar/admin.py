@@ -107,7 +107,8 @@ class CredentialAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Where tokens may go: only administrators have the permission to say so."""
 
     form = CredentialForm
-    list_display = ["name", "hosts", "used_by"]
+    list_display = ["name", "kind", "hosts", "used_by"]
+    list_filter = ["kind"]
     search_fields = ["name"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:

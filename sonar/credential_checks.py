@@ -19,16 +19,16 @@ from sonar.credential_states import LENT, OWN, Trouble, Use
 from sonar.db_retry import release_connection
 from sonar.models import Credential, CredentialState, Endpoint, SizeClass
 from sonar.movers.base import MoverError, Where
-from sonar.token_cache import Obtained
+from sonar.token_cache import UsableToken
 from sonar.token_sources.base import CredentialError, Right
-from sonar.transfer_request import LENT_FOR, kind_of, lent_by, look, needed_for, wanted_of
+from sonar.transfer_request import LENT_FOR, kind_of, lent_by, look, needed_for, purpose_of
 
 # Of what nobody renews here: an operator is told this long before, or in its last quarter.
 SOON_SECONDS, SOON_SHARE = 86_400, 1 / 4
 
 
 @dataclass(frozen=True)
-class Looked:
+class Usage:
     """A credential at an endpoint, as its own or lent."""
 
     endpoint: Endpoint
@@ -47,23 +47,23 @@ def check(now: datetime, seconds: float) -> None:
     longest = SizeClass.objects.aggregate(longest=Max("timeout_seconds"))["longest"] or 0
     each = list(uses())
     release_connection()
-    _forget_others(noted - {looked.use for looked in each})
+    _forget_others(noted - {usage.use for usage in each})
     token_cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
     random.shuffle(each)  # what does not answer takes the time of others: not always the same
-    for looked in each:
+    for usage in each:
         if time.monotonic() >= until:
             return
-        _check_one(looked, noted, needed_for(longest), now)
+        _check_one(usage, noted, needed_for(longest), now)
 
 
-def uses() -> Iterator[Looked]:
+def uses() -> Iterator[Usage]:
     """Yield every use of a credential by an endpoint that is not retired. One SQL query."""
     rows = Endpoint.objects.filter(retired_at=None)
     for endpoint in rows.select_related("credential", "credential_lent"):
         if endpoint.credential:
-            yield Looked(endpoint, endpoint.credential, OWN)
+            yield Usage(endpoint, endpoint.credential, OWN)
         if lent := lent_by(endpoint):
-            yield Looked(endpoint, lent, LENT)
+            yield Usage(endpoint, lent, LENT)
 
 
 def _rows() -> list[CredentialState]:
@@ -75,46 +75,46 @@ def _forget_others(uses_gone: set[Use]) -> None:
         credential_states.well(use)
 
 
-def _check_one(looked: Looked, noted: set[Use], needed: float, now: datetime) -> None:
-    if looked.credential.kind not in credential_kinds.names():
+def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> None:
+    if usage.credential.kind not in credential_kinds.names():
         return
     try:
-        found = trouble_of(looked, needed, asks=looked.use in noted)
+        trouble = trouble_of(usage, needed, asks=usage.use in noted)
     except MoverError:  # the endpoint is to give it and fails: that says nothing of the credential
         return
-    if found:
-        credential_states.note(looked.use, found, now)
-    elif looked.use in noted:
-        credential_states.well(looked.use)
+    if trouble:
+        credential_states.note(usage.use, trouble, now)
+    elif usage.use in noted:
+        credential_states.well(usage.use)
     release_connection()
 
 
-def trouble_of(looked: Looked, needed: float, *, asks: bool) -> Trouble | None:
+def trouble_of(usage: Usage, needed: float, *, asks: bool) -> Trouble | None:
     """Say what is wrong with a credential; with ``asks`` who gives its tokens is asked at once."""
-    rights = [Right.OWN] if looked.role == OWN else list(LENT_FOR.values())
-    found: Trouble | None = None
+    rights = [Right.OWN] if usage.role == OWN else list(LENT_FOR.values())
+    trouble: Trouble | None = None
     for right in rights:
-        found = found or _trouble_of_right(looked, right, needed, asks=asks)
+        trouble = trouble or _trouble_of_right(usage, right, needed, asks=asks)
         asks = False  # of two kinds of lent tokens one is asked for; the other if it has failed
-    return found
+    return trouble
 
 
-def _trouble_of_right(looked: Looked, right: Right, needed: float, *, asks: bool) -> Trouble | None:
+def _trouble_of_right(usage: Usage, right: Right, needed: float, *, asks: bool) -> Trouble | None:
     where = Where.DESTINATION if right is Right.LENT_TO_WRITE else Where.SOURCE
-    wanted = wanted_of(looked.endpoint, looked.credential, where, right)
-    renews = kind_of(looked.credential).renews
+    purpose = purpose_of(usage.endpoint, usage.credential, where, right)
+    renews = kind_of(usage.credential).renews
     if renews and not asks:
-        kept = token_cache.read(settings.SONAR_TOKEN_CACHE_DIR / token_cache.name_of(wanted))
-        if not kept.why:
+        entry = token_cache.read(settings.SONAR_TOKEN_CACHE_DIR / token_cache.name_of(purpose))
+        if not entry.why:
             return None
     try:
-        got = look(wanted, needed)
+        got = look(purpose, needed)
     except CredentialError as error:
         return Trouble(str(error), holds=True)
     return _trouble_ahead(got, renews=renews)
 
 
-def _trouble_ahead(got: Obtained, *, renews: bool) -> Trouble | None:
+def _trouble_ahead(got: UsableToken, *, renews: bool) -> Trouble | None:
     """Say what will be wrong with a token that still counts."""
     expires_at = got.token.expires_at
     moment = datetime.fromtimestamp(expires_at, UTC) if expires_at else None

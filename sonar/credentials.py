@@ -187,8 +187,8 @@ def problem(endpoint: Endpoint) -> str:
 
 def is_lendable(credential: Credential) -> bool:
     """Say whether others may be given it at all; what is of a kind no longer known is kept."""
-    known = credential.kind in credential_kinds.names()
-    return known and credential_kinds.describe(credential.kind).lendable
+    kinds = credential_kinds.names()
+    return credential.kind in kinds and credential_kinds.describe(credential.kind).lendable
 
 
 def lends(endpoint: Endpoint) -> Credential | None:

@@ -23,7 +23,7 @@ from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.spans import within
 from sonar.redaction import texts
-from sonar.transfer_request import Withheld, order_for
+from sonar.transfer_request import CredentialWait, order_for
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def record(probe: Probe, outcome: Outcome) -> None:
     keep_leftovers(probe, outcome)
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
-    elif isinstance(outcome.error, Withheld):
+    elif isinstance(outcome.error, CredentialWait):
         put_off(probe, outcome.error)
     elif not results.end_probe(probe, outcome):
         log.warning(
@@ -196,7 +196,7 @@ def hand_back(probe: Probe) -> bool:
 
 
 @transaction.atomic
-def put_off(probe: Probe, error: Withheld) -> None:
+def put_off(probe: Probe, error: CredentialWait) -> None:
     """Let a probe wait until its credential works: nothing was measured, and nobody failed.
 
     What a mesh wants is due again, since when it was; what somebody ordered waits with the reason.

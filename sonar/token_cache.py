@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 
 from sonar import token_sources
 from sonar.movers.base import MoverError, Stopped
-from sonar.token_sources.base import CredentialError, Token, Wanted
+from sonar.token_sources.base import CredentialError, Purpose, StorageToken
 
 # Of its life, what is left when a token is renewed.
 RENEW_AT = 1 / 3
@@ -37,46 +37,46 @@ FORGET_SECONDS = 86_400
 
 
 @dataclass(frozen=True)
-class Kept:
+class Entry:
     """What is in a file: a token, and since when and why it could not be renewed."""
 
-    token: Token | None = None
+    token: StorageToken | None = None
     failed_at: float = 0.0
     why: str = ""
 
 
 @dataclass(frozen=True)
-class Obtained:
+class UsableToken:
     """A token to use, and why it could not be renewed though it is time; empty if all is well."""
 
-    token: Token
+    token: StorageToken
     trouble: str = ""
 
 
-def obtain(wanted: Wanted, directory: Path, needed: float) -> Obtained:
+def obtain(purpose: Purpose, directory: Path, needed: float) -> UsableToken:
     """Return a token that counts for so many seconds more, if such tokens are to be had.
 
     Raises CredentialError if none is, MoverError where the endpoint that gives it failed.
     """
-    file = directory / name_of(wanted)
-    kept = read(file)
-    if kept.token and is_fresh(kept.token, needed):
-        return Obtained(kept.token)
-    usable = is_usable(kept.token, needed)
+    file = directory / name_of(purpose)
+    entry = read(file)
+    if entry.token and is_fresh(entry.token, needed):
+        return UsableToken(entry.token)
+    usable = is_usable(entry.token, needed)
     with _one_at_a_time(file, patient=not usable) as alone:
-        kept = read(file)
-        if kept.token and (is_fresh(kept.token, needed) or not alone):
-            return Obtained(kept.token, kept.why)
-        return _renewed(wanted, file, kept, needed)
+        entry = read(file)
+        if entry.token and (is_fresh(entry.token, needed) or not alone):
+            return UsableToken(entry.token, entry.why)
+        return _renewed(purpose, file, entry, needed)
 
 
-def name_of(wanted: Wanted) -> str:
-    """Name the file of a token: another one for whatever another token is wanted for."""
-    facts = json.dumps([asdict(wanted) | {"where": ""}], default=str, sort_keys=True)
-    return f"{wanted.name}-{sha256(facts.encode()).hexdigest()[:24]}"
+def name_of(purpose: Purpose) -> str:
+    """Name the file of a token: another one for whatever another token would serve."""
+    facts = json.dumps([asdict(purpose) | {"where": ""}], default=str, sort_keys=True)
+    return f"{purpose.name}-{sha256(facts.encode()).hexdigest()[:24]}"
 
 
-def is_fresh(token: Token | None, needed: float) -> bool:
+def is_fresh(token: StorageToken | None, needed: float) -> bool:
     """Say whether a token need not be renewed for a use of so many seconds."""
     if token is None:
         return False
@@ -86,35 +86,35 @@ def is_fresh(token: Token | None, needed: float) -> bool:
     return left > 0 and left > life * RENEW_AT and (young or left >= needed)
 
 
-def is_usable(token: Token | None, needed: float) -> bool:
+def is_usable(token: StorageToken | None, needed: float) -> bool:
     """Say whether a token may be used while there is no other."""
     if token is None:
         return False
     return token.left(time.time()) >= min(needed, token.life() * RENEW_AT)
 
 
-def _renewed(wanted: Wanted, file: Path, kept: Kept, needed: float) -> Obtained:
+def _renewed(purpose: Purpose, file: Path, entry: Entry, needed: float) -> UsableToken:
     """Ask for a token, or note why there is none; the old one is returned while it is usable."""
     now = time.time()
-    if not kept.why or now - kept.failed_at >= RETRY_SECONDS:
-        kept = _asked(wanted, kept, needed, now)
-        write(file, kept)
-    if kept.token and (not kept.why or is_usable(kept.token, needed)):
-        return Obtained(kept.token, kept.why)
-    raise CredentialError(kept.why)
+    if not entry.why or now - entry.failed_at >= RETRY_SECONDS:
+        entry = _answer(purpose, entry, needed, now)
+        write(file, entry)
+    if entry.token and (not entry.why or is_usable(entry.token, needed)):
+        return UsableToken(entry.token, entry.why)
+    raise CredentialError(entry.why)
 
 
-def _asked(wanted: Wanted, kept: Kept, needed: float, now: float) -> Kept:
+def _answer(purpose: Purpose, entry: Entry, needed: float, now: float) -> Entry:
     """Ask the source; an endpoint that fails is no trouble while its old token is usable."""
     try:
-        return Kept(token_sources.get(wanted.kind).obtain(wanted))
+        return Entry(token_sources.get(purpose.kind).obtain(purpose))
     except CredentialError as error:
-        return Kept(kept.token, now, str(error))
+        return Entry(entry.token, now, str(error))
     except Stopped:
         raise
     except MoverError:
-        if kept.token and is_usable(kept.token, needed):
-            return Kept(kept.token)
+        if entry.token and is_usable(entry.token, needed):
+            return Entry(entry.token)
         raise
 
 
@@ -158,23 +158,23 @@ def _make(directory: Path) -> None:
         raise CredentialError("SONAR_TOKEN_CACHE_DIR is open to others: its mode must be 0700")
 
 
-def read(file: Path) -> Kept:
+def read(file: Path) -> Entry:
     """Read what is kept; nothing if there is no such file, or it is none of ours."""
     try:
         values = json.loads(file.read_text())
-        token = Token(**values["token"]) if values["token"] else None
-        return Kept(token, values["failed_at"], values["why"])
+        token = StorageToken(**values["token"]) if values["token"] else None
+        return Entry(token, values["failed_at"], values["why"])
     except (OSError, ValueError, TypeError, KeyError):
-        return Kept()
+        return Entry()
 
 
-def write(file: Path, kept: Kept) -> None:
+def write(file: Path, entry: Entry) -> None:
     """Replace what is kept at once and whole; who may not write there renews for every test."""
     try:
         # Its mode is 0600 from the beginning.
-        with NamedTemporaryFile("w", dir=file.parent, prefix=".", delete=False) as made:
-            json.dump(asdict(kept), made)
-        Path(made.name).replace(file)
+        with NamedTemporaryFile("w", dir=file.parent, prefix=".", delete=False) as fresh:
+            json.dump(asdict(entry), fresh)
+        Path(fresh.name).replace(file)
     except OSError as error:
         raise CredentialError(f"SONAR_TOKEN_CACHE_DIR: {error.strerror}") from None
 
@@ -185,14 +185,14 @@ def tokens_in(directory: Path) -> list[str]:
         files = sorted(directory.iterdir())
     except OSError:  # a process that uses none: of the web, say
         return []
-    return [kept.token.text for file in files if (kept := read(file)).token]
+    return [entry.token.text for file in files if (entry := read(file)).token]
 
 
 def forget(directory: Path) -> None:
     """Delete what has expired, and what failed a day ago; no lock, as somebody may wait for it."""
     now = time.time()
     for file in directory.glob("*-*"):
-        kept = read(file)
-        over = kept.token is None or kept.token.left(now) <= 0
-        if file.suffix != ".lock" and over and now - kept.failed_at > FORGET_SECONDS:
+        entry = read(file)
+        over = entry.token is None or entry.token.left(now) <= 0
+        if file.suffix != ".lock" and over and now - entry.failed_at > FORGET_SECONDS:
             file.unlink(missing_ok=True)

@@ -14,8 +14,8 @@ from sonar.mover_catalogue import CredentialKind, describe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
-from sonar.token_cache import Obtained
-from sonar.token_sources.base import CredentialError, Right, Wanted
+from sonar.token_cache import UsableToken
+from sonar.token_sources.base import CredentialError, Purpose, Right
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60
@@ -23,7 +23,7 @@ MARGIN_SECONDS = 60
 LENT_FOR = {Where.SOURCE: Right.LENT_TO_READ, Where.DESTINATION: Right.LENT_TO_WRITE}
 
 
-class Withheld(MoverError):
+class CredentialWait(MoverError):
     """A credential is not to be had: the test waits for it, and nobody has failed.
 
     ``str(error)`` is for all readers, ``trouble`` for operators.
@@ -37,8 +37,8 @@ class Withheld(MoverError):
 def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants.
 
-    Raises MoverError where no token may go, and for a mover that there is not any more; Withheld
-    where a credential does not work.
+    Raises MoverError where no token may go, and for a mover that there is not any more, and
+    CredentialWait where a credential does not work.
     """
     if why := credentials.hindrance(probe.source, probe.destination, probe.mode):
         raise refused(why)
@@ -70,7 +70,7 @@ def _ends(probe: Probe, needed: float) -> dict[str, End]:
     passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
     where, lender, _ = files[passive]
     if (lent := lent_by(lender)) and is_taken(lent, probe.mover):
-        token = obtained(lender, lent, where, LENT_FOR[where], needed).token.text
+        token = token_for(lender, lent, where, LENT_FOR[where], needed).token.text
         ends[passive] = replace(ends[passive], lent=token)
     return ends
 
@@ -104,7 +104,7 @@ def end_at(
     """Name a file at an endpoint to a mover, with the credential for it and nothing to lend.
 
     Raises MoverError if the credential is not for this base URL: a row may have been written past
-    the forms. Raises Withheld if it does not work for so many seconds as are ``needed``.
+    the forms. Raises CredentialWait if it does not work for so many seconds as are ``needed``.
     """
     if why := credentials.problems(endpoint).get("credential"):
         raise refused(why)
@@ -113,7 +113,7 @@ def end_at(
     own = endpoint.credential
     if own is None or not is_taken(own, mover):
         return end
-    shown = obtained(endpoint, own, where, Right.OWN, needed).token.text
+    shown = token_for(endpoint, own, where, Right.OWN, needed).token.text
     if kind_of(own).shown is CredentialKind.X509_PROXY:
         return replace(end, proxy=shown)
     return replace(end, token=shown)
@@ -143,35 +143,35 @@ def kind_of(credential: Credential) -> KindDescription:
     return credential_kinds.describe(credential.kind)
 
 
-def obtained(
+def token_for(
     endpoint: Endpoint, credential: Credential, where: Where, right: Right, needed: float
-) -> Obtained:
-    """Return a token of a credential for an endpoint, or raise Withheld; asked for if need be.
+) -> UsableToken:
+    """Return a token of a credential for an endpoint, or raise CredentialWait.
 
-    A file is read each time anew: it is renewed in place.
+    It is asked for if need be. A file is read each time anew: it is renewed in place.
     """
-    wanted = wanted_of(endpoint, credential, where, right)
+    purpose = purpose_of(endpoint, credential, where, right)
     try:
-        return look(wanted, needed)
+        return look(purpose, needed)
     except CredentialError as error:
         trouble = Trouble(str(error), holds=True)
         use = Use(credential.pk, endpoint.pk, OWN if right is Right.OWN else LENT)
-        raise Withheld(endpoint, use, trouble) from None
+        raise CredentialWait(endpoint, use, trouble) from None
 
 
-def look(wanted: Wanted, needed: float) -> Obtained:
+def look(purpose: Purpose, needed: float) -> UsableToken:
     """Return a token that counts for so many seconds more; CredentialError if there is none."""
-    if credential_kinds.describe(wanted.kind).renews:
-        return token_cache.obtain(wanted, settings.SONAR_TOKEN_CACHE_DIR, needed)
-    token = token_sources.get(wanted.kind).obtain(wanted)
+    if credential_kinds.describe(purpose.kind).renews:
+        return token_cache.obtain(purpose, settings.SONAR_TOKEN_CACHE_DIR, needed)
+    token = token_sources.get(purpose.kind).obtain(purpose)
     if not token_cache.is_usable(token, needed):
         raise CredentialError("what is in its file is about to expire")
-    return Obtained(token)
+    return UsableToken(token)
 
 
-def wanted_of(endpoint: Endpoint, credential: Credential, where: Where, right: Right) -> Wanted:
-    """Say which token is wanted: for this endpoint, its directory, and what is done there."""
-    return Wanted(
+def purpose_of(endpoint: Endpoint, credential: Credential, where: Where, right: Right) -> Purpose:
+    """Say which token is needed: for this endpoint, its directory, and what is done there."""
+    return Purpose(
         name=credential.name,
         kind=credential.kind,
         secret=settings.SONAR_CREDENTIALS_DIR / credential.name,

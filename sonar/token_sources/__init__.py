@@ -6,11 +6,11 @@ from functools import cache
 from pkgutil import resolve_name
 
 from sonar import credential_kinds
-from sonar.token_sources.base import Source
+from sonar.token_sources.base import TokenSource
 
 
 @cache
-def get(kind: str) -> Source:
+def get(kind: str) -> TokenSource:
     """Return the process's one source of this kind; ValueError names those there are."""
-    source: Source = resolve_name(credential_kinds.describe(kind).path)()
+    source: TokenSource = resolve_name(credential_kinds.describe(kind).path)()
     return source

@@ -22,7 +22,7 @@ class CredentialError(Exception):
 
 
 class Right(StrEnum):
-    """What a token is wanted for."""
+    """What a token allows."""
 
     OWN = "own"
     LENT_TO_READ = "lent to read"
@@ -38,7 +38,7 @@ DIRECTORIES = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Purpose:
     """A token for one endpoint: of which credential, and what it must allow there."""
 
     name: str
@@ -65,7 +65,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Token:
+class StorageToken:
     """What a storage server is shown. Moments are seconds since 1970, by this machine's clock."""
 
     text: str = field(repr=False)
@@ -82,10 +82,10 @@ class Token:
         return float("inf") if self.expires_at is None else self.expires_at - self.began_at
 
 
-class Source(Protocol):
+class TokenSource(Protocol):
     """One kind of credential."""
 
-    def obtain(self, wanted: Wanted) -> Token:
+    def obtain(self, purpose: Purpose) -> StorageToken:
         """Return a token, or raise CredentialError; MoverError where its endpoint failed."""
 
 

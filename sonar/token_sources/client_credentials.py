@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 from sonar.movers.base import End, MoverError, Stopped, Where
 from sonar.movers.http_exchange import Web
 from sonar.token_sources.asking import Answer, ask
-from sonar.token_sources.base import CredentialError, Right, Token, Wanted, read_secret
+from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
 from sonar.token_sources.lifetimes import lifetime_of
 
 SCOPES = {
@@ -29,22 +29,22 @@ class ClientCredentialsSource:
     def __init__(self) -> None:
         self._web = Web()
 
-    def obtain(self, wanted: Wanted) -> Token:
+    def obtain(self, purpose: Purpose) -> StorageToken:
         """Ask the issuer, whose host alone is shown the secret of the client."""
-        secret = read_secret(wanted.secret)
+        secret = read_secret(purpose.secret)
         try:
-            address = self._token_endpoint(wanted)
+            address = self._token_endpoint(purpose)
             began_at = time.time()
-            answer = self._request(address, secret, wanted)
+            answer = self._request(address, secret, purpose)
         except Stopped:
             raise
         except MoverError as error:
             raise CredentialError(f"the issuer does not answer: {error}") from None
-        return token_of(answer, scope_of(wanted), began_at)
+        return token_of(answer, scope_of(purpose), began_at)
 
-    def _token_endpoint(self, wanted: Wanted) -> str:
-        issuer = wanted.issuer.rstrip("/")
-        answer = ask(self._web, at(issuer + DISCOVERY), wanted.ca_bundle, {})
+    def _token_endpoint(self, purpose: Purpose) -> str:
+        issuer = purpose.issuer.rstrip("/")
+        answer = ask(self._web, at(issuer + DISCOVERY), purpose.ca_bundle, {})
         address = answer.text("token_endpoint")
         if answer.status != 200 or not address:
             raise CredentialError(f"the issuer does not say where its tokens are: {answer.status}")
@@ -54,8 +54,8 @@ class ClientCredentialsSource:
             raise CredentialError("the issuer wants the secret at another host: it was not sent")
         return address
 
-    def _request(self, address: str, secret: str, wanted: Wanted) -> Answer:
-        pair = f"{quote_plus(wanted.client_id)}:{quote_plus(secret)}".encode()
+    def _request(self, address: str, secret: str, purpose: Purpose) -> Answer:
+        pair = f"{quote_plus(purpose.client_id)}:{quote_plus(secret)}".encode()
         headers = {
             "Authorization": f"Basic {b64encode(pair).decode()}",
             "Content-Type": "application/x-www-form-urlencoded",
@@ -63,10 +63,10 @@ class ClientCredentialsSource:
         }
         form = {
             "grant_type": "client_credentials",
-            "scope": scope_of(wanted),
-            "audience": wanted.audience or audience_of(wanted.base_url),
+            "scope": scope_of(purpose),
+            "audience": purpose.audience or audience_of(purpose.base_url),
         }
-        return ask(self._web, at(address), wanted.ca_bundle, headers, urlencode(form).encode())
+        return ask(self._web, at(address), purpose.ca_bundle, headers, urlencode(form).encode())
 
 
 def at(url: str) -> End:
@@ -75,8 +75,8 @@ def at(url: str) -> End:
 
 def same_origin(address: str, issuer: str) -> bool:
     """Say whether two URLs have one scheme, host and port; what can be read in two ways has not."""
-    one, other = urlsplit(address), urlsplit(issuer)
-    same = (one.scheme, one.netloc) == (other.scheme, other.netloc)
+    parts, expected = urlsplit(address), urlsplit(issuer)
+    same = (parts.scheme, parts.netloc) == (expected.scheme, expected.netloc)
     return same and "\\" not in address and address.isprintable()
 
 
@@ -88,19 +88,19 @@ def audience_of(base_url: str) -> str:
     return f"{web}://{host.removesuffix(':443') if web == 'https' else host}"
 
 
-def scope_of(wanted: Wanted) -> str:
+def scope_of(purpose: Purpose) -> str:
     """Return the scopes to ask for, each with the one path that it is for."""
-    path = unquote(urlsplit(wanted.directory).path)
-    prefix = wanted.path_prefix.rstrip("/")
+    path = unquote(urlsplit(purpose.directory).path)
+    prefix = purpose.path_prefix.rstrip("/")
     if prefix:
         if not path.startswith(f"{prefix}/"):
             raise CredentialError("its path_prefix is not the beginning of the endpoint's path")
         path = path.removeprefix(prefix)
     place = quote("/" + path.strip("/"))
-    return " ".join(f"{scope}:{place}" for scope in SCOPES[wanted.right])
+    return " ".join(f"{scope}:{place}" for scope in SCOPES[purpose.right])
 
 
-def token_of(answer: Answer, scope: str, began_at: float) -> Token:
+def token_of(answer: Answer, scope: str, began_at: float) -> StorageToken:
     """Return the token of an answer, or raise CredentialError: also if it allows anything else."""
     text = answer.text("access_token")
     if answer.status != 200 or not text:
@@ -109,15 +109,15 @@ def token_of(answer: Answer, scope: str, began_at: float) -> Token:
         raise CredentialError(f"the issuer gives no token: {answer.status}{said}")
     if not text.isascii() or not text.isprintable():
         raise CredentialError("the issuer gives something that is no token")
-    asked, granted = set(scope.split()), set((answer.text("scope") or scope).split())
-    if missing := asked - granted:
+    scopes, granted = set(scope.split()), set((answer.text("scope") or scope).split())
+    if missing := scopes - granted:
         raise CredentialError(f"the issuer does not grant {' '.join(sorted(missing))}")
-    if {one for one in granted - asked if one.startswith("storage.")}:
+    if any(extra.startswith("storage.") for extra in granted - scopes):
         raise CredentialError("the issuer grants more rights than were asked for: not used")
     said_at, expires_at = lifetime_of(text)
     seconds = answer.values.get("expires_in")
     ends = [began_at + seconds] if isinstance(seconds, int | float) and seconds > 0 else []
     ends += [expires_at] if expires_at else []
-    return Token(
+    return StorageToken(
         text, min(said_at or began_at, began_at), min(ends, default=began_at + UNSAID_SECONDS)
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 
-from sonar.token_sources.base import CredentialError, Token, Wanted, read_secret
+from sonar.token_sources.base import CredentialError, Purpose, StorageToken, read_secret
 from sonar.token_sources.lifetimes import lifetime_of
 
 
 class FileSource:
-    def obtain(self, wanted: Wanted) -> Token:
+    def obtain(self, purpose: Purpose) -> StorageToken:
         """Return the token; CredentialError for one that says that it has expired."""
-        text, now = read_secret(wanted.secret), time.time()
+        text, now = read_secret(purpose.secret), time.time()
         began_at, expires_at = lifetime_of(text)
-        token = Token(text, began_at or now, expires_at)
+        token = StorageToken(text, began_at or now, expires_at)
         if token.left(now) <= 0:
             raise CredentialError("the token in it has expired")
         return token

@@ -12,7 +12,7 @@ import time
 from sonar.movers.base import End, MoverError
 from sonar.movers.http_exchange import Web, authorization
 from sonar.token_sources.asking import Answer, CertifiedWeb, ask
-from sonar.token_sources.base import CredentialError, Right, Token, Wanted, read_secret
+from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
 from sonar.token_sources.lifetimes import lifetime_of
 
 ACTIVITIES = {
@@ -30,29 +30,29 @@ class MacaroonSource:
     def __init__(self) -> None:
         self._web = Web()
 
-    def obtain(self, wanted: Wanted) -> Token:
+    def obtain(self, purpose: Purpose) -> StorageToken:
         """Ask the endpoint, with the token or the certificate that the credential's file holds."""
-        secret, web = read_secret(wanted.secret), self._web
-        end = End(wanted.where, wanted.directory, wanted.base_url, token=secret)
+        secret, web = read_secret(purpose.secret), self._web
+        end = End(purpose.where, purpose.directory, purpose.base_url, token=secret)
         if CERTIFICATE in secret:
-            end = End(wanted.where, wanted.directory, wanted.base_url)
-            web = CertifiedWeb(str(wanted.secret))
+            end = End(purpose.where, purpose.directory, purpose.base_url)
+            web = CertifiedWeb(str(purpose.secret))
         headers = {"Content-Type": "application/macaroon-request", **authorization(end)}
-        caveats = [f"activity:{ACTIVITIES[wanted.right]}"]
+        caveats = [f"activity:{ACTIVITIES[purpose.right]}"]
         body = json.dumps({"caveats": caveats, "validity": f"PT{LIFE_SECONDS}S"}).encode()
         began_at = time.time()
-        return token_of(ask(web, end, wanted.ca_bundle, headers, body), wanted, began_at)
+        return token_of(ask(web, end, purpose.ca_bundle, headers, body), purpose, began_at)
 
 
-def token_of(answer: Answer, wanted: Wanted, began_at: float) -> Token:
+def token_of(answer: Answer, purpose: Purpose, began_at: float) -> StorageToken:
     """Return the macaroon of an answer; its own words are not repeated, as one may be in them."""
     text = answer.text("macaroon")
     if answer.status in ASKS_AGAIN:
         why = f"the request for a macaroon was answered with {answer.status}"
-        raise MoverError(wanted.where, why)
+        raise MoverError(purpose.where, why)
     if answer.status != 200 or not text.isascii() or not text.isprintable() or not text:
         raise CredentialError(f"the endpoint gives no macaroon: {answer.status}")
     seconds = answer.values.get("expires_in")
     ends = [began_at + (seconds if isinstance(seconds, int | float) else LIFE_SECONDS)]
     expires_at = lifetime_of(text).expires_at
-    return Token(text, began_at, min(ends + ([expires_at] if expires_at else [])))
+    return StorageToken(text, began_at, min(ends + ([expires_at] if expires_at else [])))

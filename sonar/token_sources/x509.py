@@ -9,17 +9,17 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509 import Certificate
 
-from sonar.token_sources.base import CredentialError, Token, Wanted, read_secret
+from sonar.token_sources.base import CredentialError, Purpose, StorageToken, read_secret
 
 KEY = "PRIVATE KEY-----"
 
 
 class ProxySource:
-    def obtain(self, wanted: Wanted) -> Token:
+    def obtain(self, purpose: Purpose) -> StorageToken:
         """Return the path of the file as text; CredentialError if programs would not take it."""
-        certificates = self._read(wanted.secret)
-        token = Token(
-            str(wanted.secret),
+        certificates = self._read(purpose.secret)
+        token = StorageToken(
+            str(purpose.secret),
             max(each.not_valid_before_utc.timestamp() for each in certificates),
             min(each.not_valid_after_utc.timestamp() for each in certificates),
         )

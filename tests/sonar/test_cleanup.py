@@ -235,7 +235,7 @@ def test_a_missing_credential_costs_a_short_pause_however_often_it_is_missed(
     left(bind(endpoint("GLASGOW"), "glasgow"), "a", tries=9)
     clean_all()
     leftover = Leftover.objects.get()
-    assert leftover.error.startswith("the credential of GLASGOW_DATADISK cannot be read")
+    assert leftover.error.startswith("The credential of GLASGOW_DATADISK does not work")
     assert leftover.next_try < timezone.now() + timedelta(minutes=2)
     (tmp_path / "glasgow").write_text("sesame")
     pass_time(61)

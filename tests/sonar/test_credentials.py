@@ -230,10 +230,11 @@ def test_administrators_say_for_which_hosts_a_credential_is(administrator: Clien
     bind(endpoint("GLASGOW"), "glasgow")
     bind(endpoint("RAL", retired_at=NOW), "glasgow")
     path = f"/admin/sonar/credential/{Credential.objects.get().pk}/change/"
-    answer = administrator.post(path, {"name": "glasgow", "hosts": "elsewhere.example"})
+    form = {"name": "glasgow", "kind": "file"}
+    answer = administrator.post(path, form | {"hosts": "elsewhere.example"})
     assert "of endpoints that use it, GLASGOW_DATADISK: name these" in answer.text
     assert Credential.objects.get().hosts == ["glasgow", "ral"]
-    answer = administrator.post(path, {"name": "glasgow", "hosts": "glasgow, more.example:1"})
+    answer = administrator.post(path, form | {"hosts": "glasgow, more.example:1"})
     assert answer.status_code == 302
     assert Credential.objects.get().hosts == ["glasgow", "more.example:1"]
     assert "GLASGOW_DATADISK" in administrator.get("/admin/sonar/credential/").text
@@ -518,13 +519,13 @@ def test_tests_towards_an_active_end_in_clear_wait_where_something_is_lent():
     assert waiting_links() == {("GLASGOW", "LANCS")}
 
 
-def test_the_claim_asks_twice_about_credentials_and_joins_nothing(django_assert_num_queries):
+def test_the_claim_asks_three_times_about_credentials_and_joins_nothing(django_assert_num_queries):
     from sonar.scheduler.lending import forbidden
 
     bind(three_endpoints()[0], "glasgow")
     meshes = [mesh(), mesh("pushes", mode="push")]
     scheduler.follow_registry(NOW)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         held = forbidden(meshes)
     assert "JOIN" not in str(Schedule.objects.filter(held).query)
     assert "JOIN" not in str(Schedule.objects.exclude(held).query)
@@ -638,9 +639,12 @@ def test_the_command_lists_credentials_and_never_what_is_in_their_files(tokens):
     bind(glasgow, "glasgow", lent="glasgow-read")
     bind(lancs, "glasgow", lend=True)
     assert listed().splitlines() == [
-        "NAME          HOSTS          OWN                              LENT              FILE",
-        "glasgow       glasgow,lancs  GLASGOW_DATADISK,LANCS_DATADISK  LANCS_DATADISK    readable",
-        "glasgow-read  glasgow                                         GLASGOW_DATADISK  readable",
+        "NAME          KIND  HOSTS          OWN                              LENT              "
+        "FILE",
+        "glasgow       file  glasgow,lancs  GLASGOW_DATADISK,LANCS_DATADISK  LANCS_DATADISK    "
+        "readable",
+        "glasgow-read  file  glasgow                                         GLASGOW_DATADISK  "
+        "readable",
     ]
     assert "writes" not in listed()
 

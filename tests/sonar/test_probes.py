@@ -549,17 +549,20 @@ def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
     assert (order.source.token, order.destination.token) == ("sesame", "")
     assert "sesame" not in repr(order)
     (tmp_path / "glasgow").write_text("renewed\n")
-    assert transfer_request.token_of(glasgow, glasgow.credential, "http-tpc") == "renewed"
+    end = transfer_request.end_at(Where.SOURCE, glasgow, "sonar/x", "fake")
+    assert end.token == "renewed"
 
 
-def test_a_missing_token_file_ends_the_probe_as_a_control_error(probe, settings, tmp_path, fake):
+def test_a_missing_token_file_fails_no_test(probe, settings, tmp_path, fake):
     settings.SONAR_CREDENTIALS_DIR = tmp_path
     bind(Endpoint.objects.get(name="GLASGOW_DATADISK"), "glasgow", lend=True)
     probes.run(probe.id)
-    transfer = Transfer.objects.get()
-    assert (transfer.error_where, transfer.error_is_permanent) == ("control", True)
-    assert transfer.error.startswith("the credential of GLASGOW_DATADISK cannot be read from")
-    assert "glasgow" not in transfer.error  # the name of its file is for operators alone
+    assert not Transfer.objects.exists()
+    probe.refresh_from_db()
+    assert (probe.state, probe.worker, probe.started_at) == ("waiting", "", None)
+    assert probe.waits_because == (
+        "The credential of GLASGOW_DATADISK does not work: its tests wait until it does."
+    )
 
 
 def test_everything_that_is_written_lies_below_the_base_url(probe):

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from sonar import credential_checks, credentials, token_sources
-from sonar.credential_checks import Looked
+from sonar.credential_checks import Usage
 from sonar.management.columns import in_columns
 from sonar.models import Credential, CredentialState, Endpoint
 from sonar.movers.base import MoverError, Where
-from sonar.token_sources.base import CredentialError, Right, Wanted, read_secret
+from sonar.token_sources.base import CredentialError, Purpose, Right, read_secret
 from sonar.transfer_request import kind_of
 from sonar.windows import format_moment
 
@@ -76,8 +76,8 @@ def file_problem(credential: Credential) -> str:
         if kind_of(credential).renews:
             read_secret(path)
         else:
-            wanted = Wanted(credential.name, credential.kind, path, Where.SOURCE, "", Right.OWN)
-            token_sources.get(credential.kind).obtain(wanted)
+            purpose = Purpose(credential.name, credential.kind, path, Where.SOURCE, "", Right.OWN)
+            token_sources.get(credential.kind).obtain(purpose)
     except (CredentialError, ValueError) as error:
         return str(error)
     return ""
@@ -95,14 +95,14 @@ def noted() -> Iterator[str]:
 
 def not_given() -> Iterator[str]:
     """Ask for a token of each credential that is given by somebody, and say who gives none."""
-    for looked in credential_checks.uses():
-        if kind_of(looked.credential).renews and (why := _refusal(looked)):
-            yield f"{looked.credential.name} as {looked.role} of {looked.endpoint.name}: {why}."
+    for usage in credential_checks.uses():
+        if kind_of(usage.credential).renews and (why := _refusal(usage)):
+            yield f"{usage.credential.name} as {usage.role} of {usage.endpoint.name}: {why}."
 
 
-def _refusal(looked: Looked) -> str:
+def _refusal(usage: Usage) -> str:
     try:
-        trouble = credential_checks.trouble_of(looked, 0, asks=True)
+        trouble = credential_checks.trouble_of(usage, 0, asks=True)
     except MoverError as error:
         return f"the endpoint does not give one: {error}"
     return trouble.sentence if trouble else ""

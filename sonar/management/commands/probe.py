@@ -19,7 +19,7 @@ from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
 from sonar.movers.base import MoverError, Receipt, Seen, Stopped, Watch
 from sonar.movers.measure import Outcome
-from sonar.transfer_request import Withheld
+from sonar.transfer_request import CredentialWait
 from sonar.units import format_bytes, format_rate, three_digits
 
 Named = TypeVar("Named", bound=Model)
@@ -161,7 +161,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
         left = f" Left to be cleaned up: {outcome.leftover}." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
     probes.finish(probe, outcome)
-    if isinstance(outcome.error, Withheld):
+    if isinstance(outcome.error, CredentialWait):
         probes.drop(probe)
         raise CommandError(f"Not started: {outcome.error} Nothing was recorded.")
     if outcome.receipt is None:

@@ -1,0 +1,507 @@
+"""Where tokens come from: files, an issuer over TLS, macaroons of endpoints, proxy certificates."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar import token_cache, token_sources
+from sonar.movers.base import MoverError, Where
+from sonar.token_cache import Entry
+from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken
+from sonar.token_sources.client_credentials import audience_of, scope_of
+from sonar.token_sources.lifetimes import lifetime_of
+from tests.needs import needs
+from tests.storage.issuer import CLIENT_ID, Issuer, secret_in, text_of
+from tests.storage.xrootd import Authority
+
+SECRET = "Kx9wPq3Lr7Tn2Vb6"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    needs("openssl")
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def issuer(authority: Authority) -> Iterator[Issuer]:
+    started = Issuer(authority, SECRET).start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def purpose(issuer: Issuer, tmp_path: Path) -> Purpose:
+    return Purpose(
+        name="grid",
+        kind="client_credentials",
+        secret=secret_in(tmp_path, "grid", f"{SECRET}\n"),
+        where=Where.SOURCE,
+        base_url="davs://se.example:443/atlas/disk",
+        right=Right.OWN,
+        issuer=issuer.url,
+        client_id=CLIENT_ID,
+        path_prefix="/atlas",
+        ca_bundle=str(issuer.authority.bundle),
+    )
+
+
+def obtained(purpose: Purpose) -> StorageToken:
+    return token_sources.get(purpose.kind).obtain(purpose)
+
+
+def refusal(purpose: Purpose) -> str:
+    with pytest.raises(CredentialError) as caught:
+        obtained(purpose)
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+def expiry(token: str) -> float | None:
+    return lifetime_of(token).expires_at
+
+
+# Files
+
+
+def test_a_token_in_a_file_is_used_as_it_is_and_says_itself_when_it_ends(purpose, tmp_path, issuer):
+    of_file = replace(purpose, kind="file")
+    assert obtained(of_file).text == SECRET
+    assert obtained(of_file).expires_at is None
+    issuer.life = 100
+    signed = issuer.token("storage.read:/x", "https://se.example")
+    secret_in(tmp_path, "grid", signed)
+    assert obtained(of_file).expires_at == pytest.approx(time.time() + 100, abs=2)
+    issuer.ahead = -101
+    secret_in(tmp_path, "grid", issuer.token("storage.read:/x", "https://se.example"))
+    assert refusal(of_file) == "the token in it has expired"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "No such file or directory"), (b" \n", "it is empty"), (b"\xff\xfe", "it is not text")],
+)
+def test_a_file_that_holds_no_secret_is_said_without_its_content(
+    purpose, tmp_path, content, sentence
+):
+    (tmp_path / "grid").unlink()
+    if content is not None:
+        (tmp_path / "grid").write_bytes(content)
+    for kind in ("file", "client_credentials", "macaroon", "x509"):
+        assert refusal(replace(purpose, kind=kind)) == sentence
+
+
+@given(st.text(max_size=60) | st.binary(max_size=90).map(text_of))
+def test_whatever_a_token_is_its_life_is_read_or_unknown(token: str):
+    for text in (token, f"a.{token}.b"):
+        for moment in lifetime_of(text):
+            assert moment is None or moment > 0
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=5))
+def test_whatever_claims_a_token_makes_its_life_is_read_or_unknown(claim: object):
+    content = urlsafe_b64encode(json.dumps({"exp": claim, "iat": claim}).encode()).decode()
+    assert all(moment is None or moment > 0 for moment in lifetime_of(f"a.{content}.b"))
+
+
+# An issuer
+
+
+def test_a_token_is_for_the_origin_the_directory_and_what_is_done_there(purpose, issuer):
+    for right, scope in (
+        (Right.OWN, "storage.read:/disk/sonar storage.modify:/disk/sonar"),
+        (Right.LENT_TO_READ, "storage.read:/disk/sonar/source"),
+        (Right.LENT_TO_WRITE, "storage.create:/disk/sonar/incoming"),
+    ):
+        token = obtained(replace(purpose, right=right))
+        assert token.text == issuer.tokens[-1]
+        assert issuer.forms[-1] == {
+            "grant_type": "client_credentials",
+            "scope": scope,
+            "audience": "https://se.example",
+        }
+        assert token.left(time.time()) == pytest.approx(3600, abs=3)
+    assert SECRET not in str(issuer.forms)
+
+
+def test_an_audience_that_is_named_counts_and_paths_are_whole_without_a_prefix(purpose, issuer):
+    obtained(replace(purpose, audience="https://wlcg.cern.ch/jwt/v1/any", path_prefix=""))
+    assert issuer.forms[-1]["audience"] == "https://wlcg.cern.ch/jwt/v1/any"
+    assert issuer.forms[-1]["scope"].startswith("storage.read:/atlas/disk/sonar ")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "audience"),
+    [
+        ("https://SE.example/x", "https://se.example"),
+        ("davs://se.example:8443", "https://se.example:8443"),
+        ("https://[2001:db8::1]:443/x", "https://[2001:db8::1]"),
+        ("http://127.0.0.1:443/x", "http://127.0.0.1:443"),
+        ("root://se.example:1094//x", "root://se.example:1094"),
+    ],
+)
+def test_the_audience_is_the_origin_of_the_endpoint(base_url: str, audience: str):
+    assert audience_of(base_url) == audience
+
+
+@pytest.mark.parametrize("prefix", ["/other", "/atlas/di", "/atlas/disk/sonar/x"])
+def test_a_prefix_that_is_none_of_the_path_gives_no_token(purpose, prefix: str):
+    with pytest.raises(CredentialError, match="not the beginning of the endpoint's path"):
+        scope_of(replace(purpose, path_prefix=prefix))
+
+
+def test_a_path_with_odd_letters_is_one_scope(purpose):
+    odd = replace(purpose, base_url="https://se.example/a%20b storage.modify:", path_prefix="")
+    assert scope_of(odd).split() == [
+        "storage.read:/a%20b%20storage.modify%3A/sonar",
+        "storage.modify:/a%20b%20storage.modify%3A/sonar",
+    ]
+
+
+def test_the_earlier_of_two_ends_counts(purpose, issuer):
+    issuer.ahead = -3000
+    assert obtained(purpose).left(time.time()) == pytest.approx(600, abs=3)
+    issuer.ahead, issuer.changes = 0, {"token": {"expires_in": 60}}
+    assert obtained(purpose).left(time.time()) == pytest.approx(60, abs=3)
+    issuer.changes = {"token": {"access_token": "opaque", "expires_in": None}}
+    assert obtained(purpose).left(time.time()) == pytest.approx(300, abs=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"discovery": {"token_endpoint": "https://evil.example/token"}}, "at another host"),
+        ({"discovery": {"token_endpoint": "http://localhost/token"}}, "at another host"),
+        ({"discovery": {"token_endpoint": ""}}, "does not say where its tokens are: 200"),
+        ({"discovery": {"token_endpoint": 5}}, "does not say where its tokens are: 200"),
+        ({"discovery": {"issuer": "https://evil.example"}}, "says that it is another one"),
+        ({"token": {"access_token": ""}}, "gives no token: 200"),
+        ({"token": {"access_token": "a\nb"}}, "something that is no token"),
+        ({"token": {"scope": "storage.read:/disk/sonar"}}, "does not grant storage.modify:/disk"),
+        ({"token": {"scope": "storage.read:/disk/sonar storage.modify:/disk/sonar storage.read:/"}},
+         "more rights than were asked for"),
+    ],
+)  # fmt: skip
+def test_an_issuer_that_says_something_else_gives_no_token(purpose, issuer, changes, sentence):
+    issuer.changes = changes
+    assert sentence in refusal(purpose)
+    if "discovery" in changes:
+        assert issuer.forms == []
+
+
+def test_other_scopes_of_the_client_do_no_harm(purpose, issuer):
+    scope = f"{scope_of(purpose)} openid wlcg"
+    issuer.changes = {"token": {"scope": scope}}
+    assert obtained(purpose).text == issuer.tokens[-1]
+
+
+def test_an_issuer_that_refuses_is_quoted_by_its_code_alone(purpose, issuer, tmp_path):
+    issuer.refuses = 400
+    assert refusal(purpose) == "the issuer gives no token: 400 invalid_scope"
+    secret_in(tmp_path, "grid", "wrong-secret")
+    assert refusal(purpose) == "the issuer gives no token: 401 invalid_client"
+
+
+def test_an_issuer_that_is_away_or_not_trusted_is_said(purpose, issuer):
+    assert "the issuer does not answer: " in refusal(replace(purpose, ca_bundle=""))
+    issuer.stop()
+    assert "the issuer does not answer: " in refusal(purpose)
+
+
+# Macaroons
+
+
+class Dcache(BaseHTTPRequestHandler):
+    """Answers as dCache does, or with ``status``."""
+
+    status = 200
+    heard: list[tuple[str, dict[str, Any], str]] = []
+
+    def log_message(self, *_: Any) -> None:
+        """Write nothing."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert self.headers["Content-Type"] == "application/macaroon-request"
+        self.heard.append((self.path, asked, str(self.headers["Authorization"])))
+        url = f"https://se.example{self.path}"
+        target = {"targetWithMacaroon": f"{url}?authz={MACAROON}", "target": url}
+        content = json.dumps({"macaroon": MACAROON, "uri": target}).encode()
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+ENDS_AT = datetime(2100, 1, 1, 12, tzinfo=UTC)
+MACAROON = text_of(
+    b"0014location dCache\n0034identifier x\n001ccid before:2100-01-01T12:00:00.123Z\n"
+    b"001ccid before:2101-01-01T12:00:00Z\n002fsignature abc\n"
+)
+
+
+@pytest.fixture
+def dcache() -> Iterator[ThreadingHTTPServer]:
+    Dcache.status, Dcache.heard = 200, []
+    with closing(ThreadingHTTPServer(("127.0.0.1", 0), Dcache)) as server:
+        server.close = server.server_close
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def macaroons(purpose: Purpose, dcache: ThreadingHTTPServer) -> Purpose:
+    base_url = f"http://127.0.0.1:{dcache.server_address[1]}/atlas/disk"
+    return replace(purpose, kind="macaroon", base_url=base_url)
+
+
+def test_a_macaroon_is_asked_from_its_directory_for_what_is_done_there(macaroons):
+    for right, path, activities in (
+        (Right.OWN, "/atlas/disk/sonar", "DOWNLOAD,UPLOAD,DELETE,MANAGE,LIST"),
+        (Right.LENT_TO_READ, "/atlas/disk/sonar/source", "DOWNLOAD,LIST"),
+        (Right.LENT_TO_WRITE, "/atlas/disk/sonar/incoming", "UPLOAD,LIST"),
+    ):
+        token = obtained(replace(macaroons, right=right))
+        assert token.text == MACAROON
+        body = {"caveats": [f"activity:{activities}"], "validity": "PT3600S"}
+        assert Dcache.heard[-1] == (path, body, f"Bearer {SECRET}")
+        # dCache does not say how long it counts: it was asked for an hour.
+        assert token.left(time.time()) == pytest.approx(3600, abs=3)
+
+
+def test_a_macaroon_ends_with_the_first_of_its_caveats():
+    assert expiry(MACAROON) == ENDS_AT.timestamp()
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405])
+def test_an_endpoint_that_gives_no_macaroon_is_a_matter_of_the_credential(macaroons, status: int):
+    Dcache.status = status
+    assert refusal(macaroons) == f"the endpoint gives no macaroon: {status}"
+
+
+@pytest.mark.parametrize("status", [500, 503, 0])
+def test_an_endpoint_that_is_in_trouble_is_a_failure_of_its_own(macaroons, dcache, status: int):
+    Dcache.status = status
+    if not status:
+        dcache.socket.close()
+    with pytest.raises(MoverError) as caught:
+        obtained(macaroons)
+    assert caught.value.where is Where.SOURCE
+    assert SECRET not in str(caught.value)
+
+
+# Proxy certificates
+
+
+def certificate(days: float) -> bytes:
+    """Return a certificate that ends in so many days, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "proxy")])
+    now = datetime.now(UTC)
+    begun = now - timedelta(days=20)
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name)
+    built = built.public_key(key.public_key()).serial_number(1)
+    built = built.not_valid_before(begun).not_valid_after(now + timedelta(days=days))
+    pem = serialization.Encoding.PEM
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return built.sign(key, hashes.SHA256()).public_bytes(pem) + key.private_bytes(pem, *form)
+
+
+def test_a_proxy_is_given_by_its_path_and_ends_with_the_first_of_its_certificates(
+    purpose, tmp_path
+):
+    proxy = replace(purpose, kind="x509")
+    secret_in(tmp_path, "grid", (certificate(2) + certificate(1)).decode())
+    token = obtained(proxy)
+    assert token.text == str(tmp_path / "grid")
+    assert token.left(time.time()) == pytest.approx(86_400, abs=5)
+    secret_in(tmp_path, "grid", (certificate(2) + certificate(-1)).decode())
+    assert refusal(proxy) == "the proxy certificate in it has expired"
+
+
+def test_a_proxy_that_programs_would_refuse_is_said(purpose, tmp_path):
+    proxy = replace(purpose, kind="x509")
+    both = certificate(2).decode()
+    for text, sentence in (
+        ("a token", "it holds no private key"),
+        (both.partition("-----BEGIN PRIVATE")[0], "it holds no private key"),
+        ("-----BEGIN PRIVATE KEY-----", "it holds no certificate"),
+    ):
+        secret_in(tmp_path, "grid", text)
+        assert refusal(proxy) == sentence
+    secret_in(tmp_path, "grid", both).chmod(0o640)
+    assert "its mode must be 0600" in refusal(proxy)
+
+
+# The cache
+
+
+@pytest.fixture
+def kept_in(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def usable(purpose: Purpose, directory: Path, needed: float = 60) -> str:
+    return token_cache.obtain(purpose, directory, needed).token.text
+
+
+def age(purpose: Purpose, directory: Path, **moments: float) -> None:
+    """Let what is kept be older: moments of its token, from now."""
+    file = directory / token_cache.name_of(purpose)
+    entry = token_cache.read(file)
+    assert entry.token
+    since = {name: time.time() + seconds for name, seconds in moments.items()}
+    token_cache.write(file, replace(entry, token=replace(entry.token, **since)))
+
+
+def test_a_token_is_kept_in_a_file_of_its_own_that_nobody_else_may_read(purpose, issuer, kept_in):
+    first = usable(purpose, kept_in)
+    assert usable(purpose, kept_in) == first
+    assert usable(replace(purpose, where=Where.DESTINATION), kept_in) == first
+    for other in (
+        replace(purpose, right=Right.LENT_TO_READ),
+        replace(purpose, base_url="https://other.example/atlas/disk"),
+        replace(purpose, audience="x"),
+        replace(purpose, name="other"),
+    ):
+        assert usable(other, kept_in) != first
+    assert len(issuer.tokens) == 5
+    assert kept_in.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in kept_in.iterdir()} == {0o600}
+    assert not [file for file in kept_in.iterdir() if file.name.startswith(".")]
+
+
+def test_a_directory_that_is_open_to_others_is_not_used(purpose, issuer, kept_in):
+    kept_in.mkdir(mode=0o755)
+    with pytest.raises(CredentialError, match="its mode must be 0700"):
+        usable(purpose, kept_in)
+    assert issuer.forms == []
+
+
+def test_a_token_is_renewed_at_two_thirds_of_its_life_or_when_a_test_may_take_longer(
+    purpose, issuer, kept_in
+):
+    first = usable(purpose, kept_in)
+    age(purpose, kept_in, began_at=-2300, expires_at=1300)
+    assert usable(purpose, kept_in) == first
+    second = usable(purpose, kept_in, needed=1400)
+    assert second != first
+    age(purpose, kept_in, began_at=-2500, expires_at=1100)
+    assert usable(purpose, kept_in) not in {first, second}
+
+
+def test_a_token_that_lives_shorter_than_a_test_is_not_asked_for_by_each(purpose, issuer, kept_in):
+    issuer.life = 1200
+    assert {usable(purpose, kept_in, needed=7260) for _ in range(5)} == {issuer.tokens[0]}
+    age(purpose, kept_in, began_at=-100, expires_at=1100)
+    assert usable(purpose, kept_in, needed=7260) == issuer.tokens[1]
+
+
+def test_while_the_issuer_is_down_the_old_token_is_used_as_long_as_it_lasts(
+    purpose, issuer, kept_in, monkeypatch
+):
+    first = usable(purpose, kept_in)
+    age(purpose, kept_in, began_at=-2500, expires_at=1100)
+    issuer.stop()
+    got = token_cache.obtain(purpose, kept_in, 660)
+    assert (got.token.text, "does not answer" in got.trouble) == (first, True)
+    age(purpose, kept_in, began_at=-3000, expires_at=600)
+    with pytest.raises(CredentialError, match="does not answer"):
+        usable(purpose, kept_in, needed=660)
+    issuer.start()
+    # Nobody asks again so soon.
+    with pytest.raises(CredentialError, match="does not answer"):
+        usable(purpose, kept_in, needed=660)
+    monkeypatch.setattr(token_cache, "RETRY_SECONDS", 0)
+    assert usable(purpose, kept_in, needed=660) == issuer.tokens[-1] != first
+    assert token_cache.obtain(purpose, kept_in, 660).trouble == ""
+
+
+def test_an_endpoint_that_is_down_costs_no_macaroon_that_still_counts(macaroons, dcache, kept_in):
+    assert usable(macaroons, kept_in) == MACAROON
+    age(macaroons, kept_in, began_at=-2500, expires_at=1100)
+    Dcache.status = 503
+    assert token_cache.obtain(macaroons, kept_in, 60).trouble == ""
+    with pytest.raises(MoverError, match="answered with 503"):
+        usable(macaroons, kept_in, needed=7260)
+
+
+def test_one_of_many_renews_a_token_and_the_others_take_it(purpose, issuer, kept_in):
+    issuer.pause = threading.Event()
+    tokens: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: tokens.append(usable(purpose, kept_in))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 20
+    while not issuer.forms and time.monotonic() < deadline:
+        time.sleep(0.01)
+    issuer.pause.set()
+    for thread in threads:
+        thread.join(30)
+    assert len(issuer.forms) == 1
+    assert tokens == issuer.tokens * 8
+
+
+def test_who_has_a_token_that_lasts_waits_for_nobody_who_renews_it(purpose, issuer, kept_in):
+    first = usable(purpose, kept_in)
+    age(purpose, kept_in, began_at=-2500, expires_at=1100)
+    issuer.pause = threading.Event()
+    renewing = threading.Thread(target=usable, args=(purpose, kept_in))
+    renewing.start()
+    deadline = time.monotonic() + 20
+    while len(issuer.forms) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert usable(purpose, kept_in) == first
+    issuer.pause.set()
+    renewing.join(30)
+    assert usable(purpose, kept_in) == issuer.tokens[1]
+
+
+def test_what_is_no_entry_is_read_as_nothing(purpose, issuer, kept_in):
+    usable(purpose, kept_in)
+    file = kept_in / token_cache.name_of(purpose)
+    for content in ("", "[]", '{"token": {"text": 1}}', '{"token": 5}', "\x00"):
+        file.write_text(content)
+        assert token_cache.read(file) == Entry()
+        assert usable(purpose, kept_in) == issuer.tokens[-1]
+
+
+def test_expired_tokens_are_forgotten_and_locks_are_not(purpose, kept_in):
+    usable(purpose, kept_in)
+    token_cache.forget(kept_in)
+    assert len(token_cache.tokens_in(kept_in)) == 1
+    age(purpose, kept_in, began_at=-100, expires_at=-1)
+    token_cache.forget(kept_in)
+    assert [file.name for file in kept_in.iterdir()] == [f"{token_cache.name_of(purpose)}.lock"]
+    shutil.rmtree(kept_in)
+    assert token_cache.tokens_in(kept_in) == []
+
+
+def test_no_token_shows_in_what_is_printed_of_values(purpose, kept_in):
+    token = usable(purpose, kept_in)
+    shown = repr([token_cache.obtain(purpose, kept_in, 60), purpose, StorageToken(token, 0)])
+    assert token not in shown
+    assert not re.search(SECRET, shown)

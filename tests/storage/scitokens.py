@@ -1,0 +1,57 @@
+"""Real XRootD servers that let nobody in but who shows a token of an issuer."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from tests.storage.issuer import Issuer
+from tests.storage.xrootd import Server, give_to_server
+
+CONFIG = """
+ofs.authorize 1
+ofs.authlib libXrdAccSciTokens.so config={room}/scitokens.cfg
+http.header2cgi Authorization authz
+scitokens.trace all
+"""
+ISSUERS = """
+[Global]
+audience = {audience}
+[Issuer test]
+issuer = {issuer}
+base_path = {base_path}
+default_user = xrootd
+"""
+# Its library asks the issuer over TLS and trusts the system's authorities alone: this server has
+# a file of them of its own.
+SYSTEM_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+
+
+class TokenServer(Server):
+    """A storage server; its issuer's paths begin at ``base_path`` of it."""
+
+    def __init__(self, room: Path, issuer: Issuer, base_path: str = "/") -> None:
+        super().__init__(room, issuer.authority)
+        with (room / "server.cfg").open("a") as config:
+            config.write(CONFIG.format(room=room))
+        text = ISSUERS.format(audience=self.url, issuer=issuer.url, base_path=base_path)
+        (room / "scitokens.cfg").write_text(text)
+        for path in (room / "cache", room / "scitokens.cfg"):
+            if not path.exists():
+                path.mkdir()
+            give_to_server(path)
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.port}"
+
+    def _command(self) -> list[str]:
+        command = shlex.join(super()._command())
+        bundle = shlex.quote(str(self.authority.bundle))
+        script = (
+            f"mount --bind {bundle} {SYSTEM_BUNDLE} && "
+            f"exec env XDG_CACHE_HOME={shlex.quote(str(self.room / 'cache'))} {command}"
+        )
+        apart = ["--mount"] if os.getuid() == 0 else ["--map-root-user", "--mount"]
+        return ["unshare", *apart, "sh", "-c", script]
