@@ -31,6 +31,7 @@ PROTOCOLS = {
     **dict.fromkeys(("root", "xroot"), Protocol("root", 1094)),
     "gsiftp": Protocol("gsiftp", 2811),
     "ftp": Protocol("ftp", 21, is_in_clear=True),
+    "iperf3": Protocol("iperf3", 5201, is_in_clear=True),
 }
 # What a URL without a port stands for.
 PORTS = {scheme: protocol.port for scheme, protocol in PROTOCOLS.items()}

@@ -21,6 +21,7 @@ from django.utils import timezone
 from sonar import movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
+from sonar.mover_catalogue import is_of_network
 from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
 from sonar.redaction import texts
 from sonar.transfer_request import end_at, incoming_path, source_path
@@ -41,7 +42,9 @@ Place = tuple[Endpoint, str]
 
 
 def places_of(probe: Probe) -> list[Place]:
-    """Return where this run may leave a file: at the destination, and half uploaded."""
+    """Return where this run may leave a file: at the destination, and half uploaded; or none."""
+    if is_of_network(probe.mover):
+        return []
     part = part_of(source_path(probe), incoming_path(probe))
     return [(probe.destination, incoming_path(probe)), (probe.source, part)]
 

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from shutil import which
 from typing import Protocol
 
+from django.conf import settings
+
 from sonar.addresses import scheme_of
 
 DEFAULT = "http-tpc"
@@ -83,6 +85,20 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A setting that a worker has to have."""
+
+    name: str
+
+    @property
+    def label(self) -> str:
+        return f"the setting {self.name}"
+
+    def missing(self) -> str:
+        return "" if getattr(settings, self.name) else f"{self.label} is empty"
+
+
+@dataclass(frozen=True)
 class MoverDescription:
     """A mover as everybody but itself knows it."""
 
@@ -106,6 +122,8 @@ class MoverDescription:
     """What a worker needs to run it."""
     simulated: bool = False
     """Whether its rates say nothing of a network."""
+    of_network: bool = False
+    """Whether it moves no file: the worker is one end itself, and results are NetworkResults."""
 
     def schemes_in(self, mode: str) -> frozenset[str]:
         """Return the schemes whose files it moves in this mode."""
@@ -116,6 +134,7 @@ class MoverDescription:
         return list(filter(None, (need.missing() for need in self.needs)))
 
 
+HERE = Setting("SONAR_NETWORK_ENDPOINT")
 SETPRIV = Program("setpriv", "util-linux")
 XRDCP = Program("xrdcp", "xrootd-client")
 MOVERS: tuple[MoverDescription, ...] = (
@@ -163,6 +182,17 @@ MOVERS: tuple[MoverDescription, ...] = (
         ),
     ),
     MoverDescription(
+        name="iperf3",
+        label="the network alone, by iperf3: a worker at one end sends to a server or fetches",
+        path="sonar.movers.iperf3:Iperf3",
+        schemes=frozenset({"iperf3"}),
+        modes=("pull", "push"),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        needs=(Program("iperf3", "iperf3"), SETPRIV, HERE),
+        of_network=True,
+    ),
+    MoverDescription(
         name="fake",
         label="for tests and demonstrations: no data moves, and a link always has the same rate",
         path="sonar.movers.fake:FakeMover",
@@ -202,6 +232,22 @@ def describe(name: str) -> MoverDescription:
         if mover.name == name:
             return mover
     raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
+
+
+def is_of_network(mover: str) -> bool:
+    """Say whether a mover measures the network alone; no for one that there is no more."""
+    return any(each.of_network for each in MOVERS if each.name == mover)
+
+
+def of_network() -> list[str]:
+    """Return the names of the movers that measure the network alone."""
+    return [mover.name for mover in MOVERS if mover.of_network]
+
+
+def carries_files(base_url: str) -> bool:
+    """Say whether there are files at a base URL, and not only a server that measures a network."""
+    schemes = {scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes}
+    return scheme_of(base_url) not in schemes
 
 
 def clock_of(mover: str) -> str:

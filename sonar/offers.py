@@ -1,7 +1,8 @@
 """Which movers workers offer: each takes the tests of those whose tools its machine has.
 
 A worker that is started for the queue ``transfers`` takes from the queue of each such mover, and
-its sign of life (sonar.heartbeats) says from which: that is its offer.
+its sign of life (sonar.heartbeats) says from which: that is its offer. Tests of the network run
+at one of their ends: their queues are those of a mover and an endpoint, ``iperf3.RAL_NET``.
 """
 
 from __future__ import annotations
@@ -9,21 +10,31 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from django.conf import settings
+from django.db.models import Q
+
 from sonar import heartbeats, mover_catalogue
-from sonar.models import Mesh, SignOfLife
+from sonar.credentials import PASSIVE_AND_ACTIVE
+from sonar.models import Endpoint, Mesh, Probe, SignOfLife
 
 TRANSFERS = "transfers"
 
 
-def queue_of(mover: str) -> str:
-    """Return the name of the queue with the tests of a mover."""
-    return f"{TRANSFERS}.{mover}"
+def queue_of(offer: str) -> str:
+    """Return the name of the queue with the tests that an offer is for."""
+    return f"{TRANSFERS}.{offer}"
+
+
+def offer_for(mover: str, endpoint: str) -> str:
+    """Return what a worker must offer for a mover; ``endpoint`` is that which does the work."""
+    return f"{mover}.{endpoint}" if mover_catalogue.is_of_network(mover) else mover
 
 
 def queues_here() -> list[str]:
     """Return the queues of the movers that can run in this process."""
-    lacking = lacking_here()
-    return [queue_of(name) for name in mover_catalogue.names() if name not in lacking]
+    lacking, here = lacking_here(), settings.SONAR_NETWORK_ENDPOINT
+    names = [name for name in mover_catalogue.names() if name not in lacking]
+    return [queue_of(offer_for(name, here)) for name in names]
 
 
 def lacking_here() -> set[str]:
@@ -31,20 +42,22 @@ def lacking_here() -> set[str]:
     return {mover.name for mover in mover_catalogue.MOVERS if mover.missing()}
 
 
-def movers_of(queues: Collection[str]) -> set[str]:
-    """Return the movers whose queues are among these."""
-    return {name for name in mover_catalogue.names() if queue_of(name) in queues}
+def offers_of(queues: Collection[str]) -> set[str]:
+    """Return the movers whose queues are among these; those of the network with their ends too."""
+    parts = (queue.split(".", 2) for queue in queues if queue.startswith(f"{TRANSFERS}."))
+    offered = [part[1:] for part in parts if part[1] in mover_catalogue.names()]
+    return {part[0] for part in offered} | {".".join(part) for part in offered}
 
 
 def by_living(now: datetime) -> set[str] | None:
-    """Return the movers that workers offer; None while no worker takes tests. One SQL query.
+    """Return what workers offer; None while no worker takes tests. One SQL query.
 
     That nobody lives is another trouble, which passes when a worker is started again.
     """
     signs = SignOfLife.objects.filter(kind=SignOfLife.Kind.WORKER)
     living = [sign for sign in signs if not heartbeats.is_silent(sign, now)]
     queues = {queue for sign in living for queue in sign.queues}
-    return movers_of(queues) if TRANSFERS in queues else None
+    return offers_of(queues) if TRANSFERS in queues else None
 
 
 def unoffered(now: datetime) -> dict[str, str]:
@@ -78,6 +91,37 @@ def hindrance(mover: str, offered: Collection[str] | None) -> str:
     if offered is None or mover in offered:
         return ""
     return f"No worker can run the mover {mover}: to run it, {what_it_needs(mover)}"
+
+
+def hindrance_of(probe: Probe, offered: Collection[str] | None) -> str:
+    """Say the same of a test, for which somebody may have to be at one of its ends."""
+    end: Endpoint = getattr(probe, PASSIVE_AND_ACTIVE[probe.mode][1])
+    if offered is None or offer_for(probe.mover, end.name) in offered:
+        return ""
+    return hindrance(probe.mover, offered) or (
+        f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there: "
+        f"its setting {mover_catalogue.HERE.name} must be {end.name}."
+    )
+
+
+def nobody_there(meshes: Collection[Mesh], offered: Collection[str] | None) -> Q:
+    """Match the schedules of meshes that test the network from an end where no worker is.
+
+    One SQL query, none without such a mesh.
+    """
+    matched, of_network = Q(pk__in=[]), [mesh for mesh in meshes if _is_of_network(mesh)]
+    if offered is None or not of_network:
+        return matched
+    ids = dict(Endpoint.objects.order_by().values_list("name", "id"))
+    for mesh in of_network:
+        there = [ids[name] for name in ids if offer_for(mesh.mover, name) in offered]
+        active = PASSIVE_AND_ACTIVE[mesh.mode][1]
+        matched |= Q(mesh=mesh) & ~Q(**{f"{active}__in": there})
+    return matched
+
+
+def _is_of_network(mesh: Mesh) -> bool:
+    return mover_catalogue.is_of_network(mesh.mover)
 
 
 def what_it_needs(mover: str) -> str:

@@ -14,16 +14,16 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import cleanup, company, credential_states, movers, results
+from sonar import cleanup, company, movers, network_request, results, transfer_request
 from sonar.credentials import WITH_CREDENTIALS
 from sonar.db_retry import DATABASE_AWAY, one_line, patiently, release_connection
-from sonar.models import Probe, Schedule
-from sonar.models.mesh import SkipReason
+from sonar.models import Probe
+from sonar.mover_catalogue import is_of_network
+from sonar.movers import network
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.spans import within
 from sonar.redaction import texts
-from sonar.transfer_request import CredentialWait, order_for
 
 log = logging.getLogger(__name__)
 
@@ -133,16 +133,15 @@ def _take(probe: Probe) -> bool:
 
 def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
-    began = time.monotonic()
+    began, of_network = time.monotonic(), is_of_network(probe.mover)
     try:
-        with within(watch, TOKENS_SECONDS):
-            order = order_for(probe)
+        order = (network_request if of_network else transfer_request).order_for(probe)
         mover = movers.get(probe.mover)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
     finally:
         release_connection()
-    return measure(mover, order, watch)
+    return (network.measure if of_network else measure)(mover, order, watch)
 
 
 def finish(probe: Probe, outcome: Outcome) -> None:
@@ -174,8 +173,8 @@ def record(probe: Probe, outcome: Outcome) -> None:
 def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
     """Remember what could not be deleted at the end of a run; `clean` tries later."""
     soon = timezone.now() + cleanup.FIRST_PAUSE
-    destination, part = cleanup.places_of(probe)
-    for place, why in ((destination, outcome.leftover), (part, outcome.left_aside)):
+    reasons = outcome.leftover, outcome.left_aside
+    for place, why in zip(cleanup.places_of(probe), reasons, strict=False):
         if why:
             cleanup.keep([place], probe.mover, str(why), soon)
 

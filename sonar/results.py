@@ -13,8 +13,8 @@ import orjson
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sonar import circuits, company, mover_catalogue, partitions, pg_copy
-from sonar.company import Span
+from sonar import circuits, company, mover_catalogue, network_results, partitions, pg_copy
+from sonar.company import Company, Span
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.measure import Outcome
 from sonar.redaction import texts
@@ -282,7 +282,9 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
     Returns False, and keeps nothing, if somebody else has ended or taken back this run.
     """
     state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
-    return _end(probe, state, _facts(probe, outcome), _move(probe, outcome), timezone.now())
+    of_network = mover_catalogue.is_of_network(probe.mover)
+    facts = (network_results.facts_of if of_network else _facts)(probe, outcome)
+    return _end(probe, state, facts, _move(probe, outcome), timezone.now())
 
 
 def lose_probe(probe: Probe, now: datetime) -> bool:
@@ -345,8 +347,19 @@ def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now
     deleted, _ = mine.delete()
     if not deleted:
         return False
+    # Whoever deleted the probe's row, and nobody else, comes here.
     others = company.beside(probe, move)
     company.note(probe, now)
+    _keep(probe, state, {"started_at": probe.started_at} | facts, others)
+    circuits.note(probe, state, facts)
+    return True
+
+
+def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> None:
+    """Store what became of a probe: a transfer, or what its mover tells of the network alone."""
+    if mover_catalogue.is_of_network(probe.mover):
+        network_results.keep(probe, state, facts)
+        return
     kind = {name: facts.pop(name, None) for name in ("ip_version", "streams_used")}
     result = Result(
         id=probe.id,
@@ -355,16 +368,12 @@ def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now
         size_class_id=probe.size_class_id,
         profile_id=_profile_of(probe, beside=others.beside, **kind),
         state=state,
-        started_at=probe.started_at,  # type: ignore[arg-type]  # it has run
         bytes=probe.bytes,
         worker=probe.worker,
         **others._asdict(),
         **facts,
     )
-    # Whoever deleted the probe's row, and nobody else, comes here.
     store([result], ids_are_new=True)
-    circuits.note(probe, state, facts)
-    return True
 
 
 @transaction.atomic
@@ -373,21 +382,14 @@ def end_waiting(probe: Probe, why: str, now: datetime) -> bool:
     deleted, _ = Probe.objects.filter(id=probe.id, state=Probe.State.WAITING).delete()
     if not deleted:
         return False
-    result = Result(
-        id=probe.id,
-        source_id=probe.source_id,
-        destination_id=probe.destination_id,
-        size_class_id=probe.size_class_id,
-        profile_id=_profile_of(probe, ip_version=None, streams_used=None, beside=None),
-        state=Transfer.State.FAILED,
-        started_at=now,
-        seconds=0.0,
-        bytes=probe.bytes,
-        error=why,
-        error_where=Transfer.Where.CONTROL,
-        error_is_permanent=True,
-    )
-    store([result], ids_are_new=True)
+    facts = {
+        "started_at": now,
+        "seconds": 0.0,
+        "error": why,
+        "error_where": Transfer.Where.CONTROL,
+        "error_is_permanent": True,
+    }
+    _keep(probe, Transfer.State.FAILED, facts, Company())
     return True
 
 

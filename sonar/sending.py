@@ -9,9 +9,10 @@ from uuid import UUID
 from kombu.exceptions import OperationalError as QueueAway
 
 from sonar.celery import app
+from sonar.credentials import PASSIVE_AND_ACTIVE
 from sonar.db_retry import one_line
 from sonar.models import Probe
-from sonar.offers import queue_of
+from sonar.offers import offer_for, queue_of
 
 log = logging.getLogger(__name__)
 
@@ -26,20 +27,20 @@ def send(probes: Sequence[UUID]) -> None:
 
     The rows are the truth: a message that is lost is sent again by the sweep.
     """
-    for probe, mover in movers_of(probes):
-        app.send_task(TRANSFER, (str(probe),), queue=queue_of(mover))
+    for probe, queue in queues_of(probes):
+        app.send_task(TRANSFER, (str(probe),), queue=queue)
 
 
 def send_quickly(probes: Sequence[UUID]) -> None:
     """Do so while somebody waits for the answer: if the queue is away, the sweep sends them."""
     if not probes:
         return
-    named = movers_of(probes)
+    queues = queues_of(probes)
     try:
-        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as queue:
-            for probe, mover in named:
+        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as connection:
+            for probe, queue in queues:
                 app.send_task(
-                    TRANSFER, (str(probe),), queue=queue_of(mover), connection=queue, retry=False
+                    TRANSFER, (str(probe),), queue=queue, connection=connection, retry=False
                 )
     except QueueAway as error:
         log.warning(
@@ -49,9 +50,14 @@ def send_quickly(probes: Sequence[UUID]) -> None:
         )
 
 
-def movers_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
-    """Return each with its mover, in their order; those that have ended meanwhile are left out."""
+def queues_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
+    """Return each with its queue, in their order; those that have ended meanwhile are left out."""
     if not probes:
         return []
-    movers = dict(Probe.objects.filter(id__in=probes).values_list("id", "mover"))
-    return [(probe, movers[probe]) for probe in probes if probe in movers]
+    ends = "source__name", "destination__name"
+    rows = Probe.objects.filter(id__in=probes).values_list("id", "mover", "mode", *ends)
+    queues = {}
+    for probe, mover, mode, source, destination in rows:
+        active = source if PASSIVE_AND_ACTIVE[mode][1] == "source" else destination
+        queues[probe] = queue_of(offer_for(mover, active))
+    return [(probe, queues[probe]) for probe in probes if probe in queues]

@@ -386,6 +386,8 @@ SONAR_RATE_ACCOUNT = envrate("SONAR_RATE_ACCOUNT")
 
 # What movers are given: CA certificates to trust, and the secrets of credentials by their names.
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
+# The iperf3:// endpoint that workers of this environment stand for: they are where it is.
+SONAR_NETWORK_ENDPOINT = os.environ.get("SONAR_NETWORK_ENDPOINT", "").strip()
 # Beside the endpoints' own, hosts to which a storage server may redirect what only reads.
 SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
 SONAR_CREDENTIALS_DIR = Path(os.environ.get("SONAR_CREDENTIALS_DIR") or SONAR_HOME / "credentials")

@@ -27,6 +27,7 @@ from sonar import (
     db_retry,
     heartbeats,
     mover_catalogue,
+    network_results,
     offers,
     partitions,
     probes,
@@ -87,6 +88,7 @@ def keep_months() -> None:
     now = timezone.now()
     partitions.make_ahead(now)
     partitions.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    network_results.drop_expired(now, settings.SONAR_KEEP_DAYS)
 
 
 @task

@@ -51,6 +51,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.queueing",
         }
     ),
+    frozenset({"sonar.network_results"}),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.db_retry"}),
     frozenset(
         {
@@ -63,7 +64,13 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"sonar.tokens", "sonar.saved_views", "sonar.changes", "sonar.offers"}),
     frozenset(
-        {"sonar.scheduler", "sonar.registry_file", "sonar.records", "sonar.transfer_request"}
+        {
+            "sonar.scheduler",
+            "sonar.registry_file",
+            "sonar.records",
+            "sonar.transfer_request",
+            "sonar.network_request",
+        }
     ),
     frozenset(
         {

@@ -5,6 +5,7 @@ from sonar.models.change import Change, ChangeSearch
 from sonar.models.credential_state import CredentialState
 from sonar.models.experiment import Experiment, ExperimentStep
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
+from sonar.models.network_result import NetworkResult
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
 from sonar.models.registry import Credential, Downtime, Endpoint, Site, SizeClass
 from sonar.models.saved_view import SavedView
@@ -29,6 +30,7 @@ __all__ = [
     "Leftover",
     "Mesh",
     "MeshInterval",
+    "NetworkResult",
     "Probe",
     "Profile",
     "RecentRun",

@@ -21,10 +21,10 @@ from sonar.database.cursors import planned_cursor
 from sonar.models.testing_times import PAUSE_RULES, Pause, QuietHours, two_ends
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
-BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
+BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
 BASE_URL_SENTENCE = (
     "A base URL is scheme://host[:port]/path with one of the schemes http, https, dav, davs, "
-    "root, xroot, gsiftp, ftp or fake, and holds no user, password or query."
+    "root, xroot, gsiftp, ftp, iperf3 or fake, and holds no user, password or query."
 )
 HOST_SENTENCE = "A base URL has a host and, if any, a port from 1 to 65535."
 # Names stand in URLs, file names and log lines.

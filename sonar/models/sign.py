@@ -18,7 +18,7 @@ class SignOfLife(models.Model):
     kind = models.CharField(max_length=6, choices=Kind)
     seen_at = models.DateTimeField()
     every_seconds = models.PositiveIntegerField(help_text="How often it says so.")
-    queues = ArrayField(models.CharField(max_length=80), default=list, blank=True)
+    queues = ArrayField(models.CharField(max_length=160), default=list, blank=True)
 
     class Meta:
         ordering = ["kind", "name"]

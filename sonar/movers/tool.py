@@ -123,15 +123,24 @@ class MoveDeadlines:
             raise MoverError(Where.TRANSFER, f"{name}: no byte moved for {limits.stall:g} s{at}")
 
 
+Meter = Callable[[int], int | None]
+"""Returns how many bytes a process, by its number, has moved; None where it cannot tell."""
+
+
 def move(
-    command: Command, order: Order, watch: Watch, progress: Callable[[str], int | None]
+    command: Command,
+    order: Order,
+    watch: Watch,
+    progress: Callable[[str], int | None],
+    meter: Meter = lambda _: None,
 ) -> Ended:
     """Run a program that moves a file; raise Stopped, or MoverError if it takes too long.
 
     ``progress`` is given each line as it comes, and returns the bytes moved so far where the
-    line tells them: they become samples, by the seconds since the program was started.
+    line tells them: they become samples, by the seconds since the program was started. The
+    ``meter`` is for programs that say nothing while they run: asked now and then.
     """
-    return _run(command, watch, MoveDeadlines(order), progress)
+    return _run(command, watch, MoveDeadlines(order), progress, meter)
 
 
 def ask(command: Command, end: End, order: Order, seconds: float | None = None) -> Ended:
@@ -150,12 +159,13 @@ def _run(
     watch: Watch,
     deadline: Deadline | MoveDeadlines,
     progress: Callable[[str], int | None],
+    meter: Meter = lambda _: None,
 ) -> Ended:
     watch.check()
     name, lines = command.arguments[0], Lines()
 
-    def note(line: str) -> None:
-        if (moved := progress(line)) is not None:
+    def note(moved: int | None) -> None:
+        if moved is not None:
             deadline.note(moved)
             watch.report(moved, time.monotonic() - deadline.began)
 
@@ -164,10 +174,11 @@ def _run(
             for chunk in _chunks(process, output):
                 watch.check()
                 for line in lines.feed(chunk):
-                    note(line)
+                    note(progress(line))
+                note(meter(process.pid))
                 deadline.check(name)
             for line in lines.finish():
-                note(line)
+                note(progress(line))
         watch.check()
         seconds = time.monotonic() - deadline.began
     return Ended(process.returncode, seconds, lines.text, deadline.began)

@@ -9,21 +9,32 @@ from django.db import connection
 
 HOUR = timedelta(hours=1)
 
-# Every change of an hour leaves a mark with a higher number, and sealing it a new segment.
+# Every change of an hour leaves a mark with a higher number, and sealing it a new segment. Tests
+# of the network leave neither: they are few, and their ids are a version.
 VERSIONS = """
     SELECT start, max(seq), array_agg(segment ORDER BY segment)
     FROM (SELECT start, seq, NULL::bigint AS segment FROM sonar_dirtymark
           WHERE start >= %(midnight)s
           UNION ALL
           SELECT start, NULL, id FROM sonar_segment
-          WHERE level = 'hour' AND start >= %(midnight)s) AS parts
+          WHERE level = 'hour' AND start >= %(midnight)s
+          UNION ALL
+          SELECT date_trunc('hour', started_at, 'UTC'), NULL,
+                 hashtextextended(string_agg(id::text, '' ORDER BY id), 0)
+          FROM sonar_networkresult
+          WHERE started_at >= %(midnight)s GROUP BY 1) AS parts
     GROUP BY start
 """
 USED = """
     SELECT one.id, sum(bytes)::bigint
-    FROM sonar_transfer CROSS JOIN LATERAL (VALUES (source_id), (destination_id)) AS one (id)
-    WHERE started_at >= %(start)s AND started_at < %(end)s
-      AND profile_id IN (SELECT id FROM sonar_profile WHERE origin = 'test')
+    FROM (SELECT source_id, destination_id, bytes FROM sonar_transfer
+          WHERE started_at >= %(start)s AND started_at < %(end)s
+            AND profile_id IN (SELECT id FROM sonar_profile WHERE origin = 'test')
+          UNION ALL
+          SELECT source_id, destination_id, greatest(bytes, sent_bytes)
+          FROM sonar_networkresult
+          WHERE started_at >= %(start)s AND started_at < %(end)s) AS tests
+    CROSS JOIN LATERAL (VALUES (source_id), (destination_id)) AS one (id)
     GROUP BY one.id
 """
 Version = tuple[object, ...]

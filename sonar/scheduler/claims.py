@@ -76,16 +76,17 @@ def claim_due(now: datetime) -> list[UUID]:
         giving_away = forbidden([*loud, *quiet])
         offered = offers.by_living(now)
         unoffered = [mesh for mesh in [*loud, *quiet] if offers.hindrance(mesh.mover, offered)]
+        alone = offers.nobody_there([*loud, *quiet], offered)
         # No joins: see READ_AS_QUEUE.
         due = Schedule.objects.filter(next_due__lte=now)
         for _, meshes in groupby(loud, attrgetter("priority")):
             runnable = [mesh for mesh in meshes if mesh not in unoffered]
             allowed = due.filter(mesh__in=runnable).exclude(down | paused | quiet_sites)
-            probes += _claim_batches(allowed.exclude(giving_away), capacity, classes, now)
+            probes += _claim_batches(allowed.exclude(giving_away | alone), capacity, classes, now)
         why: dict[SkipReason, Q | RawSQL] = {
             # First what does not pass by itself.
             SkipReason.CREDENTIAL: giving_away,
-            SkipReason.MOVER: Q(mesh__in=unoffered),
+            SkipReason.MOVER: Q(mesh__in=unoffered) | alone,
             SkipReason.PAUSED: paused,
             SkipReason.DOWNTIME: down,
             SkipReason.QUIET_HOURS: Q(mesh__in=quiet),

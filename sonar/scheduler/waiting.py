@@ -82,7 +82,7 @@ def _not_today(probe: Probe, today: Today) -> str:
         if sentence := today.restrictions.why_not(end):
             return sentence
     # Who ordered it in the foreground runs it.
-    if not probe.worker and (sentence := offers.hindrance(probe.mover, today.offered)):
+    if not probe.worker and (sentence := offers.hindrance_of(probe, offered)):
         return sentence
     if sentence := credentials.hindrance(source, destination, mode):
         return sentence

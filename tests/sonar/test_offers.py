@@ -42,11 +42,16 @@ def test_offers_are_those_of_workers_that_live():
     assert offers.by_living(NOW) == {"http-tpc", "fake"}
 
 
-def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch):
+def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch, settings):
+    settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
     monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
     assert offers.queues_here() == ["transfers.http-tpc", "transfers.fake"]
     monkeypatch.setattr(Program, "missing", lambda program: "")
-    names = mover_catalogue.names()
+    names = [name for name in mover_catalogue.names() if name != "iperf3"]
+    queues = offers.queues_here()
+    assert queues == [*(f"transfers.{name}" for name in names[:-1]), queues[-2], "transfers.fake"]
+    assert queues[-2] == "transfers.iperf3.RAL_NET"
+    settings.SONAR_NETWORK_ENDPOINT = ""
     assert offers.queues_here() == [f"transfers.{name}" for name in names]
 
 

@@ -37,7 +37,7 @@ HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 URL = BASE_URL.replace(r"[^/@?#\s]+", HOST).replace(r"\s", r"\s\x00-\x1f\x7f")
 URL_MEANING = (
     "scheme://host[:port]/path with one of the schemes http, https, dav, davs, root, xroot, "
-    "gsiftp, ftp or fake, and without user, password or query"
+    "gsiftp, ftp, iperf3 or fake, and without user, password or query"
 )
 CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
