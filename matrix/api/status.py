@@ -18,7 +18,7 @@ from matrix.api.schema.status import STATUS
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
 from matrix.query.forms import check_names
-from sonar.models import Circuit, SignOfLife
+from sonar.models import Circuit, CredentialState, SignOfLife
 
 
 class StatusView(ApiView):
@@ -32,7 +32,9 @@ class StatusView(ApiView):
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         status = figures.read(timezone.now())
-        return as_json(of_status(status, with_names=sees(request, "sonar.view_probe")))
+        credentials = [of_credential(row, request) for row in status.work.credentials]
+        answer = of_status(status, with_names=sees(request, "sonar.view_probe"))
+        return as_json(answer | {"credentials": credentials})
 
 
 def of_status(status: Status, *, with_names: bool) -> dict[str, Any]:
@@ -87,6 +89,24 @@ def of_work(work: Work, status: Status) -> dict[str, Any]:
             "dirty_seconds": status.dirty_seconds,
         },
         "circuits": [of_circuit(row) for row in work.circuits],
+    }
+
+
+def of_credential(row: CredentialState, request: Request) -> dict[str, Any]:
+    """Tell since when one is in trouble; its name and why to who may see the endpoint's own."""
+    named = {
+        "credential": row.credential.name,
+        "kind": row.credential.kind,
+        "detail": row.sentence,
+    }
+    return {
+        "endpoint": row.endpoint.name,
+        "site": row.endpoint.site.name,
+        "role": row.role,
+        "since": moment(row.since),
+        "tests_wait": row.holds,
+        "expires_at": moment(row.expires_at),
+        **(named if sees(request, "sonar.view_endpoint", [row.endpoint.site_id]) else {}),
     }
 
 

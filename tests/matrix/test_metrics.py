@@ -20,7 +20,7 @@ from pytest_django import Settings
 from matrix.answers.status import figures, health
 from sonar import settings as project
 from sonar import tokens
-from sonar.models import SignOfLife
+from sonar.models import Credential, CredentialState, SignOfLife
 from tests import refusing
 from tests.matrix.world import NOW, World, transfer
 
@@ -54,6 +54,31 @@ def sign(name: str, kind: str, *queues: str) -> None:
     SignOfLife.objects.create(
         name=name, kind=kind, seen_at=NOW, every_seconds=10, queues=list(queues)
     )
+
+
+def test_credentials_in_trouble_are_there_with_since_when_and_without_their_names(
+    client: Client, small_world: World
+) -> None:
+    credential = Credential.objects.create(name="grid-client", hosts=["ral"])
+    for role, expires_at in (("own", None), ("lent", NOW + timedelta(hours=1))):
+        CredentialState.objects.create(
+            credential=credential,
+            endpoint=small_world.ral,
+            role=role,
+            since=NOW,
+            holds=role == "own",
+            sentence="it is empty",
+            expires_at=expires_at,
+            checked_at=NOW,
+        )
+    found = samples(client)
+    since = "sonar_credential_trouble_since_timestamp_seconds"
+    assert found[since, "RAL_DATADISK,own,wait"] == NOW.timestamp()
+    assert found[since, "RAL_DATADISK,lent,run"] == NOW.timestamp()
+    ends = {key: value for key, value in found.items() if "expires" in key[0]}
+    lent = ("sonar_credential_expires_timestamp_seconds", "RAL_DATADISK,lent,run")
+    assert ends == {lent: NOW.timestamp() + 3600}
+    assert "grid-client" not in str(client.get(URL).content)
 
 
 def test_everything_that_one_alerts_on_is_there(client: Client, small_world: World) -> None:

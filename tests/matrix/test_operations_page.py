@@ -14,7 +14,18 @@ from matrix.answers.status import figures
 from matrix.store import waiting
 from sonar import request_probes
 from sonar import settings as project
-from sonar.models import Circuit, Downtime, Endpoint, Probe, Schedule, SignOfLife, Site, SizeClass
+from sonar.models import (
+    Circuit,
+    Credential,
+    CredentialState,
+    Downtime,
+    Endpoint,
+    Probe,
+    Schedule,
+    SignOfLife,
+    Site,
+    SizeClass,
+)
 from sonar.roles import Role
 from tests import refusing
 from tests.accounts import account
@@ -260,7 +271,7 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
     page = text(client)
-    assert "an endpoint has no credential, or one for another host" in page
+    assert "an endpoint has no credential, one for another host, or one that" in page
     assert "another test of the link has not finished: a link runs one at a time" in page
     assert "tests of an endpoint keep failing, so it is tested less often" in page
 
@@ -584,3 +595,51 @@ def test_who_may_not_order_it_may_not_cancel_it(client: Client, small_world: Wor
     strict.force_login(account(Role.OPERATOR))
     assert cancel(strict, one).status_code == 403
     assert Probe.objects.exists()
+
+
+def credential_in_trouble(end: Endpoint, *, holds: bool = True) -> CredentialState:
+    made, _ = Credential.objects.get_or_create(name="grid-client", hosts=["ral.example"])
+    return CredentialState.objects.create(
+        credential=made,
+        endpoint=end,
+        role="own" if holds else "lent",
+        since=NOW - 3 * HOUR,
+        holds=holds,
+        sentence=f"the issuer gives no token {MARKUP}",
+        expires_at=None if holds else NOW + HOUR,
+        checked_at=NOW,
+    )
+
+
+def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
+    client: Client, small_world: World, well: None
+) -> None:
+    credential_in_trouble(small_world.ral)
+    credential_in_trouble(small_world.desy, holds=False)
+    page = client.get(URL).content.decode()
+    assert (
+        "The credential of RAL_DATADISK does not work since 2026-11-20 09:00:30 UTC (3 h ago): "
+        "tests that need it wait. Look at RAL"
+    ) in text(client)
+    assert (
+        "The lent credential of DESY_DATADISK needs attention since 2026-11-20 09:00:30 UTC "
+        "(3 h ago): tests still run. It expires at 2026-11-20 13:00:30 UTC."
+    ) in text(client)
+    assert "grid-client" not in page
+    assert "the issuer" not in page
+    client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
+    page = client.get(URL).content.decode()
+    assert page.count("Credential grid-client (file): the issuer gives no token") == 1
+    assert MARKUP not in page
+    client.force_login(account(Role.OPERATOR, name="op"))
+    assert client.get(URL).content.decode().count("Credential grid-client (file)") == 2
+
+
+def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(
+    client: Client, small_world: World, well: None
+) -> None:
+    for number in range(12):
+        credential_in_trouble(world.endpoint(f"E{number}", small_world.desy.site))
+    page = text(client)
+    assert page.count("does not work since") == 10
+    assert "2 more credentials are in trouble. The API lists all of them" in page

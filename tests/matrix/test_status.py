@@ -14,8 +14,19 @@ from django.test import Client
 from matrix.answers.status import figures
 from matrix.store.cache import Kept
 from sonar import roles, sealing
-from sonar.models import Circuit, DirtyMark, Downtime, Probe, Schedule, SignOfLife, SizeClass
+from sonar.models import (
+    Circuit,
+    Credential,
+    CredentialState,
+    DirtyMark,
+    Downtime,
+    Probe,
+    Schedule,
+    SignOfLife,
+    SizeClass,
+)
 from sonar.roles import Role
+from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.world import NOW, World, free_link, transfer
 
@@ -41,7 +52,7 @@ def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
-    names = ["sweep", "clean", "seal", "keep_months", "find_changes"]
+    names = ["sweep", "clean", "check_credentials", "seal", "keep_months", "find_changes"]
     assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
@@ -144,6 +155,42 @@ def test_open_circuits_are_told_and_others_are_not(client: Client, small_world: 
             "error": "no answer",
         }
     ]
+
+
+def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(
+    client: Client, small_world: World
+) -> None:
+    credential = Credential.objects.create(name="grid-client", hosts=["ral"], kind="macaroon")
+    for end, role in ((small_world.ral, "own"), (small_world.desy, "lent")):
+        CredentialState.objects.create(
+            credential=credential,
+            endpoint=end,
+            role=role,
+            since=NOW - HOUR,
+            holds=role == "own",
+            sentence="the endpoint gives no macaroon: 403",
+            expires_at=None if role == "own" else NOW + HOUR,
+            checked_at=NOW,
+        )
+    ral, desy = get(client)["credentials"]
+    assert ral == {
+        "endpoint": "RAL_DATADISK",
+        "site": "RAL",
+        "role": "own",
+        "since": "2026-11-20T11:00:30Z",
+        "tests_wait": True,
+        "expires_at": None,
+    }
+    assert (desy["role"], desy["tests_wait"], desy["expires_at"]) == (
+        "lent",
+        False,
+        "2026-11-20T13:00:30Z",
+    )
+    client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
+    ral, desy = get(client)["credentials"]
+    assert ral["credential"] == "grid-client"
+    assert (ral["kind"], ral["detail"]) == ("macaroon", "the endpoint gives no macaroon: 403")
+    assert "credential" not in desy
 
 
 def test_what_waits_is_counted_by_reason_with_the_longest(
@@ -273,7 +320,7 @@ def test_the_first_reading_costs_the_same_with_few_and_with_many(
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(minutes=minute))
         figures.forget()
-        with django_assert_max_num_queries(47) as context:
+        with django_assert_max_num_queries(48) as context:
             get(client)
         counts.append(len(context))
     assert counts[1] == counts[2]

@@ -20,7 +20,7 @@ from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.waiting import NEXT_TICK
 from sonar import circuits, heartbeats
-from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass, Transfer
+from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason
 from sonar.sealing import GRACE
 
@@ -30,7 +30,7 @@ QUEUES = ("transfers", "control", "cleaning")
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 # Those that the workers for "cleaning" take; the others are for "control".
-WITH_CLEANING = (CLEAN, "find_changes")
+WITH_CLEANING = (CLEAN, "check_credentials", "find_changes")
 REASONS = (*SkipReason.values, NEXT_TICK)
 WINDOW = "24h"
 HOUR = timedelta(hours=1)
@@ -71,7 +71,8 @@ class Work:
     """What is dear to read, as of some seconds ago.
 
     ``unsealed`` buckets are over and have not been sealed, the first since ``dirty_since``.
-    ``circuits`` are those of ends by which tests keep failing, the oldest first.
+    ``circuits`` are those of ends by which tests keep failing, the oldest first; ``credentials``
+    those that do not work or expire soon, the oldest first.
     """
 
     waiting: tuple[WaitingTests, ...]
@@ -79,6 +80,7 @@ class Work:
     unsealed: int
     dirty_since: datetime | None
     circuits: tuple[Circuit, ...]
+    credentials: tuple[CredentialState, ...]
 
 
 @dataclass(frozen=True)
@@ -191,14 +193,16 @@ def read_probes() -> Probes:
 
 
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 4 SQL queries."""
+    """Count what waits, what came in the last hour, and what should be sealed. 5 SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()
     recent = Transfer.objects.filter(started_at__gte=now - HOUR).values_list("state").order_by()
     by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
     failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing)
+    states = CredentialState.objects.filter(endpoint__retired_at=None)
+    troubled = tuple(states.select_related("endpoint__site", "credential"))
+    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled)
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 import redis
@@ -17,7 +17,7 @@ import sonar
 from matrix.answers.status import figures, health
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
 from sonar import mover_catalogue, offers
-from sonar.models import Probe
+from sonar.models import CredentialState, Probe
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ class Figures(Collector):
         if status is not None:
             yield from of_life(status.life)
             yield from of_tests(status)
+            yield from of_credentials(status.work.credentials)
 
 
 def read_status(now: datetime) -> Status | None:
@@ -100,6 +101,23 @@ def of_tests(status: Status) -> Iterator[Metric]:
         for state, links in coverage.states.items():
             family.add_metric([coverage.size, state], links)
     yield family
+
+
+def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
+    """Since when credentials are in trouble, by their endpoints: their names are not for all."""
+    labels = ["endpoint", "role", "tests"]
+    words = "Since when a credential of an endpoint does not work, or will soon not work any more."
+    since = GaugeMetricFamily(
+        "sonar_credential_trouble_since_timestamp_seconds", words, None, labels
+    )
+    words = "When a credential in trouble expires, where that is known."
+    ends = GaugeMetricFamily("sonar_credential_expires_timestamp_seconds", words, None, labels)
+    for row in states:
+        place = [row.endpoint.name, row.role, "wait" if row.holds else "run"]
+        since.add_metric(place, row.since.timestamp())
+        if row.expires_at:
+            ends.add_metric(place, row.expires_at.timestamp())
+    yield from (since, ends)
 
 
 def gauge(name: str, words: str, values: Mapping[str, float], label: str = "") -> Metric:

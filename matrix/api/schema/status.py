@@ -42,7 +42,7 @@ class Waiting(Answer):
     """Scheduled tests that are due and wait; the planner has not yet seen those with `next tick`.
 
     `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
-    `credential`: one may not be sent where it would be needed; an operator has to change that.
+    `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
     `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
     site of an end has paused its tests.
     """
@@ -94,6 +94,24 @@ class OpenCircuit(Answer):
     error: str
 
 
+class CredentialInTrouble(Answer):
+    """A credential of an endpoint, its `own` one or the `lent` one, that fails or expires soon.
+
+    While `tests_wait`, tests that need it are not started. Its name, its kind and what is wrong
+    only for those who may see them.
+    """
+
+    endpoint: str
+    site: str
+    role: Literal["own", "lent"]
+    since: datetime
+    tests_wait: bool
+    expires_at: datetime | None
+    credential: str | None = None
+    kind: str | None = None
+    detail: str | None = None
+
+
 class SizeCoverage(Answer):
     """Links of a size class by their state in the matrix of the last 24 hours."""
 
@@ -123,6 +141,7 @@ class StatusAnswer(Answer):
     results_last_hour: ResultsCounted
     sealing: Sealing
     circuits: list[OpenCircuit]
+    credentials: list[CredentialInTrouble]
     coverage: list[SizeCoverage]
 
 
@@ -159,6 +178,16 @@ EXAMPLE: dict[str, Any] = {
             "last_at": "2026-11-20T11:40:05.120000Z",
             "next_test_at": "2026-11-20T12:40:00.030000Z",
             "error": "HEAD Glasgow_DATADISK: no answer within 15 s",
+        }
+    ],
+    "credentials": [
+        {
+            "endpoint": "Glasgow_DATADISK",
+            "site": "Glasgow",
+            "role": "own",
+            "since": "2026-11-20T11:31:09.120000Z",
+            "tests_wait": True,
+            "expires_at": None,
         }
     ],
     "coverage": [

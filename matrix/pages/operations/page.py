@@ -12,7 +12,7 @@ from django.conf import settings
 from matrix.answers.probe_request import ORDER, sites_of
 from matrix.answers.status import figures
 from matrix.answers.status.figures import CLEAN, PLAN, QUEUES, TASKS, WINDOW, Coverage, Life, Status
-from matrix.pages import failing_endpoints
+from matrix.pages import failing_credentials, failing_endpoints
 from matrix.pages.base import Page
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.operations.problems import problems, unsealed
@@ -40,6 +40,7 @@ TASK_WORDS = {
     PLAN: ("planner", "queues what is due"),
     "sweep": ("sweep", "ends lost tests, resends stuck ones"),
     CLEAN: ("cleaning", "deletes files left behind at endpoints"),
+    "check_credentials": ("credentials", "looks which work again, and which expire soon"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for months to come, drops expired results"),
     "find_changes": ("changes", "searches new results for changes of level"),
@@ -51,8 +52,8 @@ REASON_WORDS = {
     "budget": "an endpoint has used up its test budget for today",
     "link": "another test of the link has not finished: a link runs one at a time",
     "circuit": "tests of an endpoint keep failing, so it is tested less often",
-    "credential": "an endpoint has no credential, or one for another host: see manage.py "
-    "credentials",
+    "credential": "an endpoint has no credential, one for another host, or one that does not work: "
+    "see manage.py credentials",
     "mover": "no worker can run the mover of their mesh",
     "paused": "the site of an endpoint has paused its tests",
     "quiet site": "the site of an endpoint has its quiet hours at this time of day",
@@ -94,6 +95,7 @@ class OperationsPage(Page):
             "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
             "problems": problems(status),
             "failing_ends": failing_endpoints.notices(status.work.circuits, now),
+            "credentials": failing_credentials.notices(status.work.credentials, now, reader),
             "lines": lines(status.life),
             "workers": [(queue, status.life.workers(queue)) for queue in QUEUES],
             "running": running(now),

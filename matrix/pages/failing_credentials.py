@@ -1,0 +1,52 @@
+"""Credentials that do not work or expire soon: which, since when, and who waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from matrix.pages.notices import Notice
+from matrix.query.addresses import site_url
+from matrix.query.matrix_query import MatrixQuery
+from sonar import roles
+from sonar.models import CredentialState
+from sonar.roles import Anyone
+from sonar.units import format_age, format_count
+from sonar.windows import format_moment
+
+# Where many endpoints share one credential, the first ones say it.
+MOST_NAMED = 10
+SEES = "sonar.view_endpoint"
+
+
+def notices(states: Sequence[CredentialState], now: datetime, reader: Anyone) -> list[Notice]:
+    """Say of each since when it is in trouble and what that means; why, to who may see its name."""
+    notices = [of_state(state, now, reader) for state in states[:MOST_NAMED]]
+    if more := len(states) - len(notices):
+        ends = "1 more credential is" if more == 1 else f"{format_count(more)} more credentials are"
+        sentence = "The API lists all of them under status/."
+        notices.append(Notice("credential", f"{ends} in trouble.", sentence))
+    return notices
+
+
+def of_state(state: CredentialState, now: datetime, reader: Anyone) -> Notice:
+    """Say it of one; links of its endpoint say nothing while their tests wait."""
+    endpoint, lent = state.endpoint, state.role == CredentialState.Role.LENT
+    subject = f"The {'lent ' if lent else ''}credential of {endpoint.name}"
+    trouble = "does not work" if state.holds else "needs attention"
+    effect = "tests that need it wait" if state.holds else "tests still run"
+    expiry = f" It expires at {format_moment(state.expires_at)}." if state.expires_at else ""
+    since = f"since {format_moment(state.since)} ({format_age(now - state.since)}): {effect}."
+    return Notice(
+        "credential",
+        f"{subject} {trouble}",
+        since + expiry + reason(state, reader),
+        ((f"Look at {endpoint.site.name}", site_url(endpoint.site.name, MatrixQuery())),),
+    )
+
+
+def reason(state: CredentialState, reader: Anyone) -> str:
+    """Say which credential it is and what is wrong, to who may see that."""
+    if not roles.may(reader, SEES, [state.endpoint.site_id]):
+        return ""
+    return f" Credential {state.credential.name} ({state.credential.kind}): {state.sentence}."
