@@ -112,12 +112,17 @@ class CredentialAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["name"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
-        return super().get_queryset(request).prefetch_related("endpoints", "lending_endpoints")
+        return (
+            super()
+            .get_queryset(request)
+            .prefetch_related("endpoints", "lending_endpoints", "meshes")
+        )
 
     @admin.display(description="used by")
     def used_by(self, credential: Credential) -> str:
         ends = {*credential.endpoints.all(), *credential.lending_endpoints.all()}
-        return ", ".join(sorted(end.name for end in ends))
+        meshes = [f"mesh {mesh.name}" for mesh in credential.meshes.all()]
+        return ", ".join([*sorted(end.name for end in ends), *meshes])
 
 
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -18,13 +19,21 @@ from django.db import transaction
 from django.db.models import Max, Min, Q, QuerySet
 from django.utils import timezone
 
-from sonar import movers, offers
+from sonar import mesh_services, movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
-from sonar.mover_catalogue import is_of_network
-from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
+from sonar.movers.base import (
+    CLEANING_LIMITS,
+    MoverError,
+    Order,
+    Watch,
+    Where,
+    Withdraws,
+    part_of,
+)
+from sonar.movers.spans import within
 from sonar.redaction import texts
-from sonar.transfer_request import end_at, incoming_path, source_path
+from sonar.transfer_request import end_at, incoming_path, service_of, source_path
 
 # A pause begins with the claim of a file, so that it is the lease as well: it must be longer
 # than a deletion may take.
@@ -32,6 +41,8 @@ FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=6)
 # Endpoints that one run works on at once: those that do not answer cost 10 s each.
 CLEANERS = 8
+# What services were asked for ends by itself by then: one that has gone for good holds up no more.
+LONGEST_JOB = timedelta(days=1)
 # Then it is the turn of the next endpoint.
 FILES_IN_TURN = 50
 
@@ -137,7 +148,7 @@ def pause_after(failures: int) -> timedelta:
 
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
-    if why := delete(leftover.endpoint, leftover.path, leftover.mover):
+    if why := delete(leftover.endpoint, leftover.path, leftover.mover, leftover.since):
         changes: dict[str, object] = {"error": texts.without_tokens(str(why))}
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
@@ -149,13 +160,39 @@ def try_to_delete(leftover: Leftover) -> bool:
     return True
 
 
-def delete(endpoint: Endpoint, path: str, mover: str) -> MoverError | None:
-    """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS."""
+def delete(
+    endpoint: Endpoint, path: str, mover: str, since: datetime | None = None
+) -> MoverError | None:
+    """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS.
+
+    Not done either is what has been left only ``since`` a short while and may come again.
+    """
     release_connection()
     try:
         end = end_at(Where.DESTINATION, endpoint, path, mover)
         order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE, limits=CLEANING_LIMITS)
+        may_return = withdraw(order, mover)
         movers.get(mover).files.delete(end, order)
+    except MoverError as error:
+        return error
+    is_old = since is not None and timezone.now() - since > LONGEST_JOB
+    return None if is_old else may_return
+
+
+def withdraw(order: Order, mover: str) -> MoverError | None:
+    """Cancel what services of a mover were asked for a file, or they would write it again.
+
+    All that meshes name are asked: the test that asked is gone. Returns why that failed.
+    """
+    carrier = movers.get(mover)
+    if not isinstance(carrier, Withdraws):
+        return None
+    try:
+        registered = [service_of(mesh) for mesh in mesh_services.naming(mover)]
+        release_connection()
+        with within(Watch(), order.limits.total):
+            for service in registered:
+                carrier.withdraw(replace(order, service=service))
     except MoverError as error:
         return error
     return None

@@ -86,20 +86,26 @@ def endpoint_problem(endpoint: Endpoint) -> str:
 
 
 def hosts_problem(credential: Credential) -> str:
-    """Say which endpoints in use these hosts leave out; empty if none. Two SQL queries."""
+    """Say what in use these hosts leave out; empty if nothing. Three SQL queries."""
     if credential._state.adding:
         return ""
-    users: Mapping[str, str] = {
-        name: base_url
-        for used in (credential.endpoints, credential.lending_endpoints)
-        for name, base_url in used.filter(retired_at=None).values_list("name", "base_url")
+    ends = (credential.endpoints, credential.lending_endpoints)
+    used = {
+        name: url
+        for end in ends
+        for name, url in end.filter(retired_at=None).values_list("name", "base_url")
     }
-    left = sorted(name for name, url in users.items() if not names(credential.hosts, url))
+    meshes = credential.meshes.exclude(service="").values_list("name", "service")
+    return _left_out(credential, "endpoints", used) or _left_out(credential, "meshes", dict(meshes))
+
+
+def _left_out(credential: Credential, users: str, urls: Mapping[str, str]) -> str:
+    left = sorted(name for name, url in urls.items() if not names(credential.hosts, url))
     if not left:
         return ""
     more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     return (
-        f"The credential {credential.name} would not be for the hosts of endpoints that use it, "
-        f"{', '.join(left[:MOST_NAMED])}{more}: name these hosts too, or give the endpoints "
+        f"The credential {credential.name} would not be for the hosts of {users} that use it, "
+        f"{', '.join(left[:MOST_NAMED])}{more}: name these hosts too, or give the {users} "
         "another credential first."
     )

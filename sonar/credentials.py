@@ -208,8 +208,14 @@ def refuses_to_lend(endpoint: Endpoint) -> bool:
     return own is not None and is_lendable(own) and lends(endpoint) is None
 
 
-def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
-    """Say in a sentence what a test in this mode would give away; empty if it may run."""
+def forbids(source: Endpoint, destination: Endpoint, mode: str, *, by_service: bool = False) -> str:
+    """Say in a sentence what a test in this mode would give away; empty if it may run.
+
+    A service that moves the file (``by_service``) is given what both ends lend.
+    """
+    if by_service:
+        refusing = [end for end in (source, destination) if refuses_to_lend(end)]
+        return f"{refusing[0].name} lends no credential to the service." if refusing else ""
     ends = {"source": source, "destination": destination}
     passive, active = (ends[end] for end in PASSIVE_AND_ACTIVE[mode])
     if refuses_to_lend(passive):
@@ -222,6 +228,9 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
     return ""
 
 
-def hindrance(source: Endpoint, destination: Endpoint, mode: str) -> str:
+def hindrance(
+    source: Endpoint, destination: Endpoint, mode: str, *, by_service: bool = False
+) -> str:
     """Say in a sentence why a test may not use the credentials of its ends; empty if it may."""
-    return problem(source) or problem(destination) or forbids(source, destination, mode)
+    given_away = forbids(source, destination, mode, by_service=by_service)
+    return problem(source) or problem(destination) or given_away

@@ -120,6 +120,8 @@ class MoverDescription:
     """What it is given of those that its endpoints have; no other leaves its file."""
     needs: tuple[Need, ...] = ()
     """What a worker needs to run it."""
+    asks_service: bool = False
+    """Whether it asks a service to move the file: meshes then say which."""
     simulated: bool = False
     """Whether its rates say nothing of a network."""
     of_network: bool = False
@@ -182,15 +184,16 @@ MOVERS: tuple[MoverDescription, ...] = (
         ),
     ),
     MoverDescription(
-        name="iperf3",
-        label="the network alone, by iperf3: a worker at one end sends to a server or fetches",
-        path="sonar.movers.iperf3:Iperf3",
-        schemes=frozenset({"iperf3"}),
-        modes=("pull", "push"),
-        clock=Clock.TOOL,
+        name="fts3",
+        label="FTS3: a service is asked for the copy, and starts it when its own queue allows",
+        path="sonar.movers.fts3:Fts3",
+        schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot"}),
+        modes=("pull",),
+        clock=Clock.SERVICE,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
-        needs=(Program("iperf3", "iperf3"), SETPRIV, HERE),
-        of_network=True,
+        credentials=frozenset({CredentialKind.BEARER_TOKEN}),
+        needs=(PythonPackage("urllib3"), XRDCP, SETPRIV),
+        asks_service=True,
     ),
     MoverDescription(
         name="fake",
@@ -234,20 +237,9 @@ def describe(name: str) -> MoverDescription:
     raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
 
 
-def is_of_network(mover: str) -> bool:
-    """Say whether a mover measures the network alone; no for one that there is no more."""
-    return any(each.of_network for each in MOVERS if each.name == mover)
-
-
-def of_network() -> list[str]:
-    """Return the names of the movers that measure the network alone."""
-    return [mover.name for mover in MOVERS if mover.of_network]
-
-
-def carries_files(base_url: str) -> bool:
-    """Say whether there are files at a base URL, and not only a server that measures a network."""
-    schemes = {scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes}
-    return scheme_of(base_url) not in schemes
+def asks_service(mover: str) -> bool:
+    """Say whether a mover asks a service; one that there is no more asks none."""
+    return any(description.asks_service for description in MOVERS if description.name == mover)
 
 
 def clock_of(mover: str) -> str:

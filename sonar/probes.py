@@ -98,7 +98,7 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
     """Take a queued probe for this process, or return None if it is not there to take."""
     probe = (
-        Probe.objects.select_related("size_class", *WITH_CREDENTIALS)
+        Probe.objects.select_related("size_class", "mesh__service_credential", *WITH_CREDENTIALS)
         .filter(id=probe_id, state=Probe.State.QUEUED)
         .first()
     )

@@ -302,8 +302,11 @@ def _move(probe: Probe, outcome: Outcome) -> Span | None:
     """Return when a probe's bytes moved; None if that never began."""
     if probe.started_at is None or outcome.prepare_seconds is None or not outcome.elapsed_seconds:
         return None
-    began = probe.started_at + timedelta(seconds=outcome.prepare_seconds)
-    return Span(began, began + timedelta(seconds=outcome.elapsed_seconds))
+    requested = probe.started_at + timedelta(seconds=outcome.prepare_seconds)
+    queue = min(outcome.seen.queue_seconds or 0.0, outcome.elapsed_seconds)
+    return Span(
+        requested + timedelta(seconds=queue), requested + timedelta(seconds=outcome.elapsed_seconds)
+    )
 
 
 def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:

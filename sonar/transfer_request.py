@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from django.conf import settings
 
-from sonar import credential_kinds, credential_states, credentials, token_cache, token_sources
-from sonar.credential_kinds import KindDescription
-from sonar.credential_states import LENT, OWN, Trouble, Use
-from sonar.models import Credential, Endpoint, Probe
-from sonar.mover_catalogue import CredentialKind, describe
-from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Where
+from sonar import credentials, mesh_services, service_rules
+from sonar.models import Endpoint, Mesh, Probe
+from sonar.mover_catalogue import CredentialKind, asks_service, describe
+from sonar.movers.base import End, Limits, MoverError, Order, Service, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
 from sonar.token_cache import UsableToken
@@ -40,9 +39,22 @@ def order_for(probe: Probe) -> Order:
     Raises MoverError where no token may go, and for a mover that there is not any more, and
     CredentialWait where a credential does not work.
     """
-    if why := credentials.hindrance(probe.source, probe.destination, probe.mode):
+    by_service = asks_service(probe.mover)
+    if why := credentials.hindrance(
+        probe.source, probe.destination, probe.mode, by_service=by_service
+    ):
         raise refused(why)
-    ends = _ends(probe, needed_for(probe.size_class.timeout_seconds))
+    ends = {
+        "source": end_at(Where.SOURCE, probe.source, source_path(probe), probe.mover),
+        "destination": end_at(
+            Where.DESTINATION, probe.destination, incoming_path(probe), probe.mover
+        ),
+    }
+    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
+    for name in ends if by_service else (passive,):
+        lender: Endpoint = getattr(probe, name)
+        lent = token_of(lender, credentials.lends(lender), probe.mover)
+        ends[name] = replace(ends[name], lent=lent)
     return Order(
         source=ends["source"],
         destination=ends["destination"],
@@ -53,31 +65,41 @@ def order_for(probe: Probe) -> Order:
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
         known_hosts=known_hosts(),
+        service=service_for(probe),
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
 
 
-def _ends(probe: Probe, needed: float) -> dict[str, End]:
-    """Name both files with the credentials of their endpoints, and what the passive one lends."""
-    files = {
-        "source": (Where.SOURCE, probe.source, source_path(probe)),
-        "destination": (Where.DESTINATION, probe.destination, incoming_path(probe)),
-    }
-    ends = {
-        name: end_at(where, endpoint, path, probe.mover, needed)
-        for name, (where, endpoint, path) in files.items()
-    }
-    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
-    where, lender, _ = files[passive]
-    if (lent := lent_by(lender)) and is_taken(lent, probe.mover):
-        token = token_for(lender, lent, where, LENT_FOR[where], needed).token.text
-        ends[passive] = replace(ends[passive], lent=token)
-    return ends
+def service_for(probe: Probe) -> Service | None:
+    """Return the service that a test asks; raise MoverError if there must be one and is none."""
+    mesh = mesh_services.of_probe(probe)
+    if mesh is None and asks_service(probe.mover):
+        raise refused(mesh_services.hindrance(probe.mover) or "Its mesh names no service.")
+    return service_of(mesh) if mesh else None
 
 
-def needed_for(timeout_seconds: int) -> float:
-    """Return for how long the tokens of a test must count."""
-    return timeout_seconds + MARGIN_SECONDS
+def service_of(mesh: Mesh) -> Service:
+    """Return the service that a mesh names, which gets its credential and nobody else does.
+
+    Raises MoverError if that is not for it: a row may have been written past the forms.
+    """
+    credential = mesh.service_credential
+    if wrong := service_rules.problems(mesh.mover, mesh.service, credential):
+        raise refused(next(iter(wrong.values())))
+    if credential is None:
+        return Service(mesh.service)
+    return Service(mesh.service, credential.name, partial(service_token, credential.name))
+
+
+def service_token(name: str) -> str:
+    """Read the token that a service knows us by; raise MoverError if that cannot be done."""
+    try:
+        return read_token(name)
+    except ValueError as error:
+        message = (
+            f"the credential of the service cannot be read from SONAR_CREDENTIALS_DIR: {error}"
+        )
+        raise refused(message) from error
 
 
 def source_path(probe: Probe) -> str:

@@ -36,10 +36,16 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.remote_names",
         }
     ),
-    frozenset({"sonar.movers", "sonar.redaction.servers", "sonar.credential_kinds"}),
-    frozenset({"sonar.token_sources"}),
-    frozenset({"sonar.token_cache"}),
-    frozenset({"sonar.models", "sonar.pg_copy", "sonar.credentials", "sonar.registry_cache"}),
+    frozenset({"sonar.movers", "sonar.redaction.servers"}),
+    frozenset(
+        {
+            "sonar.models",
+            "sonar.pg_copy",
+            "sonar.credentials",
+            "sonar.registry_cache",
+            "sonar.service_rules",
+        }
+    ),
     frozenset(
         {
             "sonar.partitions",
@@ -60,6 +66,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.compatibility",
             "sonar.reclassing",
             "sonar.storage_hosts",
+            "sonar.mesh_services",
         }
     ),
     frozenset({"sonar.tokens", "sonar.saved_views", "sonar.changes", "sonar.offers"}),

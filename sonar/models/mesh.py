@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
-from sonar import mover_catalogue
+from sonar import mover_catalogue, service_rules
 from sonar.models.registry import (
     NAME,
+    Credential,
     Endpoint,
     SizeClass,
     is_new,
@@ -43,6 +44,23 @@ class Mesh(QuietHours):
         blank=True,
         help_text="Only for movers that can set it; empty: the servers choose.",
     )
+    service = models.CharField(
+        max_length=400,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[RegexValidator(service_rules.URL, service_rules.URL_SENTENCE)],
+        help_text="URL of the service that moves the files, for movers that ask one. It is given "
+        "what both ends lend.",
+    )
+    service_credential = models.ForeignKey(
+        Credential,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="meshes",
+        help_text="What the service knows Sonar by; sent only to it.",
+    )
     priority = models.PositiveSmallIntegerField(
         default=5,
         help_text="Where caps do not allow all tests that are due, the higher goes first.",
@@ -71,6 +89,9 @@ class Mesh(QuietHours):
         refuse_case_twin(self)
         if self.mover in mover_catalogue.names():
             self._refuse_what_its_mover_does_not_obey()
+            wrong = service_rules.problems(self.mover, self.service, self.service_credential)
+            if wrong:
+                raise ValidationError(wrong)
 
     def _refuse_what_its_mover_does_not_obey(self) -> None:
         """Raise ValidationError by field; what was kept before its mover was described stays."""

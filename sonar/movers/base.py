@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Where(StrEnum):
@@ -40,6 +40,8 @@ class MoverError(Exception):
         self.permanent = permanent
         self.left_aside: MoverError | None = None
         """Why a half-uploaded source file is, or may be, left behind; None if there is none."""
+        self.is_unsettled = False
+        """Whether somebody may still write the destination file, although we have given up."""
 
 
 class Late(MoverError):
@@ -110,6 +112,20 @@ class End:
 
 
 @dataclass(frozen=True)
+class Service:
+    """Who moves files for whoever asks, with an address and a queue of its own."""
+
+    url: str
+    credential: str = ""
+    """The name of what it knows us by: what is asked in one name is not seen in another."""
+    token: Callable[[], str] = field(default=lambda: "", repr=False)
+    """Reads that credential: each time anew, as a job may wait for longer than a token lives.
+
+    It is sent to the service and to nobody else. Raises MoverError.
+    """
+
+
+@dataclass(frozen=True)
 class Order:
     """One transfer to make: everything a mover needs to know, and nothing else."""
 
@@ -127,6 +143,8 @@ class Order:
     """Path of the CA certificates to trust; empty for the system's."""
     known_hosts: frozenset[str] = frozenset()
     """Names of hosts, in lower case, to which a server may redirect what only reads."""
+    service: Service | None = None
+    """Who is asked to move it, by movers that ask a service."""
     limits: Limits = Limits()
 
 
@@ -285,6 +303,17 @@ class Files(Protocol):
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""
+
+
+@runtime_checkable
+class Withdraws(Protocol):
+    """A mover whose transfers go on without it: a service has been asked for them."""
+
+    def withdraw(self, order: Order) -> None:
+        """Cancel whatever was asked of ``order.service`` for this destination file.
+
+        That there is nothing is fine. Raises MoverError.
+        """
 
 
 class Mover(Protocol):

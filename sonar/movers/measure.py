@@ -124,7 +124,7 @@ def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
         with checking:
             verification = verify(mover.files, order, watch, source)
     except MoverError as error:
-        leftover = clean_up(mover.files, order, watch)
+        leftover = clean_up(mover.files, order, watch) or _unsettled(order, error)
         verified = False if isinstance(error, WrongContent) else None
         times = moving.seconds, preparing.seconds
         return Outcome(None, error, leftover, *times, _whole(watch.seen, checking), verified)
@@ -207,6 +207,14 @@ def clean_up(
         message = f"{host_and_path(order.destination)}: deleted, but the server may still write it"
         return MoverError(Where.DESTINATION, message)
     return error
+
+
+def _unsettled(order: Order, error: MoverError) -> MoverError | None:
+    """Return why a file that is gone has to be looked for again; None if it has not."""
+    if not error.is_unsettled:
+        return None
+    message = f"{host_and_path(order.destination)}: deleted, but it may still be written"
+    return MoverError(Where.DESTINATION, message)
 
 
 def remove(

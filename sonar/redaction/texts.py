@@ -7,10 +7,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from sonar import token_cache
-from sonar.models import Endpoint
+from sonar.models import Endpoint, Mesh
 from sonar.redaction.disguises import without
-from sonar.redaction.servers import Servers
+from sonar.redaction.servers import SERVER, Servers
 from sonar.registry_cache import RegistryCache
 
 LONGEST_TOKEN = 16 * 1024
@@ -62,7 +61,9 @@ def servers() -> Servers:
 
 
 def _read_servers() -> Servers:
-    return Servers(Endpoint.objects.order_by("id").values_list("name", "base_url"))
+    ends = Endpoint.objects.order_by("id").values_list("name", "base_url")
+    services = Mesh.objects.exclude(service="").values_list("service", flat=True).distinct()
+    return Servers([*ends, *((SERVER, service) for service in services.order_by("service"))])
 
 
 _registered = RegistryCache(_read_servers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -176,7 +176,7 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         if section.site not in sites:
             loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
             continue
-        if not _find_credentials(loader, index, values, credentials):
+        if not _find_credentials(loader, ("endpoints", index), CREDENTIALS, values, credentials):
             continue
         retired_at = (row.retired_at or timezone.now()) if section.retired else None
         site = sites[section.site]
@@ -188,28 +188,36 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
 
 
 def _find_credentials(
-    loader: _Loader, index: int, values: dict[str, Any], credentials: Mapping[str, Credential]
+    loader: _Loader,
+    place: tuple[str, int],
+    keys: Iterable[str],
+    values: dict[str, Any],
+    credentials: Mapping[str, Credential],
 ) -> bool:
     """Put the rows into values that its names of credentials stand for; say if all are there."""
-    for key in CREDENTIALS:
+    for key in keys:
         name = values[key]
         values[key] = credentials.get(name)
         if name and name not in credentials:
-            place = ("endpoints", index, key)
             loader.wrong(
-                place, f"there is no credential {name!r}: add it with its hosts to `credentials`"
+                (*place, key),
+                f"there is no credential {name!r}: add it with its hosts to `credentials`",
             )
             return False
     return True
 
 
 def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
-    rows = {row.name: row for row in Mesh.objects.all()}
+    rows = {row.name: row for row in Mesh.objects.select_related("service_credential")}
+    credentials = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Mesh()
         values = section.model_dump(exclude={"sources", "destinations", "every", "quiet_hours"})
         start, end = section.quiet_hours or (None, None)
         values |= {"quiet_from": start, "quiet_until": end}
+        keys = ("service_credential",)
+        if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
+            continue
         if not loader.save("meshes", index, row, values):
             continue
         changed = [

@@ -76,6 +76,8 @@ class MeshSection(Section):
     mode: str = "pull"
     streams: int = 1
     tcp_buffer_bytes: int | None = None
+    service: str = ""
+    service_credential: str = ""
     priority: int = 5
     sources: Literal["all"] | list[str] = "all"
     destinations: Literal["all"] | list[str] = "all"

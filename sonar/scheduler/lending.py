@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from sonar import addresses, credential_states, credentials
 from sonar.models import Credential, Endpoint, Mesh
+from sonar.mover_catalogue import asks_service
 from sonar.scheduler.capacity import either_end
 
 IN_CLEAR = rf"^({'|'.join(addresses.IN_CLEAR)})://"
@@ -36,12 +37,14 @@ def forbidden(meshes: Collection[Mesh]) -> Q:
         if credentials.is_in_clear(end.base_url):
             in_clear.append(end.id)
     matched = either_end(wrong)
+    two_ended = [mesh for mesh in meshes if not asks_service(mesh.mover)]
     for mode, (passive, active) in credentials.PASSIVE_AND_ACTIVE.items():
         given_away = Q((f"{passive}__in", refusing))
         given_away |= Q((f"{passive}__in", lending), (f"{active}__in", in_clear))
-        of_mode = [mesh.id for mesh in meshes if mesh.mode == mode]
+        of_mode = [mesh.id for mesh in two_ended if mesh.mode == mode]
         matched |= Q(mesh__in=of_mode) & given_away
-    return matched
+    by_service = [mesh.id for mesh in meshes if asks_service(mesh.mover)]
+    return matched | Q(mesh__in=by_service) & either_end(refusing)
 
 
 def _concerned() -> QuerySet[Endpoint]:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from sonar import credentials, mover_catalogue
+from sonar import credentials, mesh_services, mover_catalogue
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.scheduler.capacity import Capacity
 from sonar.scheduler.lock import wait_for_planner
@@ -105,6 +105,8 @@ def _problems(
         )
         if misfit := mover_catalogue.fitting(mover, mode, base_urls):
             yield "mover", misfit
+        if sentence := mesh_services.hindrance(mover):
+            yield "mover", sentence
     yield from dict.fromkeys(_disobeyed(probe_requests))
     yield from dict.fromkeys(_given_away(probe_requests))
     if capacity.waiting + len(probe_requests) > MOST_WAITING:
@@ -144,7 +146,13 @@ def _given_away(probe_requests: Sequence[ProbeRequest]) -> Iterator[Problem]:
         for field, end in (("source", source), ("destination", destination)):
             if sentence := credentials.problem(end):
                 yield field, sentence
-        if sentence := credentials.forbids(source, destination, probe_request.mode):
+        sentence = credentials.forbids(
+            source,
+            destination,
+            probe_request.mode,
+            by_service=mover_catalogue.asks_service(probe_request.mover),
+        )
+        if sentence:
             yield credentials.PASSIVE_AND_ACTIVE[probe_request.mode][0], sentence
 
 

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sonar import credential_states, credentials, offers, results
-from sonar.credential_states import Use
+from sonar import credentials, mover_catalogue, offers, results
 from sonar.models import Probe
 from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
@@ -84,9 +83,8 @@ def _not_today(probe: Probe, today: Today) -> str:
     # Who ordered it in the foreground runs it.
     if not probe.worker and (sentence := offers.hindrance_of(probe, offered)):
         return sentence
-    if sentence := credentials.hindrance(source, destination, mode):
-        return sentence
-    return credential_states.hindrance(source, destination, mode, today.failing)
+    by_service = mover_catalogue.asks_service(probe.mover)
+    return credentials.hindrance(probe.source, probe.destination, probe.mode, by_service=by_service)
 
 
 def _why_not(probe: Probe, capacity: Capacity, today: Today) -> str:

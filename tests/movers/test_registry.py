@@ -23,5 +23,7 @@ def test_every_mover_bears_the_name_it_is_found_by() -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
-    with pytest.raises(MoverError, match="'ftp'; allowed: http-tpc, xrootd, gfal2, gridftp, fake"):
+    with pytest.raises(
+        MoverError, match="'ftp'; allowed: http-tpc, xrootd, gfal2, gridftp, fts3, fake"
+    ):
         movers.get("ftp")

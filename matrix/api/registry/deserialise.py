@@ -19,7 +19,7 @@ from matrix.query.forms import BadQueryError
 from sonar.records.record import cut
 
 # A URL that was given by mistake with a password in it must not come back in an answer or a log.
-NOT_REPEATED = ("base_url",)
+NOT_REPEATED = ("base_url", "service")
 # Of thousands of fields that there are not, a few tell enough.
 MOST_NAMED = 20
 Values = dict[str, Any]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from django.db.models import Prefetch, QuerySet
 from pydantic import Field
 from pydantic.fields import FieldInfo
+from rest_framework.request import Request
 
 from matrix.api.parameters import wrong
 from matrix.api.registry.deserialise import Values, record_of
 from matrix.api.registry.rendering import Json
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import field, flag, name_of, own_name, quiet_times, whole
+from matrix.api.registry.values import field, flag, line, name_of, own_name, quiet_times, whole
 from matrix.api.schema.schemas import Body
+from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar import mover_catalogue
+from sonar import credentials, mover_catalogue, service_rules
 from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
@@ -36,6 +39,11 @@ MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
+SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
+CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
+# What is for those who may see it: where Sonar asks, and with what.
+INTERNAL = ("service", "service_credential")
+INTERNAL_EXAMPLE = {"service": "", "service_credential": ""}
 ELSEWHERE = (*ENDS, "every", "quiet_hours")
 
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
@@ -77,6 +85,24 @@ class NewMesh(Body):
         int | None,
         whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
     ] = None
+    service: Annotated[
+        str,
+        line(
+            400,
+            "https://host[:port]/path of the service that moves the files, for movers that ask "
+            "one, without user, password or query; empty for none",
+            SERVICE,
+        ),
+    ] = ""
+    service_credential: Annotated[
+        str,
+        line(
+            80,
+            "the name of a registered credential, which is sent only to the service; empty for "
+            "none",
+            CREDENTIAL_NAME,
+        ),
+    ] = ""
     priority: Annotated[
         int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
@@ -98,10 +124,13 @@ class Meshes(Resource[Mesh]):
     new = NewMesh
     answer = record_of(
         NewMesh,
-        "A mesh. Intervals are in seconds by size class; those not named are not tested.",
+        "A mesh. Intervals are in seconds by size class; those not named are not tested. Its "
+        "service and the credential for it are shown only to those who may see them.",
         sources=Ends,
         destinations=Ends,
         every=dict[str, int],
+        service=(str, ""),
+        service_credential=(str, ""),
     )
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
@@ -134,17 +163,23 @@ class Meshes(Resource[Mesh]):
             "quiet_hours": "01:00-05:30",
         },
         change={"every": {"large": "6h"}},
-        changed={"every": {"large": 21600}},
+        added=INTERNAL_EXAMPLE,
+        changed={"every": {"large": 21600}} | INTERNAL_EXAMPLE,
     )
+
+    def hidden(self, row: Mesh, request: Request) -> Collection[str]:
+        return () if sees(request, "sonar.view_mesh", []) else INTERNAL
 
     def rows(self) -> QuerySet[Mesh]:
         # A mesh of all endpoints by name has thousands, of which nothing else is told.
         members = [Prefetch(end, Endpoint.objects.only("name")) for end in ENDS]
-        return Mesh.objects.prefetch_related(*members, "intervals__size_class")
+        rows = Mesh.objects.select_related("service_credential")
+        return rows.prefetch_related(*members, "intervals__size_class")
 
     def others(self, row: Mesh) -> Json:
         ends = {end: [member.name for member in getattr(row, end).all()] or ALL for end in ENDS}
         return ends | {
+            "service_credential": str(row.service_credential or ""),
             "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
             "quiet_hours": row.quiet_hours,
         }

@@ -58,6 +58,7 @@ class Command(BaseCommand):
 
 def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tuple[str, ...]:
     own = [end.name for end in ends if end.credential == credential]
+    own += [f"mesh {mesh.name}" for mesh in credential.meshes.all()]
     lent = [end.name for end in ends if credentials.lends(end) == credential]
     hosts, shown = ",".join(credential.hosts), trouble or "readable"
     return credential.name, credential.kind, hosts, ",".join(own), ",".join(lent), shown

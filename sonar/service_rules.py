@@ -1,0 +1,54 @@
+"""Which service a mesh may name, and who it may be known by there: rules for whoever saves."""
+
+from __future__ import annotations
+
+import re
+
+from sonar import addresses, credentials
+from sonar.mover_catalogue import asks_service
+
+URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
+URL_SENTENCE = (
+    "The URL of a service is https://host[:port]/path, and holds no user, password or query."
+)
+
+
+def problems(mover: str, service: str, credential: credentials.Credential | None) -> dict[str, str]:
+    """Say by field of a mesh what is wrong with its service; nothing if nothing is.
+
+    The sentences are for all readers: they name no host.
+    """
+    if not asks_service(mover):
+        return _of_none(mover, service, credential)
+    if not service:
+        return {"service": f"The mover {mover} asks a service: service must be its URL."}
+    if sentence := _of_url(service):
+        return {"service": sentence}
+    if credential and not credentials.names(credential.hosts, service):
+        sentence = (
+            "The credential of the service is not for its host and port: administrators set which "
+            "hosts a credential is for."
+        )
+        return {"service_credential": sentence}
+    return {}
+
+
+def _of_none(mover: str, service: str, credential: credentials.Credential | None) -> dict[str, str]:
+    fields = {"service": service, "service_credential": credential}
+    return {
+        name: f"The mover {mover} asks no service: {name} must be left empty."
+        for name, value in fields.items()
+        if value
+    }
+
+
+def _of_url(service: str) -> str:
+    if not re.match(URL, service) or credentials.host_of_url(service) is None:
+        return URL_SENTENCE
+    if credentials.is_in_clear(service):
+        return "A service is sent what endpoints lend: its URL must begin with https://."
+    if addresses.problem(service):
+        return (
+            "The URL of a service must have a host that there can be, and no . or .. in its path."
+        )
+    return ""

@@ -1,0 +1,238 @@
+"""What FTS3 says, read from what a real one has said; and whatever else it may say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar.movers import fts3_rest
+from sonar.movers.base import MoverError, Service, Watch, Where, Withdraws
+from sonar.movers.fts3 import Fts3, job_for, submit
+from sonar.movers.fts3_jobs import Progress, failure_of, progress_of
+from sonar.movers.fts3_poll import Job
+from sonar.movers.fts3_rest import Fts
+from sonar.remote_names import LOG_URL, REMOTE_ID, kept
+from tests.movers.orders import order_between
+from tests.movers.scripted import scripted, status
+from tests.storage.fts import Job as ServedJob
+from tests.storage.fts import unknown
+
+SAMPLE = (Path(__file__).parent / "samples" / "fts_rest.txt").read_text()
+ORDER = order_between("davs://glasgow.example:1094", "davs://ral.example:1094")
+
+Json = dict[str, Any]
+
+
+def sample(heading: str) -> Any:
+    """Return the JSON under the last heading that begins so."""
+    text = SAMPLE.rpartition(f"### {heading}")[2]
+    return json.JSONDecoder().raw_decode(text[re.search(r"^[\[{]", text, re.MULTILINE).start() :])[
+        0
+    ]  # type: ignore[union-attr]
+
+
+SUBMITTED = sample("GET /jobs/8d578836-e4b6-11f1-aaf6-02fc00000001/files (SUBMITTED)")[0]
+ACTIVE = sample("GET files (row set ACTIVE")[0]
+FINISHED = sample("GET files (FINISHED by SQL)")[0]
+JOB = sample("GET /jobs/ (SUBMITTED)")[0]
+
+
+def progress(file: Json, **job: object) -> Progress:
+    return progress_of(JOB | job | {"files": [file]})
+
+
+def test_a_job_in_the_queue_has_begun_nothing():
+    assert progress(SUBMITTED) == Progress("SUBMITTED")
+    assert not progress(SUBMITTED).is_final
+
+
+def test_a_job_that_runs_says_how_it_does():
+    seen = progress(ACTIVE)
+    assert not seen.is_final
+    assert seen == Progress("ACTIVE", "", 21.0, None, 2, 1048576)
+
+
+def test_a_job_that_is_done_says_for_how_long():
+    seen = progress(FINISHED | {"log_file": "/var/log/fts3/2026-11-20/a__b/x", "scitag": 139})
+    assert seen.is_final
+    assert (seen.seconds, seen.queue_seconds, seen.scitag) == (17.1, 21.0, 139)
+    assert kept(LOG_URL, seen.log_url) == "https://fts-here:8449/var/log/fts3/2026-11-20/a__b/x"
+    assert kept(REMOTE_ID, JOB["job_id"])
+
+
+def test_its_seconds_and_its_rate_agree():
+    # MiB a second, of the length that was asked for.
+    rate = FINISHED["user_filesize"] / 2**20 / FINISHED["tx_duration"]
+    assert rate == pytest.approx(FINISHED["throughput"], rel=0.02)
+
+
+@pytest.mark.parametrize("state", ["TOKEN_PREP", "ARCHIVING", "ON_HOLD", "NOT_USED", "PONDERING"])
+def test_a_state_that_nobody_knows_is_not_the_last(state: str):
+    assert not progress(SUBMITTED | {"file_state": state}).is_final
+    assert not progress_of(JOB | {"job_state": state}).is_final
+
+
+@pytest.mark.parametrize("state", ["FAILED", "CANCELED", "FINISHEDDIRTY"])
+def test_a_job_that_is_over_is_so_whatever_its_file_is_said_to_be(state: str):
+    seen = progress(SUBMITTED, job_state=state, reason="of the job")
+    assert seen.is_final
+    assert seen.reason == "of the job"
+
+
+@pytest.mark.parametrize(
+    ("reason", "where", "permanent"),
+    [
+        ("SOURCE [2] HTTP 404 : File not found", "source", True),
+        ("SOURCE SRM_GET_TURL [110] timed out", "source", False),
+        ("DESTINATION [17] Destination file exists and overwrite is not enabled", "destination", 1),
+        ("DESTINATION [13] HTTP 403 : Permission refused", "destination", True),
+        ("DESTINATION OVERWRITE [5] no", "destination", False),
+        ("TRANSFER [28] No space left on device", "transfer", False),
+        ("TRANSFER CHECKSUM MISMATCH Source and destination checksums do not match", "transfer", 0),
+        ("GENERAL_FAILURE [125] Transfer canceled because the gsiftp", "control", False),
+        ("AGENT [70] could not fork", "control", False),
+        ("SOURCES are odd", "transfer", False),
+        ("", "transfer", False),
+    ],
+)
+def test_a_reason_says_whose_fault_it_is(reason: str, where: str, permanent: bool):
+    error = failure_of(Progress("FAILED", reason))
+    assert (error.where, error.permanent) == (where, bool(permanent))
+    assert str(error).startswith("FTS: ")
+    assert reason in str(error)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(), inside, max_size=3),
+    max_leaves=5,
+)
+names = st.sampled_from([*FINISHED, *JOB, "files"])
+
+
+@given(st.dictionaries(names, anything), st.dictionaries(names, anything) | anything)
+def test_whatever_a_job_says_is_read(job: Json, file: object):
+    for files in (file, [file], [file, file]):
+        job["files"] = files
+        seen = progress_of(job)
+        assert seen.seconds is None or seen.seconds > 0
+        assert seen.queue_seconds is None or seen.queue_seconds >= 0
+        assert isinstance(failure_of(seen), MoverError)
+        polled = Job("1")
+        polled.learn(job)
+        assert polled.over.is_set() == seen.is_final
+
+
+@given(st.dictionaries(names, anything), anything)
+def test_a_sample_with_anything_in_its_fields_is_read(fields: Json, files: object):
+    progress(FINISHED | fields)
+    progress_of(JOB | fields | {"files": files})
+
+
+def answering(content: bytes, line: str = "200 OK") -> Any:
+    head = f"HTTP/1.1 {line}\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+    return scripted(lambda connection: connection.sendall(head.encode() + content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"null", b"1", b'"x"', b"{", b"[[[", b"[" * 100_000, b"{}", b"[]"),
+        *(b"[1, null, [], {}]", b'{"job_id": 5}', b'{"job_id": "../../x"}'),
+        *(b'{"job_id": "a,b"}', b"\xff\xfe", b'[{"a":NaN}]'),
+    ],
+)
+def test_an_answer_that_is_none_is_an_error_or_nothing(content: bytes):
+    with answering(content) as server:
+        fts = Fts(Service(server.url))
+        assert where_of(lambda: fts.submit({"files": []})) == Where.CONTROL
+        assert where_of(lambda: fts.unfinished("davs://a")) in (Where.CONTROL, {})
+        assert where_of(lambda: fts.jobs(["a"])) in (Where.CONTROL, {})
+
+
+def where_of(ask: Callable[[], object]) -> object:
+    """Return what somebody says, or where the error is that he raises."""
+    try:
+        return ask()
+    except MoverError as error:
+        return error.where
+
+
+def test_an_answer_that_does_not_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fts3_rest, "MAX_ANSWER_BYTES", 1000)
+    too_long = pytest.raises(MoverError, match="longer than 1000 bytes")
+    with answering(b'["' + b"x" * 2000 + b'"]') as server, too_long:
+        Fts(Service(server.url)).jobs(["a", "b"])
+
+
+def test_jobs_are_taken_from_an_answer_in_parts():
+    rows = [JOB | {"http_status": "200 Ok"}, unknown("nope"), {"job_id": "foreign"}, 7]
+    with answering(json.dumps(rows).encode(), "207 Multi-Status") as server:
+        answer = Fts(Service(server.url)).jobs([JOB["job_id"], "nope", "left-out"])
+    assert answer == {JOB["job_id"]: rows[0], "nope": None}
+
+
+def test_a_refusal_is_told_in_its_own_words():
+    words = sample("bad submit")
+    assert words["message"] in str(refused(400, words))
+    lost = SAMPLE.partition("### bad submit")[2]
+    known = json.loads(re.search(r'^\{"job_id": "nope".*$', lost, re.MULTILINE)[0])  # type: ignore[index]
+    assert 'No job with the id "nope"' in str(refused(404, known))
+    assert "<html>" in str(refused(502, "<html>Bad Gateway</html>"))
+
+
+def refused(code: int, content: object) -> MoverError:
+    text = content if isinstance(content, str) else json.dumps(content)
+    with scripted(status(f"{code} X", text)) as server, pytest.raises(MoverError) as caught:
+        submit(Fts(Service(server.url)), {"files": [], "params": {}})
+    return caught.value
+
+
+def test_what_is_asked_for_has_no_field_that_a_server_does_not_know():
+    known_of_file = set(sample("POST /jobs body")["files"][0]) | {
+        *("scitag", "activity", "source_tokens", "destination_tokens")
+    }
+    last = SAMPLE.partition("### DELETE (cancel)")[2].partition("\n{ ")[2].partition("\n")[0]
+    known_of_job = set(json.loads("{ " + last)["params"])
+    job = job_for(order_between("davs://a.example", "davs://b.example", streams=4), has_token=False)
+    assert set(job["files"][0]) <= known_of_file
+    assert set(job["params"]) <= known_of_job
+    assert job["files"][0]["sources"] == ["https://a.example/base/source/2000"]
+    assert job["params"]["max_time_in_queue"] == "3600s"
+
+
+def test_the_server_of_these_tests_answers_as_a_real_one_does():
+    asked = sample("POST /jobs body")
+    served = ServedJob(asked)
+    assert_alike(served.row(), JOB)
+    assert_alike(served.file_row(), SUBMITTED)
+    served.state, served.started = "ACTIVE", 1.0
+    assert_alike(served.file_row(), ACTIVE | {"throughput": None, "log_file": "/x"})
+    served.state, served.finished, served.seconds = "FINISHED", 2.0, 1.0
+    assert_alike(served.file_row(), FINISHED | {"log_file": "/x"})
+    lost = re.search(r'^\{"job_id": "nope".*$', SAMPLE, re.MULTILINE)
+    assert unknown("nope") == json.loads(lost[0])  # type: ignore[index]
+
+
+def assert_alike(mine: Json, real: Json) -> None:
+    """Hold that these have the same fields, of the same kinds."""
+    assert set(mine) == set(real)
+    kinds = {name: (type(mine[name]), type(real[name])) for name in mine}
+    differ = {name for name, (one, other) in kinds.items() if one is not other}
+    # What a job was not asked for is null.
+    assert differ <= {"max_time_in_queue", "overwrite_flag"}
+    assert json.loads(json.dumps(mine)) == mine
+
+
+def test_who_names_no_service_is_refused():
+    with pytest.raises(MoverError, match="no service is known") as caught:
+        Fts3().move(ORDER, Watch())
+    assert caught.value.permanent
+    assert isinstance(Fts3(), Withdraws)

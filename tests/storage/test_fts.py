@@ -1,0 +1,486 @@
+"""FTS3: copies that are asked of a service, between real XRootD servers."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from sonar.movers import fts3_poll, fts3_rest
+from sonar.movers.base import End, Limits, MoverError, Order, Service, Stopped, Watch, Where
+from sonar.movers.fts3 import Fts3
+from sonar.movers.measure import Outcome, measure, remove
+from tests.ports import free_port
+from tests.storage.conftest import LIMITS, Pair, end
+from tests.storage.fts import FtsServer, Job, Trick, fts_server
+from tests.storage.test_transfers import Road, fails
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("_brief_looks", "_brief_polls")
+
+BIG = 12_000_000
+"""Three seconds on a slow road: long enough for a rate, and to be caught midway."""
+OWN = "fts-knows-us-by-this"
+
+
+@pytest.fixture
+def _brief_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fts3_poll, "POLL_SECONDS", 0.1)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FtsServer]:
+    with fts_server() as made:
+        yield made
+
+
+@pytest.fixture
+def fts(server: FtsServer) -> FtsServer:
+    """Return a server that behaves well and knows of nothing."""
+    server.forget()
+    server.queue_seconds = 0.0
+    return server
+
+
+def order_at(fts: FtsServer, pair: Pair, **wishes: object) -> Order:
+    return pair.order(**({"service": Service(fts.url)} | wishes))
+
+
+def only_job(fts: FtsServer) -> Job:
+    (job,) = fts.jobs.values()
+    return job
+
+
+def answers(status: int, text: str = "", method: str = "POST", times: int = 1000) -> Trick:
+    """Return what answers so to a method, so many times."""
+    numbers = count()
+
+    def trick(asked: str, _path: str, _body: bytes) -> tuple[int, dict[str, str], bytes] | None:
+        if asked == method and next(numbers) < times:
+            return status, {}, text.encode()
+        return None
+
+    return trick
+
+
+class Running:
+    """One measurement in a thread."""
+
+    def __init__(self, order: Order) -> None:
+        self.watch, self.outcomes = Watch(), list[Outcome]()
+        self._thread = threading.Thread(
+            target=lambda: self.outcomes.append(measure(Fts3(), order, self.watch))
+        )
+        self._thread.start()
+
+    def ended(self) -> Outcome:
+        self._thread.join(30)
+        return self.outcomes[0]
+
+
+def deleted_later(pair: Pair, order: Order) -> None:
+    """Do what `clean` does with a file that may be written again: once its server has let go."""
+    name = order.destination.url.rpartition("/base")[2]
+    process = pair.destination.process
+    assert process
+    files = Path(f"/proc/{process.pid}/fd")
+    assert wait_for(lambda: not any(target(file).endswith(name) for file in files.iterdir()), 15)
+    assert remove(Fts3().files, order) is None
+    assert pair.left_behind() == []
+
+
+def target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:  # closed meanwhile
+        return ""
+
+
+def is_(fts: FtsServer, state: str) -> bool:
+    return any(job.state == state for job in list(fts.jobs.values()))
+
+
+def test_a_copy_is_asked_of_the_service_and_its_queue_is_no_part_of_the_rate(fts, plain):
+    fts.queue_seconds = 2.0
+    outcome = measure(Fts3(), order_at(fts, plain, streams=3, tcp_buffer_bytes=65536), Watch())
+    assert outcome.error is None
+    job, seen = only_job(fts), outcome.seen
+    assert outcome.receipt
+    assert outcome.receipt.seconds == job.seconds < 1 < seen.queue_seconds <= 3
+    assert outcome.elapsed_seconds > 2
+    assert (seen.streams_used, seen.tcp_buffer_used_bytes) == (3, 65536)
+    assert seen.remote_id == job.number
+    assert seen.log_url == f"https://fts-here:8449/var/log/fts3/{job.number}"
+    assert outcome.verified
+    assert plain.left_behind() == []
+    assert job.params["retry"] == -1
+    assert job.params["max_time_in_queue"] == "20s"
+    assert "source_tokens" not in job.file
+    assert "unmanaged_tokens" not in job.params
+
+
+def test_a_rate_is_that_of_the_services_own_clock(fts, plain, slow_road: Road):
+    road = slow_road(plain.source)
+    source = end(Where.SOURCE, road.url, f"source/{BIG}")
+    outcome = measure(Fts3(), order_at(fts, plain, source=source, bytes=BIG), Watch())
+    assert outcome.receipt
+    job = only_job(fts)
+    assert job.finished
+    assert job.started
+    own = job.finished - job.started
+    assert own > 2
+    assert outcome.receipt.bytes / outcome.receipt.seconds == pytest.approx(BIG / own, rel=0.03)
+
+
+def test_files_of_root_are_copied_too(fts, plain):
+    def at(where: Where, port: int, name: str) -> End:
+        base = f"root://127.0.0.1:{port}//base"
+        return End(where, f"{base}/{name}", base)
+
+    ends = {
+        "source": at(Where.SOURCE, plain.source.port, "rooted/source/1"),
+        "destination": at(Where.DESTINATION, plain.destination.port, "rooted/incoming/1"),
+    }
+    outcome = measure(Fts3(), order_at(fts, plain, **ends), Watch())
+    assert outcome.error is None
+    assert only_job(fts).source.startswith("root://127.0.0.1")
+    assert outcome.verified
+    assert plain.left_behind() == []
+
+
+def test_all_jobs_are_asked_after_together(fts, plain, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fts3_poll, "IDS_AT_ONCE", 8)
+    monkeypatch.setattr(fts3_poll, "POLL_SECONDS", 0.5)
+    fts.queue_seconds = 1.0
+    mover = Fts3()
+    with ThreadPoolExecutor(20) as threads:
+        orders = [order_at(fts, plain) for _ in range(20)]
+        outcomes = list(threads.map(lambda order: measure(mover, order, Watch()), orders))
+    assert [outcome.error for outcome in outcomes] == [None] * 20
+    polls = [path for method, path, _ in fts.heard if method == "GET"]
+    assert max(path.count(",") for path in polls) < 8 + len(fts3_rest.FILE_FIELDS)
+    longest = max(outcome.elapsed_seconds for outcome in outcomes)
+    assert len(polls) <= 3 * (longest / 0.5 + 2)  # three pieces of each round
+    assert wait_for(lambda: "fts3 poll" not in [one.name for one in threading.enumerate()], 5)
+
+
+def test_two_hundred_ids_fit_into_a_request():
+    line = f"GET /jobs/{','.join(['8d578836-e4b6-11f1-aaf6-02fc00000001'] * fts3_poll.IDS_AT_ONCE)}"
+    assert len(line) + len(",".join(fts3_rest.FILE_FIELDS)) < 8000
+
+
+# What the service, or a storage server by its mouth, refuses.
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "permanent"),
+    [
+        (400, "Invalid value within the request: Missing scheme (x)", True),
+        (401, "Invalid token", True),
+        (403, "Not enough permissions", True),
+        (419, "X.509", True),
+        (424, "has failed", False),
+        (429, "slow down", False),
+        (503, "try later", False),
+    ],
+)
+def test_who_is_refused_by_the_service_blames_no_link(fts, plain, status, words, permanent):
+    fts.trick = answers(status, json.dumps({"status": str(status), "message": words}))
+    outcome = measure(Fts3(), order_at(fts, plain), Watch())
+    error = outcome.error
+    assert error
+    assert (error.where, error.permanent) == (Where.CONTROL, permanent)
+    assert words in str(error)
+    assert str(status) in str(error)
+    assert fts.jobs == {}
+    assert fts.counted("POST") == 1
+
+
+def test_a_service_that_is_not_there_is_nobodys_link(plain):
+    order = plain.order(service=Service(f"http://127.0.0.1:{free_port()}"))
+    fails(measure(Fts3(), order, Watch()), Where.CONTROL, "connection refused", permanent=False)
+
+
+def test_a_source_that_is_missing_is_the_sources_fault(fts, plain):
+    order = order_at(fts, plain)
+    missing = replace(order, source=end(Where.SOURCE, plain.source.url, "source/missing"))
+    error = move_fails(missing)
+    assert (error.where, error.permanent) == (Where.SOURCE, True)
+    assert "404" in str(error)
+
+
+def test_a_source_that_does_not_listen_is_the_sources_fault(fts, plain):
+    source = end(Where.SOURCE, f"http://127.0.0.1:{free_port()}", "source/1")
+    error = move_fails(order_at(fts, plain, source=source))
+    assert (error.where, error.permanent) == (Where.SOURCE, False)
+    assert "refused" in str(error)
+
+
+def test_a_file_that_is_there_is_not_written_over(fts, plain):
+    order = order_at(fts, plain)
+    assert measure(Fts3(), order, Watch()).error is None
+    there = replace(order, destination=replace(order.source, where=Where.DESTINATION))
+    error = move_fails(there)
+    assert (error.where, error.permanent) == (Where.DESTINATION, True)
+    assert "exists" in str(error)
+
+
+def test_a_missing_base_is_not_made(fts, plain):
+    nowhere = End(Where.DESTINATION, f"{plain.destination.url}/no/f", f"{plain.destination.url}/no")
+    error = move_fails(order_at(fts, plain, destination=nowhere))
+    assert (error.where, error.permanent) == (Where.DESTINATION, True)
+    assert fts.jobs == {}
+
+
+def test_a_server_that_dies_midway_fails_the_transfer(fts, mortal, slow_road: Road):
+    road = slow_road(mortal.source)
+    source = end(Where.SOURCE, road.url, f"source/{BIG}")
+    running = Running(order_at(fts, mortal, source=source, bytes=BIG))
+    assert wait_for(lambda: is_(fts, "ACTIVE"), 15, 0.02)
+    road.close()
+    outcome = running.ended()
+    assert outcome.error
+    assert outcome.error.where in {Where.TRANSFER, Where.SOURCE}
+    assert mortal.left_behind() == []
+
+
+def move_fails(order: Order) -> MoverError:
+    with pytest.raises(MoverError) as caught:
+        Fts3().move(order, Watch())
+    return caught.value
+
+
+# What goes wrong once a job was asked for.
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(503, "try later"), (200, "not JSON"), (200, "[]"), (200, "x" * (9 * 2**20)), (500, "")],
+)
+def test_polls_that_fail_for_a_while_are_made_again(fts, plain, status, text):
+    fts.trick = answers(status, text, "GET", times=3)
+    assert measure(Fts3(), order_at(fts, plain), Watch()).error is None
+    assert fts.counted("GET") > 3
+
+
+def test_a_service_that_stays_away_is_waited_for_until_the_limit(plain):
+    with fts_server(queue_seconds=60) as fts:
+        running = Running(order_at(fts, plain, limits=replace(LIMITS, total=3)))
+        assert wait_for(lambda: fts.jobs, 10, 0.02)
+    outcome = running.ended()
+    fails_in_doubt(outcome, Where.CONTROL, "connection refused")
+
+
+def fails_in_doubt(outcome: Outcome, where: Where, words: str) -> None:
+    """Hold that it failed, and that its file is looked for again later."""
+    assert outcome.error
+    assert words in str(outcome.error)
+    assert outcome.error.where == where
+    assert outcome.leftover
+    assert "may still be written" in str(outcome.leftover)
+
+
+def test_who_may_not_ask_any_more_gives_up_soon(fts, plain):
+    fts.queue_seconds = 60
+    fts.trick = answers(403, '{"message": "expired"}', "GET")
+    outcome = measure(Fts3(), order_at(fts, plain), Watch())
+    fails_in_doubt(outcome, Where.CONTROL, "403 Forbidden: expired")
+    assert outcome.elapsed_seconds < LIMITS.total / 2
+    assert only_job(fts).state == "CANCELED"
+
+
+def test_a_job_that_the_service_has_lost_is_not_waited_for(fts, plain):
+    fts.queue_seconds = 60
+    running = Running(order_at(fts, plain))
+    assert wait_for(lambda: fts.jobs, 10, 0.02)
+    fts.jobs.clear()
+    outcome = running.ended()
+    fails_in_doubt(outcome, Where.CONTROL, "knows no job")
+    assert outcome.elapsed_seconds < LIMITS.total / 2
+
+
+def test_one_lost_job_of_several_leaves_the_others_alone(fts, plain):
+    fts.queue_seconds = 1.0
+    mover = Fts3()
+    with ThreadPoolExecutor(3) as threads:
+        orders = [order_at(fts, plain) for _ in range(3)]
+        several = [threads.submit(measure, mover, order, Watch()) for order in orders]
+        assert wait_for(lambda: len(fts.jobs) == 3, 10, 0.02)
+        lost = next(iter(fts.jobs))
+        fts.cancel(fts.jobs.pop(lost))
+        errors = [str(one.result().error) for one in several]
+    assert sorted(errors) == [f"FTS knows no job {lost} any more", "None", "None"]
+
+
+def test_a_job_that_somebody_cancels_fails_and_blames_nobody(fts, plain):
+    fts.queue_seconds = 60
+    running = Running(order_at(fts, plain))
+    assert wait_for(lambda: fts.jobs, 10, 0.02)
+    fts.cancel(only_job(fts))
+    fails(running.ended(), Where.CONTROL, "somebody cancelled", permanent=False)
+
+
+def test_a_job_that_does_not_begin_in_time_is_cancelled_and_blames_no_link(fts, plain):
+    fts.queue_seconds = 60
+    order = order_at(fts, plain, limits=replace(LIMITS, total=2))
+    fails_in_doubt(measure(Fts3(), order, Watch()), Where.CONTROL, "its state is SUBMITTED")
+    assert only_job(fts).state == "CANCELED"
+
+
+def test_a_copy_that_takes_too_long_is_cancelled(fts, plain, slow_road: Road):
+    measure(Fts3(), order_at(fts, plain, bytes=BIG), Watch())  # the source file
+    fts.forget()
+    source = end(Where.SOURCE, slow_road(plain.source, 2e6).url, f"source/{BIG}")
+    limits = replace(LIMITS, total=2)
+    order = order_at(fts, plain, source=source, bytes=BIG, limits=limits)
+    fails_in_doubt(measure(Fts3(), order, Watch()), Where.TRANSFER, "not finished within 2 s")
+    assert only_job(fts).state == "CANCELED"
+    deleted_later(plain, order)
+
+
+@pytest.mark.parametrize("state", ["SUBMITTED", "ACTIVE"])
+def test_a_stop_cancels_the_job(fts, plain, slow_road: Road, state):
+    fts.queue_seconds = 60 if state == "SUBMITTED" else 0
+    source = end(Where.SOURCE, slow_road(plain.source, 2e6).url, f"source/{BIG}")
+    order = order_at(fts, plain, source=source, bytes=BIG)
+    running = Running(order)
+    assert wait_for(lambda: is_(fts, state), 20, 0.02)
+    running.watch.stop()
+    outcome = running.ended()
+    assert isinstance(outcome.error, Stopped)
+    assert outcome.leftover
+    assert only_job(fts).state == "CANCELED"
+    deleted_later(plain, order)
+
+
+def test_a_job_whose_submission_got_no_answer_is_found_and_cancelled(fts, plain):
+    fts.queue_seconds = 60
+
+    def lose_answer(
+        method: str, _path: str, body: bytes
+    ) -> tuple[int, dict[str, str], bytes] | None:
+        if method != "POST":
+            return None
+        fts.submit(json.loads(body))
+        return 502, {}, b"Bad Gateway"
+
+    fts.trick = lose_answer
+    fails_in_doubt(measure(Fts3(), order_at(fts, plain), Watch()), Where.CONTROL, "Bad Gateway")
+    assert only_job(fts).state == "CANCELED"
+
+
+def test_what_was_asked_for_one_file_is_withdrawn_and_nothing_else(fts, plain):
+    fts.queue_seconds = 60
+    orders = [order_at(fts, plain) for _ in range(2)]
+    running = [Running(order) for order in orders]
+    assert wait_for(lambda: len(fts.jobs) == 2, 10, 0.02)
+    destination = orders[0].destination
+    Fts3().withdraw(replace(orders[0], source=destination))
+    states = {job.destination: job.state for job in fts.jobs.values()}
+    assert states == {destination.url: "CANCELED", orders[1].destination.url: "SUBMITTED"}
+    for one in running:
+        one.watch.stop()
+        one.ended()
+
+
+# Who is given which token.
+
+
+@pytest.fixture(scope="module")
+def secure(guarded: Pair) -> Iterator[FtsServer]:
+    """Return a server that speaks TLS and knows us by a token."""
+    authority = guarded.source.authority
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.ca.issue_cert("localhost").configure_cert(context)
+    with fts_server(tls=context, token=OWN, bundle=str(authority.bundle)) as made:
+        yield made
+
+
+def lending(fts: FtsServer, pair: Pair, **lent: str) -> Order:
+    """Return an order whose ends lend what is not their own."""
+    order = pair.order(service=Service(fts.url, "fts", lambda: OWN))
+    given = {
+        "source": pair.source.macaroon("DOWNLOAD,LIST"),
+        "destination": pair.destination.macaroon("UPLOAD,DOWNLOAD,LIST,MANAGE"),
+    } | lent
+    return replace(
+        order,
+        source=replace(order.source, lent=given["source"]),
+        destination=replace(order.destination, lent=given["destination"]),
+    )
+
+
+def test_the_service_is_given_what_the_ends_lend_and_nothing_else(secure, guarded):
+    secure.forget()
+    order = lending(secure, guarded)
+    assert measure(Fts3(), order, Watch()).error is None
+    job = only_job(secure)
+    assert job.file["source_tokens"] == [order.source.lent]
+    assert job.file["destination_tokens"] == [order.destination.lent]
+    assert job.params["unmanaged_tokens"] is True
+    said = "\n".join(words for _, _, words in secure.heard)
+    for end_ in (order.source, order.destination):
+        assert end_.token not in said
+        assert said.count(end_.lent) == 1
+    assert said.count(OWN) == len(secure.heard) > 1
+    assert OWN not in repr(order)
+
+
+def test_a_server_that_manages_all_tokens_is_asked_once_more(secure, guarded):
+    secure.forget()
+    secure.unmanaged = False
+    assert measure(Fts3(), lending(secure, guarded), Watch()).error is None
+    assert secure.counted("POST") == 2
+    assert "unmanaged_tokens" not in only_job(secure).params
+
+
+def test_a_destination_that_lends_too_little_is_the_destinations_fault(secure, guarded):
+    secure.forget()
+    order = lending(secure, guarded, destination=guarded.destination.macaroon("DOWNLOAD,LIST"))
+    fails(measure(Fts3(), order, Watch()), Where.DESTINATION, "permission denied", permanent=True)
+
+
+@pytest.mark.parametrize("missing", ["source", "destination"])
+def test_what_the_service_would_send_to_the_wrong_end_it_is_not_asked(secure, guarded, missing):
+    secure.forget()
+    order = lending(secure, guarded, **{missing: ""})
+    error = move_fails(order)
+    assert (error.where, error.permanent) == (Where.CONTROL, True)
+    assert missing in str(error)
+    assert secure.heard == []
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_no_redirect_of_a_service_is_followed(secure, guarded, method):
+    secure.forget()
+    with fts_server() as stranger:
+        secure.trick = lambda asked, path, _body: (
+            (307, {"Location": f"{stranger.url}{path}"}, b"") if asked == method else None
+        )
+        secure.queue_seconds = 60 if method == "DELETE" else 0
+        limits = Limits(connect=2, answer=3, stall=8, total=2 if method == "DELETE" else 20)
+        outcome = measure(Fts3(), replace(lending(secure, guarded), limits=limits), Watch())
+        secure.queue_seconds = 0
+        assert outcome.error
+        assert outcome.error.where == Where.CONTROL
+        assert stranger.heard == []
+        if method != "DELETE":
+            assert "not followed" in str(outcome.error)
+            assert stranger.url not in str(outcome.error)
+
+
+def test_what_a_service_repeats_of_its_tokens_is_in_no_error(secure, guarded):
+    secure.forget()
+    order = lending(secure, guarded)
+    text = f"no: {OWN} {order.source.lent} {order.destination.lent}"
+    secure.trick = answers(403, json.dumps({"message": text}))
+    words = str(measure(Fts3(), order, Watch()).error)
+    for secret in (OWN, order.source.lent, order.destination.lent):
+        assert secret not in words
