@@ -32,7 +32,7 @@ from matrix.pages.site_work.views import (
 from matrix.pages.sites import SitesPage
 from matrix.pages.table.page import TablePage
 from matrix.pages.tokens import own_tokens, revoke_token
-from matrix.pages.transfer.page import TransferPage
+from matrix.pages.transfer.views import transfer
 from matrix.pages.views import search, showing
 
 urlpatterns = [
@@ -50,7 +50,7 @@ urlpatterns = [
     ),
     path("experiments/<uuid:id>/", showing(ExperimentPage), name="experiment"),
     path("experiments/<uuid:id>/cancel/", cancel_experiment, name="cancel-experiment"),
-    path("transfers/<uuid:id>/", showing(TransferPage), name="transfer"),
+    path("transfers/<uuid:id>/", transfer, name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
     path("sites/<str:name>/", showing(SitePage), name="site"),
     path("sites/<str:name>/downtimes/", declare_downtime, name="declare-downtime"),

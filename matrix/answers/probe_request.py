@@ -76,7 +76,8 @@ def read(data: Mapping[str, object]) -> list[ProbeRequest]:
 def endpoints_of(text: str) -> list[Endpoint] | None:
     """Return the endpoint of this name, or those in use of the site of this name; else None.
 
-    Whatever its case: no two names differ in that alone. Two SQL queries, three for a site.
+    Whatever its case: no two names differ in that alone. Of a site those with files are meant, if
+    it has any. Two SQL queries, three for a site.
     """
     endpoint = Endpoint.objects.select_related("site").filter(name__iexact=text).first()
     if endpoint:
@@ -84,7 +85,9 @@ def endpoints_of(text: str) -> list[Endpoint] | None:
     site = Site.objects.filter(name__iexact=text).first()
     if site is None:
         return None
-    return list(site.endpoints.filter(retired_at=None).select_related("site"))
+    in_use = list(site.endpoints.filter(retired_at=None).select_related("site"))
+    with_files = [end for end in in_use if mover_catalogue.carries_files(end.base_url)]
+    return with_files or in_use
 
 
 def refusal_for(user: Anyone, tests: Iterable[ProbeRequest]) -> str:

@@ -18,7 +18,7 @@ from matrix.answers.experiments import report as experiments
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.api.base import ApiView
-from matrix.api.numbers import number
+from matrix.api.numbers import known_number, number
 from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.registry.rendering import as_json
 from matrix.api.schema.diagnosis import DIAGNOSIS
@@ -99,8 +99,19 @@ def of_evidence(evidence: LinkEvidence) -> Json:
         "source": of_peers(evidence.sending),
         "destination": of_peers(evidence.receiving),
         "nominal_mb_s": number(nominal.mb_s) if nominal else None,
-        "rtt_ms": evidence.rtt_ms,
-        "loss": evidence.loss,
+        **of_network(evidence),
+    }
+
+
+def of_network(evidence: LinkEvidence) -> Json:
+    sender, receiver = evidence.sockets or (None, None)
+    return {
+        "rtt_ms": known_number(evidence.rtt_ms),
+        "loss": known_number(evidence.loss),
+        "network_mb_s": known_number(evidence.network_rate),
+        "network_tests": evidence.network_tests,
+        "max_cwnd_bytes": sender,
+        "max_receive_window_bytes": receiver,
     }
 
 

@@ -12,6 +12,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix.answers import probe_request
+from matrix.api import network
 from matrix.api.base import ApiView
 from matrix.api.pagination import PageRequest, following
 from matrix.api.parameters import one_of
@@ -25,6 +26,7 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, allow_somewhere, sees
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
+from matrix.store import network as network_results
 from matrix.store import probes, transfers
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import Cursor
@@ -84,7 +86,7 @@ class ProbesView(ApiView):
 class ProbeView(ApiView):
     @PROBE
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """After its end the test has become the transfer of the same id."""
+        """After its end the test has become the transfer, or network test, of the same id."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         # First the probe: should it end in between, it is found as a transfer.
@@ -92,6 +94,8 @@ class ProbeView(ApiView):
             return as_json(record(probe, request) | {"ended": False})
         if transfer := transfers.by_id(id):
             return as_json(shown(transfer, request) | {"ended": True})
+        if result := network_results.by_id(id):
+            return as_json(network.record(result) | {"ended": True})
         raise NotFound(why_not(id))
 
     @CANCEL

@@ -12,6 +12,7 @@ from matrix.api.index import IndexView
 from matrix.api.inside import InsideView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
+from matrix.api.network import NetworkView
 from matrix.api.probes import ProbesView, ProbeView
 from matrix.api.registry.annotations import ANNOTATIONS
 from matrix.api.registry.downtimes import DOWNTIMES
@@ -45,6 +46,7 @@ urlpatterns = [
     path("v1/links/", LinksView.as_view(), name="api-links"),
     path("v1/matrix/", MatrixView.as_view(), name="api-matrix"),
     *routes(MESHES),
+    path("v1/network/", NetworkView.as_view(), name="api-network"),
     path("v1/schema/", SchemaView.as_view(), name="api-schema"),
     path("v1/probes/", ProbesView.as_view(), name="api-probes"),
     path("v1/probes/<uuid:id>/", ProbeView.as_view(), name="api-probe"),

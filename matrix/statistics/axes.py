@@ -33,6 +33,7 @@ class EndpointInfo:
     """An endpoint as the matrix sees it; ``facts`` by the names that records have for them.
 
     ``quiet_hours`` are those of its site, like `01:00-05:30`; ``pause`` is the newest of its site.
+    Where it has no files it serves tests of the network alone: no link of the matrix leads there.
     """
 
     id: int
@@ -42,6 +43,7 @@ class EndpointInfo:
     retired: bool
     quiet_hours: str | None = None
     pause: SitePause | None = None
+    has_files: bool = True
 
     @property
     def site(self) -> str:
@@ -227,8 +229,13 @@ class LinkIndex:
         return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
 
     def matching(self, filters: Iterable[Filter]) -> Flags:
-        """Return the links that pass the filters on their ends; none is from a place to itself."""
-        return self.passing(filters) & ~np.eye(len(self.places), dtype=bool).ravel()
+        """Return the links that pass the filters on their ends, and on which files can move.
+
+        None is from a place to itself.
+        """
+        possible = ~self.ends(not place.has_files for place in self.places)
+        possible &= ~np.eye(len(self.places), dtype=bool).ravel()
+        return self.passing(filters) & possible
 
     def passing(self, filters: Iterable[Filter]) -> Flags:
         """Return the pairs of places that pass the filters on ends."""

@@ -41,10 +41,15 @@ def full(evidence: LinkEvidence) -> Diagnosis | None:
 
 
 def narrow(evidence: LinkEvidence) -> Diagnosis | None:
-    """Say it where streams do not help, and both ends are faster on their other links."""
+    """Say it where streams do not help, and both ends are faster on their other links.
+
+    But not of a way that carries more when the network alone is tested.
+    """
     streams = evidence.streams
     elsewhere = evidence.both_elsewhere
     if not (streams and streams.is_of_no_use and evidence.median <= SLOW * elsewhere):
+        return None
+    if evidence.is_faster_without_storage(SLOW):
         return None
     return Diagnosis(
         "at-capacity",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from matrix.answers.diagnosis.at_capacity import at_capacity
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.failing_pattern import failing_pattern
 from matrix.answers.diagnosis.loss_limited import loss_limited
+from matrix.answers.diagnosis.network_words import network_words
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.diagnosis.slow_link import slow_link
 from matrix.answers.diagnosis.start_limited import start_limited
@@ -36,4 +38,13 @@ def diagnose(evidence: LinkEvidence) -> list[Diagnosis]:
     said = [diagnosis for rule in RULES if (diagnosis := rule(evidence))]
     if all(diagnosis.kind == "failing-pattern" for diagnosis in said):
         said += [diagnosis for rule in (slow_link,) if (diagnosis := rule(evidence))]
-    return sorted(said, key=lambda diagnosis: -diagnosis.strength)[:MOST]
+    strongest = sorted(said, key=lambda diagnosis: -diagnosis.strength)[:MOST]
+    return [with_network(diagnosis, evidence) for diagnosis in strongest]
+
+
+def with_network(diagnosis: Diagnosis, evidence: LinkEvidence) -> Diagnosis:
+    """Add what tests of the network alone say to what is said of a slow link."""
+    if diagnosis.kind == "failing-pattern":
+        return diagnosis
+    sentences = dict.fromkeys((*diagnosis.evidence, *network_words(evidence)))
+    return replace(diagnosis, evidence=tuple(sentences))

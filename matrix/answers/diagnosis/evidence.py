@@ -12,6 +12,7 @@ from matrix.answers.diagnosis.streams import StreamsEffect, but_streams, of_samp
 from matrix.answers.grid import Grid
 from matrix.answers.inside import InsideTransfers, NominalCapacity
 from matrix.answers.link.link_profiles import grouped
+from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.samples import Results
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -26,6 +27,7 @@ from sonar.models import Profile, Site
 FEWEST = 3
 # A link is slow beside others if it has at most this part of what one of its ends does elsewhere.
 SLOW = 0.5
+UNTESTED = NetworkTests((), ())
 NOBODY = PeerRates(np.nan, 0, np.nan, np.nan, np.nan, 0)
 
 
@@ -73,8 +75,9 @@ class LinkEvidence:
     its other links are slower than usual, and of how many that is known. ``single`` is the median
     of the tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
     ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed``
-    says which experiment with streams was of no use. ``rtt_ms``, ``loss`` (a share of packets)
-    and ``sockets`` (the largest windows of sender and receiver in bytes) are not measured yet.
+    says which experiment with streams was of no use. Tests of the network alone between the same
+    sites, ``network_tests`` of them, give ``rtt_ms``, ``loss`` (the share of segments that were
+    sent again) and ``sockets`` (the largest windows of sender and receiver in bytes).
     """
 
     source: str
@@ -100,6 +103,8 @@ class LinkEvidence:
     loss: float | None = None
     disobeyed: str = ""
     sockets: tuple[int, int] | None = None
+    network_rate: float | None = None
+    network_tests: int = 0
 
     @property
     def wants_streams(self) -> bool:
@@ -110,6 +115,10 @@ class LinkEvidence:
     def is_slow(self) -> bool:
         """Say whether it is slower than usual, or than what its ends do on other links."""
         return self.level == "slower" or self.is_slow_beside
+
+    def is_faster_without_storage(self, part: float) -> bool:
+        """Say whether files move at most at such a part of the rate of the network alone."""
+        return self.network_rate is not None and self.median <= part * self.network_rate
 
     def is_new_beside(self, end: str, most: float) -> bool:
         """Say whether it became slower, and of an end's other links at most such a part did."""
@@ -140,6 +149,7 @@ def of_link(
     within: InsideTransfers | None = None,
     nominal: NominalCapacity | None = None,
     failures: Sequence[SimilarFailures] = (),
+    network: NetworkTests = UNTESTED,
 ) -> LinkEvidence:
     """Put together what is known; ``links`` are those of all endpoints in the same class.
 
@@ -173,6 +183,11 @@ def of_link(
         nominal=nominal,
         slower_elsewhere=slower_elsewhere(links, link),
         failures=failures_of(of_class, of_one_class(failures, link.size), links, link),
+        rtt_ms=network.rtt_ms,
+        loss=network.loss,
+        sockets=network.sockets,
+        network_rate=network.rate,
+        network_tests=len(network.done),
     )
 
 

@@ -67,6 +67,7 @@ def of_report(
         within=answer.inside,
         nominal=lowest(evidence.nominal_capacities({end.site for end in ends})),
         failures=answer.failures,
+        network=answer.network,
     )
     return LinkDiagnosis(of_ends, diagnose(of_ends))
 

@@ -9,6 +9,7 @@ from matrix.answers.diagnosis.connections import (
     proportional,
 )
 from matrix.answers.diagnosis.evidence import LinkEvidence
+from matrix.answers.diagnosis.network_words import loss_words
 from matrix.answers.diagnosis.rule import Diagnosis
 from sonar.units import three_digits
 
@@ -17,12 +18,16 @@ def loss_limited(evidence: LinkEvidence) -> Diagnosis | None:
     streams = proportional(evidence)
     if streams is None or course_of(evidence) != "uneven":
         return None
-    loss = [] if evidence.loss is None else [f"{100 * evidence.loss:.2g} % of packets are lost."]
     return Diagnosis(
         "loss-limited",
         f"Each connection gets about {three_digits(streams.each)} MB/s, now more and now less, "
         "however many there are: packets are lost on the way.",
-        (f"{streams.words}.", *course_words(evidence), *loss, *in_flight_words(evidence)),
+        (
+            f"{streams.words}.",
+            *course_words(evidence),
+            *loss_words(evidence),
+            *in_flight_words(evidence),
+        ),
         "Look for lost packets on the path: error counters of interfaces, dirty optics, queues of "
         "switches that are too short; count retransmissions at the source (ss -ti, nstat). "
         "Until then, more streams help.",

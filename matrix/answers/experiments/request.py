@@ -66,6 +66,11 @@ def read(data: Mapping[str, object]) -> Sweep:
         ordered = OrderedExperiment.model_validate(data)
     except ValidationError as error:
         raise probe_request.refusal(error, ALLOWED) from error
+    if mover_catalogue.is_of_network(ordered.mover):
+        sentence = (
+            f"The mover {ordered.mover} moves no files, and an experiment compares transfers."
+        )
+        raise BadQueryError({"mover": [sentence]})
     values = values_of(ordered)
     requests = [request_for(ordered, value) for value in values]
     steps = in_turns(range(len(values)), ordered.repeats)

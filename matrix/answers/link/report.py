@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from matrix.answers import inside, series
 from matrix.answers.inside import InsideTransfers
-from matrix.answers.link import comparison, directions, samples, scheduled
+from matrix.answers.link import comparison, directions, network, samples, scheduled
 from matrix.answers.link.comparison import LinkComparison
 from matrix.answers.link.directions import Direction, History, StateInputs
 from matrix.answers.link.link_profiles import (
@@ -20,6 +20,7 @@ from matrix.answers.link.link_profiles import (
     slowed,
     summaries,
 )
+from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import ClassSample, Overhead, overhead_of
 from matrix.answers.link.samples import Results
 from matrix.answers.link.verdict import LinkNow
@@ -124,6 +125,7 @@ class LinkReport:
     comparison: LinkComparison | None
     results: Results
     profiles: list[Profile]
+    network: NetworkTests
 
     @property
     def now_or_end(self) -> datetime:
@@ -200,6 +202,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             ),
             results=this_way,
             profiles=profiles,
+            network=network.read(question.ends, window),
         )
 
 

@@ -108,6 +108,11 @@ class Life:
             and not self.is_late(sign)
         ]
 
+    @property
+    def offered(self) -> set[str]:
+        """Return the queues that workers have said to take from, lately or not."""
+        return {queue for sign in self.signs for queue in sign.queues}
+
     def is_late(self, sign: SignOfLife | None) -> bool:
         """Say whether somebody has been silent for too long, or was never heard of."""
         return sign is None or heartbeats.is_silent(sign, self.moment)

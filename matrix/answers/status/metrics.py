@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 import redis
@@ -27,7 +27,8 @@ class Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
-        status, waiting = read_status(now), read_queues()
+        status = read_status(now)
+        waiting = read_queues(status.life.offered if status else ())
         takes = waiting is not None and health.look_at_redis().ok
         up = {"database": status is not None, "redis": takes}
         yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
@@ -52,21 +53,25 @@ def read_status(now: datetime) -> Status | None:
         return None
 
 
-def read_queues() -> dict[str, int] | None:
-    """Count the messages in each queue; nothing if Redis does not answer soon."""
+def read_queues(offered: Collection[str]) -> dict[str, int] | None:
+    """Count the messages in each queue; nothing if Redis does not answer soon.
+
+    ``offered`` are the queues that workers take from, for tests of the network one for each end.
+    """
     try:
         with health.queue() as client:
-            return {name: _messages(client, name) for name in QUEUES}
+            return {name: _messages(client, name, offered) for name in QUEUES}
     except redis.RedisError as error:
         log.warning("The queues cannot be counted: %s", error)
         return None
 
 
-def _messages(client: redis.Redis, queue: str) -> int:
+def _messages(client: redis.Redis, queue: str, offered: Collection[str]) -> int:
     """Count those of a queue; tests lie in that of their mover."""
-    names = [queue]
+    names = {queue}
     if queue == offers.TRANSFERS:
-        names += map(offers.queue_of, mover_catalogue.names())
+        names.update(map(offers.queue_of, mover_catalogue.names()))
+        names.update(name for name in offered if name.startswith(f"{offers.TRANSFERS}."))
     counts = [client.llen(name) for name in names]
     return sum(counts)
 

@@ -67,7 +67,12 @@ class EndEvidence(Answer):
 
 
 class DiagnosisEvidence(Answer):
-    """What the rules went by; `rtt_ms` and `loss` are not measured yet."""
+    """What the rules went by.
+
+    From `rtt_ms` on, it is from tests of the network alone between the two sites, `network_tests`
+    of them in this direction: `loss` is the share of segments that were sent again, windows are
+    the largest of a connection.
+    """
 
     ok: int
     median_mb_s: float | None
@@ -80,6 +85,10 @@ class DiagnosisEvidence(Answer):
     nominal_mb_s: float | None
     rtt_ms: float | None
     loss: float | None
+    network_mb_s: float | None
+    network_tests: int
+    max_cwnd_bytes: int | None
+    max_receive_window_bytes: int | None
 
 
 class DiagnosisQuery(Answer):
@@ -161,8 +170,12 @@ EXAMPLE = {
             "compared": 4,
         },
         "nominal_mb_s": None,
-        "rtt_ms": None,
-        "loss": None,
+        "rtt_ms": 12.4,
+        "loss": 0.00002,
+        "network_mb_s": 1.02,
+        "network_tests": 24,
+        "max_cwnd_bytes": 217200,
+        "max_receive_window_bytes": 3145728,
     },
 }
 

@@ -11,6 +11,7 @@ from pydantic import RootModel
 from matrix.answers.probe_request import OrderedTests
 from matrix.api.schema.describe import described
 from matrix.api.schema.names import SIZE
+from matrix.api.schema.network import NetworkTest
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.schemas import Answer, Listed
 from matrix.api.schema.transfers import WholeResult
@@ -61,7 +62,13 @@ class EndedProbe(WholeResult):
     ended: Literal[True]
 
 
-class ProbeAnswer(RootModel[OpenProbe | EndedProbe]):
+class EndedNetworkProbe(NetworkTest):
+    """A test of the network that has ended, as network/ has it."""
+
+    ended: Literal[True]
+
+
+class ProbeAnswer(RootModel[OpenProbe | EndedProbe | EndedNetworkProbe]):
     """A test before or after its end: `ended` says which."""
 
 

@@ -21,7 +21,7 @@ from matrix.pages.changes.marks import ChangesPart
 from matrix.pages.compare import compare_control
 from matrix.pages.controls import Choice, bounds_of, filter_chips, resized, window_choices
 from matrix.pages.experiments.page import LinkExperimentsPage, experiments_part
-from matrix.pages.link import overhead
+from matrix.pages.link import network, overhead
 from matrix.pages.link.comparison import changed_since, comparison_part
 from matrix.pages.link.endpoints import endpoints_of
 from matrix.pages.link.figures import drawn
@@ -137,6 +137,7 @@ class LinkPage(QueryPage):
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
             **lists(self, answer),
+            "network": network.part_of(answer.network, answer.question.ends),
             "inside_rates": inside_part.part_of(answer.inside),
             **probes_part(
                 LinkProbesPage(self.source, self.destination), self.query.size, reader, now

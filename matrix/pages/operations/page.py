@@ -31,6 +31,7 @@ from matrix.store.waiting import NEXT_TICK
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
 from sonar.models.testing_times import end_words
+from sonar.mover_catalogue import carries_files
 from sonar.roles import Anyone
 from sonar.windows import preset
 
@@ -211,12 +212,15 @@ def probe_form(reader: Anyone) -> dict[str, Any]:
 
 def ends() -> list[tuple[str, str]]:
     """Return the names that a test may have at an end, and what each is: sites, then endpoints."""
-    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name")
+    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name", "base_url")
     by_site: dict[str, list[str]] = {}
-    for name, site in rows.order_by("site__name", "name"):
+    with_files: dict[str, list[str]] = {}
+    for name, site, base_url in rows.order_by("site__name", "name"):
         by_site.setdefault(site, []).append(name)
+        if carries_files(base_url):
+            with_files.setdefault(site, []).append(name)
     sites = [
         (site, names[0] if len(names) == 1 else f"a site with {len(names)} endpoints")
-        for site, names in by_site.items()
+        for site, names in (by_site | with_files).items()
     ]
     return sites + [(name, site) for site, names in by_site.items() for name in names]

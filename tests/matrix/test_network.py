@@ -1,0 +1,294 @@
+"""Tests of the network alone: on the page of a link, in the API, as evidence, and nowhere else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from matrix.answers import grid
+from matrix.answers.diagnosis import link_diagnosis
+from matrix.answers.link import network, report
+from matrix.answers.link.report import Question
+from matrix.query.matrix_query import MatrixQuery
+from matrix.store import registry
+from sonar.models import Endpoint, Mesh, NetworkResult, SignOfLife, SizeClass, Transfer
+from sonar.roles import Role
+from tests.accounts import account
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.world import HOUR, NOW, World, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+OWN_LINK = "/links/RAL_NET/Glasgow_NET/"
+CALL = "/api/v1/network/"
+
+
+@pytest.fixture
+def ends(small_world: World) -> tuple[Endpoint, Endpoint]:
+    """The servers of RAL and Glasgow for tests of the network."""
+    ral, glasgow = (
+        Endpoint.objects.create(
+            name=f"{end.site.name}_NET", site=end.site, base_url=f"iperf3://{end.site.name}.example"
+        )
+        for end in (small_world.ral, small_world.glasgow)
+    )
+    return ral, glasgow
+
+
+def measured(source: Endpoint, destination: Endpoint, **facts: Any) -> NetworkResult:
+    """Keep a test of 100 MB in a second, an hour ago, of whose segments one in 1,000 went twice."""
+    fields: dict[str, Any] = {
+        "mover": "iperf3",
+        "mode": "push",
+        "streams": 1,
+        "ip_version": 4,
+        "size_class": SizeClass.objects.get(name="small"),
+        "state": "done",
+        "started_at": NOW - HOUR,
+        "seconds": 1.0,
+        "bytes": 100_000_000,
+        "sent_bytes": 100_000_000,
+        "mss_bytes": 1000,
+        "retransmits": 100,
+        "rtt_min_ms": 92.2,
+        "rtt_mean_ms": 92.4,
+        "rtt_max_ms": 95.0,
+        "max_cwnd_bytes": 217_200,
+        "max_receive_window_bytes": 108_000,
+        "congestion_control": "cubic",
+        "samples": [[0.5, 50_000_000], [1.0, 100_000_000]],
+    }
+    return NetworkResult.objects.create(source=source, destination=destination, **(fields | facts))
+
+
+def failed(source: Endpoint, destination: Endpoint, **facts: Any) -> NetworkResult:
+    unknown = dict.fromkeys(
+        ("rtt_min_ms", "rtt_mean_ms", "rtt_max_ms", "retransmits", "sent_bytes", "mss_bytes")
+    )
+    unknown |= dict.fromkeys(("max_cwnd_bytes", "max_receive_window_bytes"))
+    why = {"error": "iperf3: the server is busy", "error_where": "destination"}
+    return measured(
+        *(source, destination),
+        **(unknown | why | {"state": "failed", "bytes": 0, "samples": []} | facts),
+    )
+
+
+def section(html: str) -> str:
+    part = html.partition('aria-labelledby="network"')[2].partition("</section>")[0]
+    return words(part)
+
+
+def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) -> None:
+    ral, glasgow = ends
+    assert "Network tests" not in responses.html(client, LINK)
+    measured(ral, glasgow)
+    measured(ral, glasgow, bytes=300_000_000, sent_bytes=300_000_000, tcp_buffer_bytes=87_040)
+    failed(ral, glasgow)
+    measured(glasgow, ral, mode="pull", rtt_min_ms=None, rtt_mean_ms=None, rtt_max_ms=None)
+    measured(ral, glasgow, started_at=NOW - 8 * 24 * HOUR)
+    shown = section(responses.html(client, LINK))
+    sentence = "In this direction: a median of 200 MB/s (n = 2), a round trip of 92.2 ms, 0.05 % of"
+    assert sentence in shown
+    assert "segments sent again. 1 failed." in shown
+    assert "92.2 / 92.4 / 95" in shown
+    assert "100 (0.1 %)" in shown
+    assert "217 kB / 108 kB" in shown
+    assert "iperf3, 1 stream, buffer 87.0 kB, IPv4, cubic, by the worker at RAL_NET" in shown
+    assert shown.count("by the worker at RAL_NET") == 4
+    assert "at the destination: iperf3: the server is busy" in shown
+    assert shown.count("reverse") == 1
+    turned = section(responses.html(client, "/links/Glasgow_DATADISK/RAL_DATADISK/"))
+    assert "a median of 100 MB/s (n = 1)" in turned
+    assert "Network tests" not in responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/")
+
+
+def test_the_link_of_their_servers_says_that_it_has_no_files(client: Client, ends) -> None:
+    html = words(responses.html(client, OWN_LINK))
+    assert "An end of this link has no files: its server only measures the network." in html
+    assert "No test in this direction in this window." in html
+    failed(*ends)
+    shown = section(responses.html(client, OWN_LINK))
+    assert "None of the 1 tests in this direction succeeded." in shown
+
+
+def test_a_lost_test_has_no_rate_and_a_dash_says_so(client: Client, ends) -> None:
+    failed(*ends, state="lost", error="its worker did not report an end", error_where="control")
+    html = responses.html(client, LINK)
+    assert "its worker did not report an end" in section(html)
+
+
+@pytest.fixture
+def _many_tests(ends) -> None:
+    for minutes in range(25):
+        measured(*ends, started_at=NOW - timedelta(minutes=minutes + 1))
+
+
+@pytest.mark.usefixtures("_many_tests")
+def test_of_many_the_newest_are_listed(client: Client) -> None:
+    shown = section(responses.html(client, LINK))
+    assert shown.count("by the worker at") == 20
+    assert "5 earlier ones of this window are in the API" in shown
+
+
+def shown_at(client: Client, url: str) -> str:
+    """Return what a page says, without network tests, or an answer."""
+    text = client.get(url).content.decode()
+    if url.startswith("/api/"):
+        return text
+    before, start, rest = text.partition('<section aria-labelledby="network">')
+    return words(before + rest.partition("</section>")[2] if start else text)
+
+
+def test_they_are_in_no_rate_of_a_matrix_link_or_site(client: Client, small_world, ends) -> None:
+    """What pages and answers say of files is the same with and without them."""
+    transfer(small_world.ral, small_world.glasgow, 50.0)
+    pages = ["/", LINK, OWN_LINK, "/sites/RAL/", "/sites/", "/table/", "/wall/", "/causes/"]
+    calls = ["matrix/", "links/", "sites/", "transfers/", "strip/", "status/", "changes/"]
+    calls += ["series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"]
+    urls = [*pages, *(f"/api/v1/{call}" for call in calls)]
+    before = {url: shown_at(client, url) for url in urls}
+    for source, destination in (ends, ends[::-1]):
+        measured(source, destination, bytes=10**12, sent_bytes=10**12)
+    for url in urls:
+        assert shown_at(client, url) == before[url], url
+    assert Transfer.objects.count() == 1
+
+
+def test_no_row_of_the_matrix_is_theirs_and_no_mesh_of_them_promises_a_transfer(
+    client: Client, ends
+) -> None:
+    mesh = Mesh.objects.create(name="network", mover="iperf3", mode="push")
+    world.schedule(mesh, ends, ends[::-1])
+    for query in ("", "?rows=site&columns=site", "?source_site=RAL"):
+        answer = responses.answer(client, f"/api/v1/matrix/{query}")
+        names = {row["name"] for row in (*answer["sources"], *answer["destinations"])}
+        assert not [name for name in names if name.endswith("_NET")], query
+        assert names
+    built = grid.build(MatrixQuery(), NOW)
+    assert not [name for name in built.idle if name.endswith("_NET")]
+    links = responses.answer(client, "/api/v1/links/")["links"]
+    assert not [link for link in links if link["source"]["name"].endswith("_NET")]
+
+
+def test_the_api_has_all_of_them_and_filters(client: Client, ends) -> None:
+    ral, glasgow = ends
+    first, second = measured(ral, glasgow), failed(glasgow, ral, started_at=NOW - 2 * HOUR)
+    measured(ral, glasgow, started_at=NOW - 8 * 24 * HOUR)
+    answer = responses.answer(client, CALL)
+    assert [each["id"] for each in answer["results"]] == [str(first.id), str(second.id)]
+    fields = answer["results"][0]
+    assert (fields["rate_mb_s"], fields["loss"], fields["size"]) == (100.0, 0.001, "small")
+    assert fields["samples"] == [[0.5, 50_000_000], [1.0, 100_000_000]]
+    assert "worker" not in fields
+    lacking = answer["results"][1]
+    assert (lacking["rate_mb_s"], lacking["loss"], lacking["rtt_min_ms"]) == (None, None, None)
+    assert (lacking["error_where"], lacking["error"]) == (
+        *("destination", "iperf3: the server is busy"),
+    )
+    for query, count in (
+        ("?state=done", 1),
+        ("?state=done&state=lost", 1),
+        ("?source_site=Glasgow", 1),
+        ("?source_endpoint=RAL_NET&destination_site=Glasgow", 1),
+        ("?site=DESY", 0),
+        ("?window=30d", 3),
+    ):
+        assert len(responses.answer(client, f"{CALL}{query}")["results"]) == count, query
+    page = responses.answer(client, f"{CALL}?page_size=1")
+    assert page["results"][0]["id"] == str(first.id)
+    after = responses.answer(client, page["next"])
+    assert [each["id"] for each in after["results"]] == [str(second.id)]
+    assert after["next"] is None
+
+
+def test_the_api_has_them_as_csv_and_lines(client: Client, ends) -> None:
+    test = measured(*ends)
+    (row,) = responses.csv_rows(client, f"{CALL}?format=csv")
+    assert (row["id"], row["rate_mb_s"], row["error"]) == (str(test.id), "100.0", "")
+    assert "samples" not in row
+    lines = client.get(f"{CALL}?format=ndjson").content.decode().splitlines()
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("?streams=4", "streams"),
+        ("?state=well", "state “well” is not known: use done, failed or lost."),
+        ("?cursor=x", "cursor “x” is not from the `next` of a response."),
+        ("?window=3y", "window"),
+    ],
+)
+def test_the_api_says_what_it_does_not_know(client: Client, query: str, sentence: str) -> None:
+    answer = client.get(f"{CALL}{query}")
+    assert answer.status_code == 400
+    assert sentence in answer.content.decode()
+
+
+def test_a_test_that_was_followed_is_found_when_it_has_ended(client: Client, ends) -> None:
+    test = measured(*ends)
+    ended = responses.answer(client, f"/api/v1/probes/{test.id}/")
+    assert (ended["ended"], ended["rate_mb_s"]) == (True, 100.0)
+    leads = client.get(f"/transfers/{test.id}/")
+    assert (leads.status_code, leads["Location"]) == (302, f"{OWN_LINK}#network")
+    assert client.get(f"/transfers/{NetworkResult().id}/").status_code == 404
+
+
+def question(source: str = "RAL_DATADISK", destination: str = "Glasgow_DATADISK") -> Question:
+    places = {place.name: place for place in registry.read_places(registry.read_versions())}
+    return Question(places[source], places[destination], MatrixQuery(window="7d"))
+
+
+def test_they_are_evidence_of_the_diagnosis(client: Client, small_world, ends) -> None:
+    ral, glasgow = ends
+    measured(ral, glasgow)
+    measured(ral, glasgow, rtt_min_ms=90.0, retransmits=300, max_cwnd_bytes=400_000)
+    measured(glasgow, ral, rtt_min_ms=10.0, retransmits=5000)
+    failed(ral, glasgow)
+    answer = report.answer(question(), NOW)
+    evidence = link_diagnosis.of_report(answer, (), NOW).evidence
+    assert (evidence.rtt_ms, evidence.loss) == (90.0, pytest.approx(0.002))
+    assert evidence.sockets == (400_000, 108_000)
+    assert (evidence.network_rate, evidence.network_tests) == (100.0, 2)
+    call = "/api/v1/diagnosis/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
+    told = responses.answer(client, call)["evidence"]
+    assert (told["rtt_ms"], told["loss"], told["network_mb_s"]) == (90.0, 0.002, 100.0)
+    assert (told["network_tests"], told["max_cwnd_bytes"]) == (2, 400_000)
+    other = report.answer(question("RAL_DATADISK", "DESY_DATADISK"), NOW)
+    nothing = link_diagnosis.of_report(other, (), NOW).evidence
+    assert (nothing.rtt_ms, nothing.loss, nothing.sockets, nothing.network_rate) == (None,) * 4
+
+
+def test_what_the_receiver_does_not_tell_is_no_evidence(ends) -> None:
+    measured(*ends, mode="pull", rtt_min_ms=None, max_cwnd_bytes=None, mss_bytes=None)
+    tests = network.read(question().ends, question().query.window_at(NOW))
+    assert (tests.rtt_ms, tests.loss, tests.sockets) == (None, None, None)
+    assert tests.rate == 100.0
+
+
+def test_a_site_stands_for_its_endpoint_with_files_when_tests_are_ordered(ends) -> None:
+    admin = account(Role.OPERATOR)
+    client = Client()
+    client.force_login(admin)
+    html = responses.html(client, "/operations/")
+    assert '<option value="RAL">RAL_DATADISK</option>' in html
+    assert '<option value="RAL_NET">RAL</option>' in html
+    assert '<option value="DESY">a site with 2 endpoints</option>' in html
+
+
+def test_messages_for_the_ends_of_tests_of_the_network_are_counted(ends) -> None:
+    from matrix.answers.status import figures
+
+    SignOfLife.objects.create(
+        name="w",
+        kind="worker",
+        seen_at=timezone.now(),
+        every_seconds=10,
+        queues=["transfers", "transfers.iperf3.RAL_NET"],
+    )
+    assert "transfers.iperf3.RAL_NET" in figures.read(timezone.now()).life.offered
