@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib import admin
 from django.urls import include, path
 
 from matrix.api.matrix_cells import CellsView
@@ -14,7 +15,8 @@ from matrix.pages.experiments.page import ExperimentPage
 from matrix.pages.experiments.views import cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
-from matrix.pages.login import LogIn
+from matrix.pages.log_in.form import LogIn, log_in_to_admin
+from matrix.pages.log_in.views import certificate_log_in, provider_callback, provider_log_in
 from matrix.pages.matrix.front import front
 from matrix.pages.note_forms import add_note, choose_my_site
 from matrix.pages.operations.page import OperationsPage
@@ -34,6 +36,9 @@ from matrix.pages.table.page import TablePage
 from matrix.pages.tokens import own_tokens, revoke_token
 from matrix.pages.transfer.views import transfer
 from matrix.pages.views import search, showing
+
+# Before the admin gives its addresses: where people log in elsewhere, it sends them there.
+admin.site.login = log_in_to_admin  # type: ignore[method-assign]
 
 urlpatterns = [
     path("", front, name="matrix"),
@@ -62,6 +67,9 @@ urlpatterns = [
     path("changes/", showing(ChangesPage), name="changes"),
     path("search/", search, name="search"),
     path("login/", LogIn.as_view(), name="login"),
+    path("login/certificate/", certificate_log_in, name="certificate-log-in"),
+    path("login/oidc/", provider_log_in, name="oidc-log-in"),
+    path("login/oidc/callback/", provider_callback, name="oidc-callback"),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
     path("tokens/", own_tokens, name="tokens"),

@@ -12,8 +12,10 @@ class SonarConfig(AppConfig):
     verbose_name = "Sonar"
 
     def ready(self) -> None:
-        from sonar import encodings, roles
+        from sonar import accounts, encodings, issuer, roles
 
         register(encodings.check, Tags.database)
+        register(accounts.check, Tags.database)
+        register(issuer.check, deploy=True)
 
         post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.roles")

@@ -8,21 +8,14 @@ Permissions given to a single account in the admin come on top. docs/roles.md sa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db import transaction
 
 from sonar.models import Site, Token
+from sonar.role_rules import Role as Role  # noqa: PLC0414 - who uses roles asks here
 
 Anyone = User | AnonymousUser
-
-
-class Role(StrEnum):
-    READER = "reader"
-    SITE_ADMIN = "site-admin"
-    OPERATOR = "operator"
-    ADMINISTRATOR = "administrator"
 
 
 class RoleError(Exception):

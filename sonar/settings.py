@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import dj_database_url
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from whitenoise.compress import Compressor
+
+from sonar.role_rules import RoleRules
+from sonar.role_rules import read as read_rules
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 
@@ -40,6 +44,8 @@ def envlist(name: str, default: str) -> list[str]:
 
 
 HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]"
+PATH = r"[A-Za-z0-9._~%/-]*"
+LONGEST_ISSUER = 200  # characters of a column of allauth's
 SHORTEST_KEY = 50  # characters, as `check --deploy` wants it
 PERIODS = {"s": 1, "min": 60, "h": 3600, "day": 86_400}
 
@@ -101,7 +107,43 @@ def envpath(name: str) -> str | None:
     return text or None
 
 
-def envsecret(name: str, default_file: Path) -> str:
+def envissuer(name: str) -> str:
+    """Read the address of an OpenID Connect issuer, without a slash at its end; or nothing."""
+    text = os.environ.get(name, "").strip().rstrip("/")
+    local = rf"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/{PATH})?"
+    if text and not re.fullmatch(rf"https://({HOST})(:[0-9]+)?(/{PATH})?|{local}", text):
+        raise ImproperlyConfigured(
+            f"{name}={text!r} is not the address of an issuer, like https://iam.example.org "
+            "(http only on this machine)."
+        )
+    if len(text) > LONGEST_ISSUER:
+        raise ImproperlyConfigured(f"{name} may have {LONGEST_ISSUER} characters at most.")
+    return text
+
+
+def envnetworks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Read IP addresses and networks."""
+    found = []
+    for text in envlist(name, ""):
+        try:
+            found.append(ip_network(text))
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"{name}: {text!r} is not an IP address or network like 192.0.2.7 or 192.0.2.0/28."
+            ) from None
+    return found
+
+
+def envrules(name: str) -> RoleRules:
+    """Read the file with the rules that give roles to groups; none if no file is named."""
+    text = os.environ.get(name, "").strip()
+    try:
+        return read_rules(Path(text)) if text else RoleRules()
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={text!r}: {error}.") from error
+
+
+def envsecret(name: str, default_file: Path | None = None) -> str:
     """Read a secret from the variable, from the file that NAME_FILE names, or from a default.
 
     Empty if there is none: Django then refuses to sign anything.
@@ -109,7 +151,7 @@ def envsecret(name: str, default_file: Path) -> str:
     if value := os.environ.get(name):
         return value
     given = os.environ.get(f"{name}_FILE")
-    path = Path(given or default_file)
+    path = Path(given or default_file or "")
     if path.is_file():
         return path.read_text().strip()
     if given:
@@ -156,6 +198,37 @@ def database(
         options["pool"] = pool
     parsed["CONN_HEALTH_CHECKS"] = True
     return parsed
+
+
+def login_problem(
+    *,
+    oidc: dict[str, str],
+    scopes: list[str],
+    audience: str,
+    certificates: bool,
+    rules: RoleRules,
+    passwords: bool,
+) -> str | None:
+    """Say which settings of the log-in do not fit each other; None if all do."""
+    missing = [name for name, value in oidc.items() if not value]
+    # With an issuer and an audience alone, scripts read and people log in by passwords.
+    if missing and missing != list(oidc) and not (audience and missing == list(oidc)[1:]):
+        return f"{' and '.join(missing)} must be set, too, for people to log in at a provider."
+    if audience and "SONAR_OIDC_ISSUER" in missing:
+        return "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."
+    if "openid" not in scopes:
+        return "SONAR_OIDC_SCOPES must have openid among its scopes."
+    kinds = {"group"} if not missing else set()
+    kinds |= {"certificate"} if certificates else set()
+    if kinds and not any(rule.kind in kinds for rule in rules.rules):
+        word = " or ".join(f"a {kind}" for kind in sorted(kinds))
+        return f"SONAR_LOGIN_ROLES must name a file that gives a role to {word}: else none gets in."
+    if not passwords and not rules.makes_administrators(kinds):
+        return (
+            "SONAR_PASSWORDS=false would leave no way in for administrators: first let a rule of "
+            "SONAR_LOGIN_ROLES make some, by OIDC or by a certificate."
+        )
+    return None
 
 
 def celery_broker(url: str) -> str:
@@ -229,6 +302,8 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "knox",
+    "allauth.account",
+    "allauth.socialaccount",
     "sonar",
     "matrix",
 ]
@@ -243,6 +318,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "matrix.pages.errors.ErrorAnswers",
@@ -273,6 +349,43 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
+# Who logs in elsewhere: docs/login.md. All of it is off while nothing is set.
+SONAR_OIDC_ISSUER = envissuer("SONAR_OIDC_ISSUER")
+SONAR_OIDC_CLIENT_ID = os.environ.get("SONAR_OIDC_CLIENT_ID", "").strip()
+SONAR_OIDC_CLIENT_SECRET = envsecret("SONAR_OIDC_CLIENT_SECRET")
+# What the page calls the provider, and what it is asked for.
+SONAR_OIDC_NAME = os.environ.get("SONAR_OIDC_NAME", "").strip()
+SONAR_OIDC_SCOPES = envlist("SONAR_OIDC_SCOPES", "openid,profile")
+# Claims that may hold groups: the first one that is there counts.
+SONAR_OIDC_GROUPS = envlist(
+    "SONAR_OIDC_GROUPS", "wlcg.groups,groups,eduperson_entitlement,entitlements"
+)
+# Scripts may read with tokens of the issuer that are for this audience.
+SONAR_OIDC_AUDIENCE = os.environ.get("SONAR_OIDC_AUDIENCE", "").strip()
+# Front servers whose word is taken for the certificate that a browser has shown them.
+SONAR_X509_PROXIES = envnetworks("SONAR_X509_PROXIES")
+SONAR_LOGIN_ROLES = envrules("SONAR_LOGIN_ROLES")
+# Whether names and passwords of Sonar's own are accepted.
+SONAR_PASSWORDS = envbool("SONAR_PASSWORDS", default=True)
+if sentence := login_problem(
+    oidc={
+        "SONAR_OIDC_ISSUER": SONAR_OIDC_ISSUER,
+        "SONAR_OIDC_CLIENT_ID": SONAR_OIDC_CLIENT_ID,
+        "SONAR_OIDC_CLIENT_SECRET": SONAR_OIDC_CLIENT_SECRET,
+    },
+    scopes=SONAR_OIDC_SCOPES,
+    audience=SONAR_OIDC_AUDIENCE,
+    certificates=bool(SONAR_X509_PROXIES),
+    rules=SONAR_LOGIN_ROLES,
+    passwords=SONAR_PASSWORDS,
+):
+    raise ImproperlyConfigured(sentence)
+# Of allauth nothing but its provider is used: no e-mail, no sign-up, no page and no token kept.
+SOCIALACCOUNT_ADAPTER = "matrix.pages.log_in.provider.LogInAdapter"
+SOCIALACCOUNT_ONLY = True
+SOCIALACCOUNT_EMAIL_VERIFICATION = ACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 # Cookies, headers and what browsers may load: docs/security.md.
 SESSION_COOKIE_AGE = 7 * 86_400
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = SONAR_HTTPS

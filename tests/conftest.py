@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -17,9 +17,12 @@ from django.db import connection, transaction
 from django.test import TransactionTestCase, override_settings
 from django.utils import timezone
 from hypothesis import HealthCheck
-from pytest_django import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker, Settings
 
 from tests.matrix import world
+
+if TYPE_CHECKING:  # its library comes with a web framework, which few tests need
+    from tests.provider import Provider
 
 # The worlds of the tests stand still in these months, whenever they run.
 MONTHS = [datetime(2026, month, 1, tzinfo=UTC) for month in (10, 11, 12)]
@@ -124,6 +127,24 @@ def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_world(db: None) -> world.World:
     """Return three sites, their endpoints, and a mesh over all links; nothing is measured."""
     return world.make()
+
+
+@pytest.fixture(scope="session")
+def one_provider() -> Iterator[Provider]:
+    """Run an OpenID provider as long as anybody may ask it."""
+    from tests.provider import provider
+
+    with provider() as running:
+        yield running
+
+
+@pytest.fixture
+def provider(one_provider: Provider, settings: Settings) -> Provider:
+    """A provider that people of this Sonar log in at; it does not lie yet."""
+    one_provider.honest()
+    for name, value in one_provider.settings().items():
+        setattr(settings, name, value)
+    return one_provider
 
 
 @pytest.fixture

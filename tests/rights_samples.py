@@ -87,6 +87,9 @@ PAGE = {
     "/tokens/": Sample("/tokens/"),
     "/views/": Sample("/views/"),
     "/login/": Sample("/login/"),
+    # Off unless a provider, or a front server, is named: tests/matrix/test_log_in_elsewhere.py.
+    "/login/oidc/": Sample("/login/oidc/", good=(404,)),
+    "/login/oidc/callback/": Sample("/login/oidc/callback/", good=(404,)),
     "/admin/": Sample("/admin/", asks_for_another=True),
     "/metrics": Sample("/metrics"),
     "/favicon.ico": Sample("/favicon.ico", good=(302,)),
@@ -190,6 +193,7 @@ WRITES = {
     ("/login/", "POST"): Sample(
         "/login/", form={"username": "somebody", "password": PASSWORD}, good=(302,)
     ),
+    ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
     ("/logout/", "POST"): Sample("/logout/", form={}, good=(302,)),
     ("/admin/", "POST"): Sample(
         "/admin/sonar/site/add/",

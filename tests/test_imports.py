@@ -34,6 +34,8 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.mover_catalogue",
             "sonar.csv_text",
             "sonar.remote_names",
+            "sonar.role_rules",
+            "sonar.issuer",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers"}),
@@ -69,7 +71,9 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.mesh_services",
         }
     ),
-    frozenset({"sonar.tokens", "sonar.saved_views", "sonar.changes", "sonar.offers"}),
+    frozenset(
+        {"sonar.tokens", "sonar.accounts", "sonar.saved_views", "sonar.changes", "sonar.offers"}
+    ),
     frozenset(
         {
             "sonar.scheduler",

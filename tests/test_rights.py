@@ -21,6 +21,7 @@ from pytest_django import DjangoDbBlocker, Settings
 from sonar.models import SavedView, Site, Token
 from sonar.roles import Role
 from tests.accounts import account, logged_in
+from tests.provider import AUDIENCE, Provider
 from tests.rights_samples import SAMPLES, Sample, scene
 from tests.scenes import standing
 from tests.test_docs import routes
@@ -80,6 +81,7 @@ class Caller:
     token: str = ""
     scope: str = ""
     key: str = "none"
+    word: str = "Token"
 
     def __str__(self) -> str:
         return f"{'own ' if self.own else ''}{self.role} by {self.scope or 'session'}"
@@ -97,7 +99,7 @@ class Caller:
     def client(self, row: Row) -> Client:
         """Return a client that is its own; what takes a token asks it for no CSRF token."""
         if self.token:
-            headers = {"authorization": f"Token {self.token}"}
+            headers = {"authorization": f"{self.word} {self.token}"}
             return Client(enforce_csrf_checks=row.scope != "-", headers=headers)
         client = Client()
         if self.session:
@@ -197,6 +199,19 @@ def test_each_caller_may_what_the_table_says(row: Row, made: Scene, settings: Se
     compare(row, made, made.callers)
     settings.SONAR_PUBLIC_READ = False  # which is nothing to who has an account, whatever its role
     compare(row, made, [one for one in made.callers if one.role in ("anyone", "reader")])
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_token_of_the_issuer_reads_as_a_reader_and_never_writes(
+    public: bool, made: Scene, provider: Provider, settings: Settings
+) -> None:
+    settings.SONAR_PUBLIC_READ, settings.SONAR_OIDC_AUDIENCE = public, AUDIENCE
+    script = Caller("reader", token=provider.token(), scope="read", word="Bearer")
+    rows = [row for row in ROWS if not row.route.startswith("/login/oidc/")]
+    said = {str(row): script.expected(row, public=public) for row in rows}
+    found = {str(row): ended(made.send(row, script), row.sample, script) for row in rows}
+    assert found == said
+    assert MAY_NOT in said.values()
 
 
 def test_every_other_method_is_a_405(made: Scene) -> None:

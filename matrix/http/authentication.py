@@ -1,27 +1,53 @@
-"""Who sends a request with a token: `Authorization: Token ...`."""
+"""Who sends a request with a token: `Authorization: Token ...`, or `Bearer` of an issuer."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
+from dataclasses import dataclass, field
 
-from django.contrib.auth.models import User
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from knox.auth import TokenAuthentication as KnoxAuthentication
 from knox.settings import knox_settings
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from sonar import accounts
+from sonar.issuer import SILENCE_PAUSE_SECONDS, IssuerAway, TokenRefused, the_issuer
 from sonar.models import Token
+
+READ = [Token.Scope.READ.value]
+
+
+@dataclass(frozen=True)
+class IssuedToken:
+    """A token of the issuer, as far as the rest of the API asks one of Sonar's own."""
+
+    pk: str
+    scopes: list[str] = field(default_factory=lambda: list(READ))
+
+
+class Script(AnonymousUser):
+    """Who reads with a token of the issuer: a reader without an account, and without any right."""
+
+    @property
+    def is_authenticated(self) -> bool:  # type: ignore[override]  # of nobody it is always False
+        return True
 
 
 class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has no types
     """Knox's, which fails with an error of the server on bytes that no token consists of."""
 
-    def authenticate(self, request: Request) -> tuple[User, Token] | None:
+    def authenticate(
+        self, request: Request
+    ) -> tuple[User, Token] | tuple[Script, IssuedToken] | None:
         """Refuse a token in another form: a script would read as nobody, and never notice."""
         header = request.headers.get("Authorization", "")
         word, *rest = header.lower().split() or [""]
+        if word == "bearer" and settings.SONAR_OIDC_AUDIENCE and not holds_a_token(header):
+            return by_issuer(header.partition(" ")[2].strip())
         well_formed = word == "token" and len(rest) == 1
         if not well_formed and (word in ("token", "bearer") or holds_a_token(header)):
             raise AuthenticationFailed("Send a token as “Authorization: Token ...”.")
@@ -39,7 +65,29 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
             raise AuthenticationFailed(
                 "This token is not valid: it expired or was revoked, or its user is not active."
             ) from error
+        if accounts.lapsed(user):
+            days = accounts.LAPSE.days
+            raise AuthenticationFailed(
+                f"The owner of this token has not logged in for {days} days: it works again after "
+                "the next log-in."
+            )
         return user, record
+
+
+def by_issuer(token: str) -> tuple[Script, IssuedToken]:
+    """Let a token of the issuer read that was made for this Sonar; else raise what says why."""
+    try:
+        subject = str(the_issuer().verify(token, settings.SONAR_OIDC_AUDIENCE)["sub"])
+    except TokenRefused as error:
+        raise AuthenticationFailed(f"This token is not accepted: {error}.") from error
+    except IssuerAway as error:
+        from matrix.http.exceptions import NotNow  # which imports the framework's views
+
+        sentence = "The issuer of this token does not answer, so it cannot be checked."
+        raise NotNow(sentence, SILENCE_PAUSE_SECONDS) from error
+    if accounts.is_closed(settings.SONAR_OIDC_ISSUER, subject):
+        raise AuthenticationFailed("The account here of who this token is of was switched off.")
+    return Script(), IssuedToken(f"{settings.SONAR_OIDC_ISSUER} {subject}")
 
 
 def holds_a_token(header: str) -> bool:

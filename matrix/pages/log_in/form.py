@@ -1,0 +1,60 @@
+"""The page of the log-in, and names with passwords.
+
+Log-in leads back to where it began; a site admin who came from nowhere lands on the own site.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from matrix.pages.log_in.landing import (
+    front_of,
+    has_provider,
+    offers,
+    refused,
+    remember_own_site,
+)
+from matrix.query.addresses import address
+
+NO_PASSWORDS = "Names and passwords are not accepted here."
+
+
+class LogIn(LoginView):
+    """Django's view, which follows `next` to addresses of this Sonar alone."""
+
+    template_name = "login.html"
+    # Django's takes PUT as well, as another way to POST.
+    http_method_names = ["get", "head", "options", "post"]
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        if not settings.SONAR_PASSWORDS:
+            return refused(request, NO_PASSWORDS, next_url=self.get_redirect_url())
+        return super().post(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        return context | offers(self.get_redirect_url())
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        remember_own_site(self.request, response)
+        return response
+
+    def get_default_redirect_url(self) -> str:
+        return front_of(self.request)
+
+
+def log_in_to_admin(
+    request: HttpRequest, extra_context: dict[str, object] | None = None
+) -> HttpResponse:
+    """Lead from the admin to where all ways to log in are; its own form knows only passwords."""
+    if settings.SONAR_PASSWORDS and not has_provider() and not settings.SONAR_X509_PROXIES:
+        return admin.AdminSite.login(admin.site, request, extra_context)
+    query = request.META["QUERY_STRING"] or f"next={address('admin:index')}"
+    return HttpResponseRedirect(f"{address('login')}?{query}")

@@ -1,0 +1,151 @@
+"""Log-in at an OpenID provider: allauth asks it, and we believe only what its keys have signed.
+
+Of allauth are the redirect with PKCE, the state that works once, and the exchange of the code.
+What it does with a person afterwards is never reached: finding accounts by e-mail, signing up,
+connecting. `sonar.accounts` knows people by issuer and subject alone.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import requests
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialApp, SocialToken
+from allauth.socialaccount.providers.base.constants import AuthError
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.http import HttpRequest
+
+from matrix.pages.log_in.landing import enter, provider_name, refused
+from matrix.query.addresses import address
+from sonar.accounts import Identity, admit
+from sonar.issuer import TokenRefused, the_issuer
+
+USED = (
+    "This log-in was used before, began in another browser, or is more than ten minutes old. "
+    "Begin it again."
+)
+
+
+class ProviderAccess(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
+    """Where the provider is, and who logs in there; ``state`` is what this log-in began with."""
+
+    state: Mapping[str, Any] = {}
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        return the_issuer().configuration()
+
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
+        return request.build_absolute_uri(address("oidc-callback"))
+
+    def complete_login(
+        self,
+        request: HttpRequest,
+        app: SocialApp,
+        token: SocialToken,
+        *,
+        response: Mapping[str, Any],
+        **_: object,
+    ) -> NoReturn:
+        """Log a person in whose ID token is genuine, for us, and of this log-in.
+
+        Always raises: the answer, TokenRefused, NotAdmitted or IssuerAway.
+        """
+        id_token = response.get("id_token")
+        if not isinstance(id_token, str):
+            raise TokenRefused("there is none")
+        claims = the_issuer().verify(id_token, app.client_id)
+        if claims.get("azp", app.client_id) != app.client_id:
+            raise TokenRefused("it was made for another program (azp)")
+        if not secrets.compare_digest(str(claims.get("nonce", "")), self.state["nonce"]):
+            raise TokenRefused("it was made for another log-in (nonce)")
+        info = self._fetch_user_info(token.token)
+        if info.get("sub") != claims["sub"]:
+            raise TokenRefused("the provider says of it that it is of somebody else")
+        user = admit(identity(info | claims))
+        raise ImmediateHttpResponse(enter(request, user, self.state.get("next") or ""))
+
+
+class Provider(OpenIDConnectProvider):  # type: ignore[misc]
+    oauth2_adapter_class = ProviderAccess
+
+
+class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
+    """allauth's; the state is needed to complete the log-in, not only after it."""
+
+    def _get_state(self, request: HttpRequest, provider: Provider) -> tuple[Any, Any]:
+        state, response = super()._get_state(request, provider)
+        self.adapter.state = state
+        return state, response
+
+
+class LogInAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Tells allauth of the one provider, which the settings name, and answers what it refuses."""
+
+    def get_provider(
+        self, request: HttpRequest, provider: str = "", client_id: str | None = None
+    ) -> Provider:
+        """Return the provider, whatever is asked for; tables of allauth name none."""
+        app = SocialApp(
+            provider=Provider.id,
+            # What accounts are found by, beside the subject.
+            provider_id=settings.SONAR_OIDC_ISSUER,
+            name=provider_name(),
+            client_id=settings.SONAR_OIDC_CLIENT_ID,
+            secret=settings.SONAR_OIDC_CLIENT_SECRET,
+            settings={"oauth_pkce_enabled": True, "scope": settings.SONAR_OIDC_SCOPES},
+        )
+        return Provider(request, app=app)
+
+    def list_apps(self, request: HttpRequest, **_: object) -> list[SocialApp]:
+        return [self.get_provider(request).app]
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Provider,
+        error: str | None = None,
+        exception: Exception | None = None,
+        extra_context: Mapping[str, Any] | None = None,
+    ) -> NoReturn:
+        sentence, status = USED, 403
+        if "state" in (extra_context or {}):
+            sentence, status = ending(request, error, exception)
+        raise ImmediateHttpResponse(refused(request, sentence, status=status))
+
+
+def ending(request: HttpRequest, error: str | None, exception: Exception | None) -> tuple[str, int]:
+    """Return what to say of a log-in that ended at the provider, and the status of the answer."""
+    name = provider_name()
+    if isinstance(exception, requests.RequestException):
+        return f"{name} does not answer. Try again in a minute.", 503
+    if exception is not None:
+        return f"{name} did not complete the log-in. Begin it again, or tell an administrator.", 403
+    if error == AuthError.CANCELLED:
+        return f"The log-in was cancelled at {name}, or is not allowed there.", 403
+    return f"{name} ended the log-in with an error. Begin it again, or tell an administrator.", 403
+
+
+def identity(claims: Mapping[str, Any]) -> Identity:
+    """Return who logs in, of the claims of an ID token and what the provider adds to them."""
+    name = claims.get("preferred_username")
+    return Identity(
+        issuer=settings.SONAR_OIDC_ISSUER,
+        subject=claims["sub"],
+        name=name if isinstance(name, str) else "",
+        groups=groups_of(claims, settings.SONAR_OIDC_GROUPS),
+    )
+
+
+def groups_of(claims: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the groups in the first of these claims that is there; a text is a single group."""
+    value: object = next((claims[name] for name in names if name in claims), [])
+    groups = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(group for group in groups if isinstance(group, str) and group.isprintable())

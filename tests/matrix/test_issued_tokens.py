@@ -1,0 +1,166 @@
+"""Tokens of the issuer: scripts read the API with them, and never write."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jwt
+import pytest
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from sonar import issuer
+from tests.matrix.world import World
+from tests.provider import AUDIENCE, Provider, stranger
+
+pytestmark = pytest.mark.django_db
+CALL = "/api/v1/sites/"
+
+
+@pytest.fixture
+def accepting(provider: Provider, settings: Settings) -> Provider:
+    """A Sonar that is read by accounts and tokens alone, of a provider whose tokens it takes."""
+    settings.SONAR_OIDC_AUDIENCE = AUDIENCE
+    settings.SONAR_PUBLIC_READ = False
+    return provider
+
+
+def ask(token: str, path: str = CALL) -> Any:
+    return Client(headers={"authorization": f"Bearer {token}"}).get(path)
+
+
+def refusal(token: str) -> str:
+    answer = ask(token)
+    assert answer.status_code == 401, answer.content
+    assert answer["WWW-Authenticate"] == "Token"
+    sentence: str = answer.json()["detail"]
+    assert token not in sentence
+    return sentence
+
+
+def test_a_token_of_the_issuer_for_this_sonar_reads(
+    accepting: Provider, small_world: World
+) -> None:
+    assert ask(accepting.token()).status_code == 200
+    assert ask(accepting.token(aud=["x", AUDIENCE])).status_code == 200
+    assert ask(accepting.token(), "/api/v1/transfers/").status_code == 200
+    # As a reader: what is internal stays so.
+    endpoint = ask(accepting.token(), "/api/v1/endpoints/RAL_DATADISK/").json()
+    assert "base_url" not in endpoint
+
+
+def test_pages_take_none(accepting: Provider) -> None:
+    assert ask(accepting.token(), "/sites/").status_code == 302
+
+
+def test_it_costs_the_issuer_one_question_for_its_keys(
+    accepting: Provider, small_world: World
+) -> None:
+    for _ in range(5):
+        assert ask(accepting.token()).status_code == 200
+    assert accepting.asked == ["/.well-known/openid-configuration", "/jwks"]
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "expired": ({"exp": int(time.time()) - 60}, "it has expired"),
+    "endless": ({"exp": None}, "it lacks one of"),
+    "another audience": ({"aud": "https://other.example.org"}, "meant for somebody else"),
+    "any audience": ({"aud": "https://wlcg.cern.ch/jwt/v1/any"}, "meant for somebody else"),
+    "no audience": ({"aud": None}, "it lacks one of"),
+    "another issuer": ({"iss": "https://iam.example.org"}, "another issuer made it"),
+    "not yet": ({"nbf": int(time.time()) + 3600}, "it is not valid yet"),
+    "nobody": ({"sub": None}, "it lacks one of"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_each_claim_is_checked(accepting: Provider, name: str) -> None:
+    claims, sentence = BAD[name]
+    assert sentence in refusal(accepting.token(**claims))
+
+
+def test_only_the_keys_of_the_issuer_sign(accepting: Provider) -> None:
+    claims = jwt.decode(accepting.token(), options={"verify_signature": False})
+    kid = {"kid": accepting.name}
+    for token, sentence in (
+        (jwt.encode(claims, None, "none"), "it is not signed"),
+        (jwt.encode(claims, None, "none", headers=kid), "it is not signed"),
+        (jwt.encode(claims, stranger(), "RS256", headers=kid), "its signature is not the issuer's"),
+        (jwt.encode(claims, "s" * 32, "HS256", headers=kid), "not with a key pair"),
+        (jwt.encode(claims, accepting.key, "PS256", headers=kid), "This token is not accepted"),
+        (accepting.token()[:-12] + "A" * 12, "its signature is not the issuer's"),
+        ("a.b.c", "it is not a signed token (JWT)"),
+    ):
+        assert sentence in refusal(token)
+
+
+def test_without_a_name_the_only_key_is_meant(accepting: Provider, small_world: World) -> None:
+    claims = jwt.decode(accepting.token(), options={"verify_signature": False})
+    assert ask(jwt.encode(claims, accepting.key, "RS256")).status_code == 200
+    assert "signature" in refusal(jwt.encode(claims, stranger(), "RS256"))
+
+
+def test_a_new_key_is_looked_for_and_not_too_often(
+    accepting: Provider, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask(accepting.token()).status_code == 200
+    claims = jwt.decode(accepting.token(), options={"verify_signature": False})
+    newer = jwt.encode(claims, stranger(), "RS256", headers={"kid": "newer"})
+    now = time.monotonic()
+    for later, asked in ((1, 1), (30, 1), (61, 2), (62, 2), (119, 2), (130, 3)):
+        monkeypatch.setattr(time, "monotonic", lambda at=now + later: at)
+        assert "a key that the issuer does not have" in refusal(newer)
+        assert accepting.asked.count("/jwks") == asked, later
+    assert ask(accepting.token()).status_code == 200
+
+
+def test_an_issuer_that_is_away_is_a_503_until_it_is_back(
+    accepting: Provider, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepting.broken.add("/jwks")
+    answer = ask(accepting.token())
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "does not answer, so it cannot be checked" in answer.json()["detail"]
+    # It is not asked again at once, and what it said before goes on counting while it is away.
+    assert ask(accepting.token()).status_code == 503
+    assert accepting.asked.count("/jwks") == 1
+    accepting.broken.clear()
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + issuer.SILENCE_PAUSE_SECONDS + 1)
+    assert ask(accepting.token()).status_code == 200
+    accepting.broken |= {"/jwks", "/.well-known/openid-configuration"}
+    monkeypatch.setattr(time, "monotonic", lambda: now + 10 * issuer.KEPT_SECONDS)
+    assert ask(accepting.token(exp=int(time.time()) + 60)).status_code == 200
+
+
+def test_a_person_whose_account_was_switched_off_reads_by_no_token_either(
+    accepting: Provider, small_world: World
+) -> None:
+    user = User.objects.create_user("anna", is_active=False)
+    SocialAccount.objects.create(user=user, provider=accepting.url, uid="s-1")
+    assert "was switched off" in refusal(accepting.token(sub="s-1"))
+    assert ask(accepting.token(sub="s-2")).status_code == 200
+
+
+def test_tokens_are_counted_each_for_itself(
+    accepting: Provider, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_RATE_ACCOUNT = (2, 3600)
+    found = [ask(accepting.token(sub=sub)).status_code for sub in ("a", "a", "b", "a", "b")]
+    assert found == [200, 200, 200, 429, 200]
+
+
+def test_without_an_audience_none_is_taken(
+    accepting: Provider, small_world: World, settings: Settings
+) -> None:
+    settings.SONAR_OIDC_AUDIENCE = ""
+    assert refusal(accepting.token()) == "Send a token as “Authorization: Token ...”."
+    assert accepting.asked == []
+
+
+def test_sonars_own_token_is_no_bearer(accepting: Provider) -> None:
+    assert refusal("sonar_abcdef") == "Send a token as “Authorization: Token ...”."
+    assert accepting.asked == []
