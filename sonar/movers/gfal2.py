@@ -10,26 +10,27 @@ from __future__ import annotations
 import re
 import time
 
-from sonar.mover_catalogue import fitting
-from sonar.movers import tool
 from sonar.movers.base import End, MoverError, Order, Receipt, Seen, Watch, Where
-from sonar.movers.file_address import parsed, require_inside
+from sonar.movers.copying import copy, named_end
+from sonar.movers.file_address import parsed
 from sonar.movers.files_by_scheme import FilesByScheme
+from sonar.movers.http_failures import lasts
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
-from sonar.movers.xrootd import LOG_LINE, LOGGED, Syncs
+from sonar.movers.xrootd_files import PERMANENT as ROOT_PERMANENT
 from sonar.movers.xrootd_files import root_url
+from sonar.movers.xrootd_log import LOG_LINE, LOGGED, XrootdLog
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
 STEP = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
 ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
 MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
 ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
+STATUS = re.compile(r"\b(?:HTTP|status code) ([1-5][0-9]{2})\b")
 THIRD_PARTY = re.compile(r"3rd (pull|push)\b", re.IGNORECASE)
-BLAMES = (
-    (re.compile(r"\bsource\b", re.IGNORECASE), Where.SOURCE),
-    (re.compile(r"\bdestination\b", re.IGNORECASE), Where.DESTINATION),
-)
+BLAMES = {"the source": Where.SOURCE, "Destination": Where.DESTINATION}
+# What is not http has one way, whatever --copy-mode says.
+ONLY_MODE = {"root": "pull", "ftp": "push"}
 # The codes of errno that a second try does not change.
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
@@ -44,18 +45,19 @@ class Gfal2:
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Make one transfer happen, or raise MoverError."""
-        require_inside(order.destination)
         require_mode(order)
-        self.files.make_directories(order.destination, order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
-        ended = tool.move(Command(arguments(order), LOGGED | PYTHON), order, watch, account.read)
-        if ended.code:
-            raise failed(ended)
+        command = Command(arguments(order), LOGGED | PYTHON)
+
+        def failure(order: Order, ended: Ended) -> MoverError:
+            return failed(order, ended, account.log.refusal)
+
+        ended = copy(self.files, command, order, watch, read=account.read, failure=failure)
         if not account.method:
             message = "gfal-copy did not say how it copied: it may have been a stream through here"
             raise MoverError(Where.CONTROL, message)
-        watch.seen.transfer_seconds = account.syncs.between
+        watch.seen.transfer_seconds = account.log.between
         return Receipt(order.bytes, account.seconds(ended), account.method)
 
 
@@ -71,20 +73,20 @@ class Account:
 
     def __init__(self, watch: Watch) -> None:
         self.method = ""
-        self.syncs = Syncs()
+        self.log = XrootdLog()
         self._steps: dict[str, float] = {}
         self._watch = watch
 
     def seconds(self, ended: Ended) -> float:
         """Return how long it copied, without the start of Python; of its whole run if unsaid."""
         began, over = self._steps.get("ENTER", ended.began), self._steps.get("EXIT")
-        if (answered := self.syncs.answered) is not None:
+        if (answered := self.log.answered) is not None:
             return answered - began
         return ended.seconds if over is None else over - began
 
     def read(self, line: str) -> int | None:
         """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
-        self.syncs.read(line)
+        self.log.read(line)
         if match := STEP.match(line):
             self._steps[match[1]] = time.monotonic()
         elif match := TYPE.match(line):
@@ -119,16 +121,32 @@ def url_of(end: End) -> str:
     return root_url(end) if address.scheme == "root" else address.url
 
 
-def failed(ended: Ended) -> MoverError:
-    """Return what its words say: which end, and whether it will last."""
+def failed(order: Order, ended: Ended, refusal: str = "") -> MoverError:
+    """Return what its words say: which end, and whether it will last.
+
+    ``refusal`` is what its library for root:// was told; of that gfal2 says something else.
+    """
     match = ERROR.search(ended.text)
     if not match:
-        why = (
-            one_line(LOG_LINE.sub("", ended.text)[-300:])
-            or f"ended with {ended.code}, without a word"
-        )
+        said = one_line(LOG_LINE.sub("", ended.text)[-300:])
+        why = said or f"ended with {ended.code}, without a word"
         return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
     code, name, text = match.groups()
-    where = next((end for pattern, end in BLAMES if pattern.search(text)), Where.TRANSFER)
+    status = STATUS.search(text)
+    permanent = code in PERMANENT or bool(status and lasts(int(status[1])))
+    if refusal:
+        text, permanent = refusal, bool(ROOT_PERMANENT.search(refusal))
     message = f"gfal-copy: {one_line(f'{name}: {text}')}"
-    return MoverError(where, message, permanent=code in PERMANENT)
+    return MoverError(blamed_by(order, text), message, permanent=permanent)
+
+
+def blamed_by(order: Order, text: str) -> Where:
+    """Return the end that an error names, or that of the server that refused."""
+    if where := named_end(order, text):
+        return where
+    active, passive = Where.DESTINATION, Where.SOURCE
+    if order.mode == "push":
+        active, passive = passive, active
+    servers = {"copy HTTP": active, "Remote side": passive}
+    said = next((where for words, where in servers.items() if words in text), None)
+    return said or next((end for words, end in BLAMES.items() if words in text), Where.TRANSFER)

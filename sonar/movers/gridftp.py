@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from sonar.movers import tool
 from sonar.movers.base import MoverError, Order, Receipt, Seen, Watch, Where
-from sonar.movers.file_address import parsed, require_inside
+from sonar.movers.copying import copy, named_end
+from sonar.movers.file_address import parsed
 from sonar.movers.ftp_files import Ftp
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
@@ -18,8 +18,9 @@ from sonar.movers.tool import Command, Ended
 PROGRESS = re.compile(
     r"\s*([0-9]{1,18}) bytes\s+[0-9.]+ [KMG]?B/sec avg\s+[0-9.]+ [KMG]?B/sec inst"
 )
+# What it says of every transfer.
+ANNOUNCED = re.compile(r"^(?:Source|Dest):.*$|^\s+\S+\s+->\s+\S+\s*$", re.MULTILINE)
 CONNECT = re.compile(r"Unable to connect to (\S+)")
-OPENED = re.compile(r"Unable to open file (\S+)")
 PERMANENT = re.compile(r"No such file|Permission denied|not permitted|Login incorrect", re.I)
 
 
@@ -31,13 +32,10 @@ class GridFtp:
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Make one transfer happen, or raise MoverError."""
-        require_inside(order.destination)
-        self.files.make_directories(order.destination, order)
         # The kernels of the servers may give smaller buffers, and only their own logs say so.
         watch.seen = Seen(streams_used=order.streams)
-        ended = tool.move(Command(arguments(order)), order, watch, moved_bytes)
-        if ended.code:
-            raise failed(order, ended)
+        command = Command(arguments(order))
+        ended = copy(self.files, command, order, watch, read=moved_bytes, failure=failed)
         return Receipt(order.bytes, ended.seconds, "globus-url-copy ended well")
 
 
@@ -55,7 +53,8 @@ def moved_bytes(line: str) -> int | None:
 
 def failed(order: Order, ended: Ended) -> MoverError:
     """Return what its words say: which end, and whether it will last."""
-    text = ended.text.partition("error:")[2] or ended.text
+    own = ANNOUNCED.sub("", ended.text)
+    text = own.partition("error:")[2] or own
     where = blamed(order, text)
     why = one_line(text) or f"ended with {ended.code}, without a word"
     return MoverError(where, f"globus-url-copy: {why}", permanent=bool(PERMANENT.search(text)))
@@ -63,11 +62,9 @@ def failed(order: Order, ended: Ended) -> MoverError:
 
 def blamed(order: Order, text: str) -> Where:
     """Return the end that an error names; the way between them where it names none."""
+    refused = CONNECT.search(text)
     for end in (order.source, order.destination):
         address = parsed(end, end.url)
-        refused, opened = CONNECT.search(text), OPENED.search(text)
         if refused and refused[1].rstrip(".") == f"{address.host}:{address.port or 21}":
             return end.where
-        if opened and (address.path or "").endswith(opened[1].lstrip("/")):
-            return end.where
-    return Where.TRANSFER
+    return named_end(order, text) or Where.TRANSFER

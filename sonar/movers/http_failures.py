@@ -23,9 +23,14 @@ REASONS: tuple[tuple[type[BaseException], str, bool], ...] = (
 )
 
 
+def lasts(status: int) -> bool:
+    """Say whether another attempt would be refused with this status again."""
+    return (400 <= status < 500 and status not in PASSING_REFUSALS) or status == 501
+
+
 def refused(end: End, place: str, status: int, text: str) -> MoverError:
     """Return the error for a status that is not what was hoped for."""
-    permanent = (400 <= status < 500 and status not in PASSING_REFUSALS) or status == 501
+    permanent = lasts(status)
     phrase = http.client.responses.get(status, "")
     detail = f": {text}" if text else ""
     message = one_line(f"{place}: {status} {phrase}{detail}", end.token, end.lent)

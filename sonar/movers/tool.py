@@ -22,6 +22,7 @@ from typing import IO
 
 from sonar.movers.base import End, Late, MoverError, Order, Watch, Where
 from sonar.movers.content import TestFile
+from sonar.movers.file_address import place_of
 from sonar.movers.spans import current
 
 READ_BYTES = 64 * 1024
@@ -85,16 +86,17 @@ class Lines:
 
 
 class Deadline:
-    """So many seconds for a program that is asked something; ``where`` is whose silence it is."""
+    """So many seconds for a program that asks a server something; silence is of that end."""
 
-    def __init__(self, where: Where, seconds: float) -> None:
+    def __init__(self, end: End, seconds: float) -> None:
         self.began = time.monotonic()
-        self._where, self._seconds = where, seconds
+        self._end, self._seconds = end, seconds
 
     def check(self, name: str) -> None:
         """Raise Late once the program is overdue."""
         if time.monotonic() - self.began > self._seconds:
-            raise Late(self._where, f"{name}: no answer within {self._seconds:.3g} s")
+            message = f"{name} {place_of(self._end)}: no answer within {self._seconds:.3g} s"
+            raise Late(self._end.where, message)
 
     def note(self, moved: int) -> None:
         """Take down how many bytes have moved: a question moves none."""
@@ -151,7 +153,7 @@ def ask(command: Command, end: End, order: Order, seconds: float | None = None) 
     span, patience = current(), seconds or order.limits.connect + order.limits.answer
     watch = span.watch if span else Watch()
     left = min(patience, span.left) if span else patience
-    return _run(command, watch, Deadline(end.where, left), lambda _: None)
+    return _run(command, watch, Deadline(end, left), lambda _: None)
 
 
 def _run(

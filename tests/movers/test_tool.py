@@ -138,7 +138,7 @@ def test_who_takes_too_long_is_ended():
 
 
 def test_a_question_has_its_seconds_and_no_more_than_its_step():
-    with pytest.raises(Late, match=r"sh: no answer within 0.3 s"):
+    with pytest.raises(Late, match=r"sh a.example:1094/base/f: no answer within 0.3 s"):
         tool.ask(shell("sleep 6300"), SOURCE, ORDER, seconds=0.3)
     with within(Watch(), 0.3), pytest.raises(Late, match=r"within 0.\d+ s"):
         tool.ask(shell("sleep 6300"), SOURCE, ORDER)

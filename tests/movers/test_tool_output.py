@@ -106,13 +106,13 @@ def test_a_stream_through_the_worker_is_an_error_of_ours(way: str):
     [("missing", "source", True), ("refused", "source", False), ("exists", "destination", True)],
 )
 def test_gfal_copy_names_the_end_that_fails(heading: str, where: str, permanent: bool):
-    error = gfal2.failed(Ended(2, 0.1, sample("gfal_copy", f"{heading}\n")))
+    error = gfal2.failed(FTP, Ended(2, 0.1, sample("gfal_copy", f"{heading}\n")))
     assert (error.where, error.permanent) == (where, permanent)
     assert str(error).startswith("gfal-copy: ")
 
 
 def test_who_ends_badly_without_a_word_is_said_to():
-    assert str(gfal2.failed(Ended(9, 0.1, ""))) == "gfal-copy: ended with 9, without a word"
+    assert str(gfal2.failed(FTP, Ended(9, 0.1, ""))) == "gfal-copy: ended with 9, without a word"
     assert str(gridftp.failed(FTP, Ended(-9, 0.1, ""))) == (
         "globus-url-copy: ended with -9, without a word"
     )
@@ -142,6 +142,6 @@ def test_whatever_they_say_no_parser_raises_anything_else(text: str, code: int):
     else:
         assert (account.read(text) or 0) >= 0
     ended = Ended(code, 0.1, text)
-    for failure in (gridftp.failed(FTP, ended), gfal2.failed(ended)):
+    for failure in (module.failed(FTP, ended) for module in (gridftp, gfal2, xrootd)):
         assert len(str(failure)) < 400
         assert str(failure).isprintable()

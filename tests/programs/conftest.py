@@ -11,6 +11,7 @@ import pytest
 from sonar.movers import measure as measure_module
 from tests.needs import needs
 from tests.programs.gridftp import GridFtpServer
+from tests.programs.small_disk import SmallGridFtp, SmallXrootd
 from tests.programs.ways import Ends, StorageServer
 from tests.storage.xrootd import Authority, Server, make_room
 
@@ -29,10 +30,17 @@ class Farm:
         self._closing.callback(shutil.rmtree, room, ignore_errors=True)
         self._authority = Authority(room)
 
-    def start(self, kind: str) -> StorageServer:
-        server = GridFtpServer() if kind == "gridftp" else Server(make_room(), self._authority)
+    def start(self, kind: str, *, small: bool = False) -> StorageServer:
+        """Start a server of this kind, on a small disk if wanted."""
+        server = self._small(kind) if small else self._usual(kind)
         self._closing.callback(server.close)
         return server.start()
+
+    def _usual(self, kind: str) -> StorageServer:
+        return GridFtpServer() if kind == "gridftp" else Server(make_room(), self._authority)
+
+    def _small(self, kind: str) -> StorageServer:
+        return SmallGridFtp() if kind == "gridftp" else SmallXrootd(self._authority)
 
     def close(self) -> None:
         self._closing.close()

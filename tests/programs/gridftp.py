@@ -43,20 +43,21 @@ class Logged:
 class GridFtpServer:
     """One server with its data on disk; its transfer log has what it measured itself."""
 
-    def __init__(self, inside: Sequence[str] = ()) -> None:
-        """``inside`` is what runs the server's command, if not this process itself."""
-        self._inside = inside
+    def __init__(self) -> None:
+        self.inside: Sequence[str] = ()
+        """What runs the server's command, if not this process itself."""
         self.room = make_room()
         self.data = self.room / "data"
         self.data.mkdir()
         give_to_server(self.data)
+        self.path = str(self.data)
         self.port = free_port()
         self.log = self.room / "transfers.log"
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"ftp://127.0.0.1:{self.port}{self.data}"
+        return f"ftp://127.0.0.1:{self.port}{self.path}"
 
     def start(self) -> GridFtpServer:
         become = ["-aa", "-anonymous-user", SERVER_USER, "-anonymous-names-allowed", "*"]
@@ -64,7 +65,7 @@ class GridFtpServer:
             self.process = subprocess.Popen(
                 [
                     *(
-                        *self._inside,
+                        *self.inside,
                         "globus-gridftp-server",
                         "-S",
                         "-no-detach",

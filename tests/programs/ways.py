@@ -20,7 +20,7 @@ StorageServer = Server | GridFtpServer
 SIZE_BYTES = 3_000_000
 LIMITS = Limits(connect=3, answer=4, stall=15, total=30, checksum=20, cleaning=8)
 
-LOOK_SECONDS = 0.001
+LOOK_SECONDS = 0.002
 
 _numbers = count(1)
 

@@ -1,0 +1,140 @@
+"""Servers that freeze or die in the middle of a copy, and copies that are stopped there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+import psutil
+import pytest
+
+from sonar.movers.base import Limits, Order, Stopped, Watch
+from sonar.movers.measure import Outcome, measure, remove
+from tests.programs.conftest import Farm
+from tests.programs.ways import WAYS, Ends, Meanwhile, Way, files_below, on_disk
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.long
+
+LONG_BYTES = 30_000_000
+LIMITS = Limits(connect=2, answer=2, stall=6, total=7, cleaning=3)
+TRIES = 5
+STOP_SECONDS = 6.0
+GONE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Disaster:
+    """What comes over a copy whose source is frozen, and who is to blame for it."""
+
+    victim: str
+    """The end whose server suffers."""
+    strikes: Callable[[Ends, Watch], None]
+    where: str
+
+
+def kill_destination(ends: Ends, _: Watch) -> None:
+    ends.destination.kill()
+    ends.source.thaw()
+
+
+def freeze_destination(ends: Ends, _: Watch) -> None:
+    ends.destination.freeze()
+    ends.source.thaw()
+
+
+DISASTERS = {
+    "source freezes": Disaster("source", lambda *_: None, "source"),
+    "source dies": Disaster("source", lambda ends, _: ends.source.kill(), "source"),
+    "destination freezes": Disaster("destination", freeze_destination, "destination"),
+    "destination dies": Disaster("destination", kill_destination, "destination"),
+    "stopped": Disaster("source", lambda _, watch: watch.stop(), "control"),
+}
+
+
+@dataclass(frozen=True)
+class Story:
+    """How a copy ended over which something came, and after how many seconds from then."""
+
+    ends: Ends
+    order: Order
+    outcome: Outcome
+    seconds: float
+
+
+def suffer(way: Way, disaster: Disaster, farm: Farm) -> Story:
+    """Copy until something comes over it: a file may be whole before anybody could look."""
+    ends, watch, struck = Ends(farm.start(way.kind), farm.start(way.kind)), Watch(), list[float]()
+
+    def strike() -> None:
+        ends.source.freeze()
+        struck.append(time.monotonic())
+        disaster.strikes(ends, watch)
+
+    for _ in range(TRIES):
+        order = ends.order(way, LONG_BYTES, limits=LIMITS)
+        path = on_disk(ends.destination, order.destination)
+        with Meanwhile(path, order.bytes, strike):
+            outcome = measure(way.load(), order, watch)
+        if struck:
+            break
+    return Story(ends, order, outcome, time.monotonic() - struck[0])
+
+
+@pytest.fixture(scope="module")
+def stories(farm: Farm) -> Iterator[dict[tuple[Way, str], Future[Story]]]:
+    """Let all happen side by side: they wait for nearly all of their time."""
+    with ThreadPoolExecutor(len(WAYS) * 3) as pool:
+        yield {
+            (way, name): pool.submit(suffer, way, disaster, farm)
+            for way in WAYS
+            for name, disaster in DISASTERS.items()
+        }
+
+
+Stories = dict[tuple[Way, str], Future[Story]]
+each_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+
+
+@each_way
+@pytest.mark.parametrize("name", DISASTERS)
+def test_it_ends_in_time_with_the_right_error_and_leaves_nothing(
+    name: str, way: Way, stories: Stories
+):
+    disaster, story = DISASTERS[name], stories[way, name].result()
+    error, order = story.outcome.error, story.order
+    assert error
+    assert (error.where, error.permanent) == (disaster.where, False), str(error)
+    assert isinstance(error, Stopped) == (name == "stopped")
+    assert story.seconds < (STOP_SECONDS if name == "stopped" else LIMITS.longest)
+    assert programs_for(order) == []
+    if disaster.victim == "destination":
+        assert story.outcome.leftover
+    bring_back(name, story)
+    gone = partial(is_gone, way, story)
+    assert wait_for(gone, GONE_SECONDS), files_below(story.ends.destination, order.destination)
+
+
+def programs_for(order: Order) -> list[str]:
+    """Return the commands that still run for an order; a server's own has no such URL."""
+    marker = order.destination.url.rpartition("/base-")[2]
+    address = order.destination.url.partition("://")[2].partition("/")[0]
+    lines = [" ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"])]
+    return [line for line in lines if marker in line and address in line]
+
+
+def bring_back(name: str, story: Story) -> None:
+    if name.endswith("dies"):
+        server = story.ends.source if name.startswith("source") else story.ends.destination
+        server.start()
+    story.ends.source.thaw()
+    story.ends.destination.thaw()
+
+
+def is_gone(way: Way, story: Story) -> bool:
+    """Delete the file once more, as `clean` does; say whether nothing is there."""
+    error = remove(way.load().files, replace(story.order, limits=Limits()))
+    return error is None and not files_below(story.ends.destination, story.order.destination)
