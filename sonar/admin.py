@@ -8,12 +8,13 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar import offers, reclassing, roles, sizes
+from sonar import offers, reclassing, roles, scitags, sizes
 from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
@@ -208,8 +209,24 @@ class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
     extra = 0
 
 
+class ScitagField(forms.Field):
+    """A flow label as experiment/activity."""
+
+    def prepare_value(self, value: object) -> object:
+        return scitags.written(value) if isinstance(value, int) else value
+
+    def to_python(self, value: object) -> int | None:
+        text = str(value or "").strip()
+        try:
+            return scitags.parsed(text) if text else None
+        except ValueError as error:
+            raise ValidationError(f"{str(error).capitalize()}.") from error
+
+
 class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
     """One mesh, checked together with its endpoints: its mover must move their files."""
+
+    scitag = ScitagField(required=False, help_text=Mesh._meta.get_field("scitag").help_text)
 
     class Meta:
         help_texts = dict.fromkeys(

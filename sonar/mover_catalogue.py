@@ -146,7 +146,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.http_tpc:HttpTpc",
         schemes=frozenset({"http", "https", "dav", "davs"}),
         modes=("pull", "push"),
-        parameters=frozenset({"streams"}),
+        parameters=frozenset({"streams", "scitag"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         needs=(PythonPackage("urllib3"),),
     ),
@@ -157,7 +157,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         schemes=frozenset({"root", "xroot"}),
         modes=("pull",),
         clock=Clock.TOOL,
-        parameters=frozenset({"streams"}),
+        parameters=frozenset({"streams", "scitag"}),
         needs=(XRDCP, SETPRIV),
     ),
     MoverDescription(
@@ -201,7 +201,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.fake:FakeMover",
         schemes=frozenset({"fake"}),
         modes=("pull", "push"),
-        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        parameters=frozenset({"streams", "tcp_buffer_bytes", "scitag"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         simulated=True,
     ),
@@ -222,6 +222,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "tcp_buffer_bytes": Parameter(
         None, "leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty"
     ),
+    "scitag": Parameter(None, "sends no flow label: scitag must be left empty"),
 }
 
 

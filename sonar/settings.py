@@ -503,6 +503,9 @@ SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
 SONAR_NETWORK_ENDPOINT = os.environ.get("SONAR_NETWORK_ENDPOINT", "").strip()
 # Beside the endpoints' own, hosts to which a storage server may redirect what only reads.
 SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
+# Where `collect_fireflies` listens by UDP, and to whom.
+SONAR_FIREFLIES_LISTEN = os.environ.get("SONAR_FIREFLIES_LISTEN") or "127.0.0.1:10514"
+SONAR_FIREFLIES_ALLOW = envlist("SONAR_FIREFLIES_ALLOW", "127.0.0.0/8,::1/128")
 SONAR_CREDENTIALS_DIR = Path(os.environ.get("SONAR_CREDENTIALS_DIR") or SONAR_HOME / "credentials")
 # Tokens that were asked for, until they are renewed; workers of one machine share them.
 SONAR_TOKEN_CACHE_DIR = Path(os.environ.get("SONAR_TOKEN_CACHE_DIR") or SONAR_HOME / "token-cache")

@@ -35,6 +35,7 @@ from sonar import (
     sealing,
 )
 from sonar.celery import app
+from sonar.fireflies import flows
 from sonar.models import SignOfLife
 from sonar.sending import send
 from sonar.stopping import LastResort
@@ -88,7 +89,7 @@ def keep_months() -> None:
     now = timezone.now()
     partitions.make_ahead(now)
     partitions.drop_expired(now, settings.SONAR_KEEP_DAYS)
-    network_results.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
 
 
 @task

@@ -62,6 +62,7 @@ def order_for(probe: Probe) -> Order:
         adler32=adler32(probe.bytes),
         streams=probe.streams,
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
+        scitag=probe.scitag,
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
         known_hosts=known_hosts(),

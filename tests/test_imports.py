@@ -34,8 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.mover_catalogue",
             "sonar.csv_text",
             "sonar.remote_names",
-            "sonar.role_rules",
-            "sonar.issuer",
+            "sonar.scitags",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers"}),
@@ -68,7 +67,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.compatibility",
             "sonar.reclassing",
             "sonar.storage_hosts",
-            "sonar.mesh_services",
+            "sonar.fireflies",
         }
     ),
     frozenset(

@@ -85,9 +85,9 @@ def factor_of(effect: EndEffect, reason: str) -> str:
 
 
 @register.filter
-def size(value: float, reason: str = NO_RESULT) -> str:
+def size(value: float | None, reason: str = NO_RESULT) -> str:
     """Write bytes as a size."""
-    return dash(reason) if math.isnan(value) else format_bytes(value)
+    return dash(reason) if value is None or math.isnan(value) else format_bytes(value)
 
 
 @register.filter

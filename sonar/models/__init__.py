@@ -4,6 +4,7 @@ from sonar.models.annotation import Annotation
 from sonar.models.change import Change, ChangeSearch
 from sonar.models.credential_state import CredentialState
 from sonar.models.experiment import Experiment, ExperimentStep
+from sonar.models.flow import Flow
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.network_result import NetworkResult
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
@@ -27,6 +28,7 @@ __all__ = [
     "Endpoint",
     "Experiment",
     "ExperimentStep",
+    "Flow",
     "Leftover",
     "Mesh",
     "MeshInterval",

@@ -37,6 +37,7 @@ class Probe(models.Model):
     mode = models.CharField(max_length=4, choices=Mode, default=Mode.PULL)
     streams = models.PositiveSmallIntegerField(default=1)
     tcp_buffer_bytes = models.PositiveIntegerField(null=True)
+    scitag = models.PositiveIntegerField(null=True)
     state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
     requested_at = models.DateTimeField()
     sent_at = models.DateTimeField(help_text="When its id was last put on the queue.")

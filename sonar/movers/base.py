@@ -136,6 +136,8 @@ class Order:
     """Of the source file, eight hex digits; empty where it is not known."""
     streams: int = 1
     tcp_buffer_bytes: int | None = None
+    scitag: int | None = None
+    """The flow label that the servers are asked to mark its packets with."""
     mode: str = "pull"
     """Who does the work: ``pull`` the destination, ``push`` the source."""
     overwrite: bool = False

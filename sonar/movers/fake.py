@@ -81,7 +81,7 @@ class FakeMover:
         """Make one transfer happen, or raise MoverError; a failure comes when half is done."""
         seconds, seen = order.bytes / rate(order), watch.seen
         seen.ip_version, seen.streams_used = 6, order.streams
-        seen.tcp_buffer_used_bytes = order.tcp_buffer_bytes
+        seen.tcp_buffer_used_bytes, seen.scitag = order.tcp_buffer_bytes, order.scitag
         failure = self._failure_of(order)
         steps = STEPS // 2 if failure else STEPS
         self._pass_time(order, seconds, steps, watch)

@@ -37,6 +37,8 @@ from sonar.movers.webdav import WebDav
 READ_BYTES = 64 * 1024
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """An hour of markers of a hundred stripes is less."""
+SCITAG_HEADERS = ("SciTag", "TransferHeaderSciTag")
+"""For the active end, and for it to hand on to the passive one."""
 PLAIN_SUCCESS = {200, 201, 204}
 CALL_SECONDS = BLAME_SECONDS / 2
 """How long an end may take to show that it is there, once a COPY got no answer."""
@@ -114,7 +116,7 @@ class HttpTpc:
 
     def _copy(self, order: Order, watch: Watch) -> Receipt:
         watch.check()
-        watch.seen = Seen()
+        watch.seen = Seen(scitag=order.scitag)
         active, _ = ends(order)
         wait = CopyWait(order)
         request = Request("COPY", active, copy_headers(order))
@@ -189,6 +191,8 @@ def copy_headers(order: Order) -> dict[str, str]:
         headers["TransferHeaderAuthorization"] = f"Bearer {bearer(passive, passive.lent)}"
     if order.streams > 1:
         headers["X-Number-Of-Streams"] = str(order.streams)
+    if order.scitag:
+        headers |= dict.fromkeys(SCITAG_HEADERS, str(order.scitag))
     return headers
 
 

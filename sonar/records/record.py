@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
-from sonar import csv_text
+from sonar import csv_text, scitags
 from sonar.company import Company
 from sonar.remote_names import LOG_URL, REMOTE_ID
 from sonar.windows import parse_time
@@ -18,7 +18,6 @@ LONGEST = 100_000_000
 # As a smallint of PostgreSQL has it.
 MOST_BESIDE = 32_767
 LARGEST_BUFFER = 2**31 - 1
-MOST_SCITAG = 65_535
 SHOWN_CHARACTERS = 60
 
 Problem = tuple[str, str]
@@ -84,7 +83,7 @@ class Record(BaseModel):
     tcp_buffer_used_bytes: Annotated[int, Field(strict=True, ge=1, le=LARGEST_BUFFER)] | None = None
     remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] = ""
     log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] = ""
-    scitag: Annotated[int, Field(strict=True, ge=1, le=MOST_SCITAG)] | None = None
+    scitag: Annotated[int, Field(strict=True, ge=1, le=scitags.MOST)] | None = None
 
     @property
     def beside(self) -> int | None:
@@ -146,7 +145,7 @@ ALLOWED = {
     ),
     "remote_id": "1 to 100 letters, digits and ._:/@-, or empty",
     "log_url": "an http or https address without a query, or empty",
-    "scitag": f"a whole number from 1 to {MOST_SCITAG} or empty",
+    "scitag": f"a whole number from 1 to {scitags.MOST} or empty",
 }
 
 

@@ -11,6 +11,7 @@ from sonar.credential_kinds import FILE
 from sonar.models.registry import tidy
 from sonar.mover_catalogue import DEFAULT
 from sonar.registry_file.meshes import interval, known_mover, quiet_times
+from sonar.scitags import parsed as parsed_scitag
 
 # Judged by the model; in the order in which they are kept, so that the same ones are no change.
 Tags = Annotated[list[str], AfterValidator(tidy)]
@@ -76,8 +77,7 @@ class MeshSection(Section):
     mode: str = "pull"
     streams: int = 1
     tcp_buffer_bytes: int | None = None
-    service: str = ""
-    service_credential: str = ""
+    scitag: Annotated[int, BeforeValidator(parsed_scitag)] | None = None
     priority: int = 5
     sources: Literal["all"] | list[str] = "all"
     destinations: Literal["all"] | list[str] = "all"

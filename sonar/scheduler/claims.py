@@ -44,10 +44,11 @@ CLAIM = """
     )
     INSERT INTO sonar_probe (
         id, schedule_id, mesh_id, source_id, destination_id, size_class_id, bytes, mover, mode,
-        streams, tcp_buffer_bytes, state, requested_at, sent_at, worker, progress_bytes,
+        streams, tcp_buffer_bytes, scitag, state, requested_at, sent_at, worker, progress_bytes,
         waits_because, runs)
     SELECT probe_id, schedule_id, mesh_id, source_id, destination_id, size_class_id, test_bytes,
-           mover, mode, streams, tcp_buffer_bytes, 'queued', %(now)s, %(now)s, '', 0, '', 0
+           mover, mode, streams, tcp_buffer_bytes, scitag, 'queued', %(now)s, %(now)s, '', 0,
+           '', 0
     FROM claimed
     JOIN sonar_mesh mesh ON mesh.id = mesh_id
     JOIN sonar_sizeclass size_class ON size_class.id = size_class_id

@@ -15,12 +15,20 @@ from matrix.api.parameters import wrong
 from matrix.api.registry.deserialise import Values, record_of
 from matrix.api.registry.rendering import Json
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import field, flag, line, name_of, own_name, quiet_times, whole
+from matrix.api.registry.values import (
+    field,
+    flag,
+    name_of,
+    own_name,
+    quiet_times,
+    scitag_text,
+    whole,
+)
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar import credentials, mover_catalogue, service_rules
+from sonar import mover_catalogue, scitags
 from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
@@ -39,12 +47,7 @@ MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
-SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
-CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
-# What is for those who may see it: where Sonar asks, and with what.
-INTERNAL = ("service", "service_credential")
-INTERNAL_EXAMPLE = {"service": "", "service_credential": ""}
-ELSEWHERE = (*ENDS, "every", "quiet_hours")
+ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
 Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
@@ -85,24 +88,7 @@ class NewMesh(Body):
         int | None,
         whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
     ] = None
-    service: Annotated[
-        str,
-        line(
-            400,
-            "https://host[:port]/path of the service that moves the files, for movers that ask "
-            "one, without user, password or query; empty for none",
-            SERVICE,
-        ),
-    ] = ""
-    service_credential: Annotated[
-        str,
-        line(
-            80,
-            "the name of a registered credential, which is sent only to the service; empty for "
-            "none",
-            CREDENTIAL_NAME,
-        ),
-    ] = ""
+    scitag: Annotated[str | None, scitag_text()] = None
     priority: Annotated[
         int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
@@ -150,6 +136,7 @@ class Meshes(Resource[Mesh]):
             "mode": "pull",
             "streams": 1,
             "tcp_buffer_bytes": None,
+            "scitag": "2/11",
             "priority": 5,
             "sources": "all",
             "destinations": ["GLASGOW_DATADISK"],
@@ -182,10 +169,13 @@ class Meshes(Resource[Mesh]):
             "service_credential": str(row.service_credential or ""),
             "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
             "quiet_hours": row.quiet_hours,
+            "scitag": scitags.written(row.scitag),
         }
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
+        if "scitag" in values:
+            columns["scitag"] = values["scitag"] and scitags.parsed(values["scitag"])
         return columns | quiet_columns(values)
 
     def hang(self, row: Mesh, values: Values) -> None:

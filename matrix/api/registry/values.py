@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from sonar.models.registry import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
+from sonar.scitags import NOTATION
 from sonar.windows import parse_time
 
 # As for the sizes of results.
@@ -79,6 +80,11 @@ def own_name() -> FieldInfo:
 
 def quiet_times() -> FieldInfo:
     return line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$")
+
+
+def scitag_text() -> FieldInfo:
+    rule = "a flow label as experiment/activity, like 2/11"
+    return field(rule, "scitags.org", "to send none", max_length=7, pattern=NOTATION)
 
 
 def time(meaning: str, or_null: str = "") -> FieldInfo:

@@ -13,8 +13,9 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging, several, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer, Body, Listed, Many
+from sonar import scitags
 from sonar.models import Transfer
-from sonar.records.record import LARGEST_BUFFER, LONGEST, MOST_SCITAG
+from sonar.records.record import LARGEST_BUFFER, LONGEST
 from sonar.remote_names import LOG_URL, REMOTE_ID
 
 State = Literal["done", "failed", "lost"]
@@ -72,6 +73,29 @@ class Result(Answer):
     verified: bool | None
 
 
+class ReportedConnectionAnswer(Answer):
+    """A connection that a server reported by a firefly; null where it did not say.
+
+    `bytes` went from source to destination. `held_by_receiver` and `held_by_sender` are shares of
+    its busy time. `other_tests` is how many other tests it may belong to. Addresses are null
+    unless the reader may see names of machines.
+    """
+
+    started_at: datetime
+    ended_at: datetime | None
+    bytes: int | None
+    rtt_ms: float | None
+    retransmits: int | None
+    window_bytes: int | None
+    held_by_receiver: float | None
+    held_by_sender: float | None
+    application: str
+    source_address: str | None
+    destination_address: str | None
+    reporter: str | None
+    other_tests: int
+
+
 class WholeResult(Result):
     """All that is kept of a result; names of machines only for who may see them."""
 
@@ -80,6 +104,7 @@ class WholeResult(Result):
     mesh: str | None
     activity: str | None
     samples: list[list[float]]
+    connections: list[ReportedConnectionAnswer]
     worker: str | None = None
     remote_connections: list[str] = []
     log_url: str | None = None
@@ -113,7 +138,7 @@ class SentResult(Body):
     tcp_buffer_used_bytes: Buffer | Empty = None
     remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] | Empty = None
     log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] | Empty = None
-    scitag: Annotated[int, Field(ge=1, le=MOST_SCITAG)] | Empty = None
+    scitag: Annotated[int, Field(ge=1, le=scitags.MOST)] | Empty = None
 
 
 class Stored(Answer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
+from matrix.answers.connections import MACHINES, reported
 from matrix.api.base import ApiView
 from matrix.api.cell_text import dumps
 from matrix.api.schema.transfers import TRANSFER
@@ -51,15 +53,17 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
         transfer.source_id: transfer.source.name,
         transfer.destination_id: transfer.destination.name,
     }
-    profile = transfer.profile
+    profile, sees_machines = transfer.profile, sees(request, "sonar.view_transfer")
+    hidden = {} if sees_machines else dict.fromkeys(MACHINES)
     fields = record(transfer, names) | {
         "error_is_permanent": transfer.error_is_permanent,
         "verified_note": transfer.verified_note or None,
         "mesh": profile.mesh.name if profile.mesh else None,
         "activity": profile.activity or None,
         "samples": transfer.samples,
+        "connections": [asdict(connection) | hidden for connection in reported(transfer)],
     }
-    if sees(request, "sonar.view_transfer"):
+    if sees_machines:
         fields["worker"] = transfer.worker or None
         fields["remote_connections"] = transfer.remote_connections
         fields["log_url"] = transfer.log_url or None

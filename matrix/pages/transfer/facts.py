@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from matrix.query.filters import either
 from matrix.statistics.courses import Stretch
 from sonar.models import Profile, Transfer
+from sonar.scitags import Scitag
 from sonar.units import format_bytes, format_estimate, three_digits
 
 # Servers send a progress marker about every 5 s.
@@ -39,8 +40,8 @@ def scitag_words(scitag: int | None) -> str:
     """Say a flow label with its two parts; nothing for none."""
     if scitag is None:
         return ""
-    experiment, activity = divmod(scitag, 64)
-    return f"{scitag} (experiment {experiment}, activity {activity})"
+    parts = Scitag.of(scitag)
+    return f"{parts}: experiment {parts.experiment}, activity {parts.activity}"
 
 
 def profile_words(profile: Profile) -> str:

@@ -1,0 +1,101 @@
+"""Which connections servers reported of a test: by flow label, time and the addresses of its ends.
+
+Several tests at once between the same addresses cannot be told apart; that is said, not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from matrix.store import flows
+from sonar.models import Flow, Transfer
+
+# What only those may see who see the names of machines.
+MACHINES = ("source_address", "destination_address", "reporter")
+
+
+@dataclass(frozen=True)
+class ReportedConnection:
+    """A connection as a server reported it; None for what it did not say.
+
+    ``bytes`` went from the source of the test to its destination. ``retransmits`` are packets.
+    ``window_bytes`` is TCP's congestion window when it was reported last. ``held_by_receiver``
+    and ``held_by_sender`` are shares of its busy time in which the window of the one, or the
+    buffer of the other, held it up. ``other_tests`` may be those whose connection it is.
+    """
+
+    started_at: datetime
+    ended_at: datetime | None
+    bytes: int | None
+    rtt_ms: float | None
+    retransmits: int | None
+    window_bytes: int | None
+    held_by_receiver: float | None
+    held_by_sender: float | None
+    application: str
+    source_address: str
+    destination_address: str
+    reporter: str
+    other_tests: int
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long it was open; None if its end was not reported."""
+        if self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+
+def reported(transfer: Transfer) -> list[ReportedConnection]:
+    """Return what was reported of the connections of a test. At most three SQL queries."""
+    if transfer.scitag is None or not (rows := flows.near(transfer, transfer.scitag)):
+        return []
+    tests = flows.tests_beside(rows, transfer)
+    return [_connection(flow, transfer, tests) for flow in rows]
+
+
+def _connection(
+    flow: Flow, transfer: Transfer, tests: Sequence[tuple[flows.Link, flows.Times]]
+) -> ReportedConnection:
+    forward = transfer.source_id in flow.source_endpoints
+    tcp = flow.tcp
+    return ReportedConnection(
+        started_at=flow.started_at,
+        ended_at=flow.ended_at,
+        bytes=flow.sent_bytes if forward else flow.received_bytes,
+        rtt_ms=tcp.get("rtt"),
+        retransmits=_whole(tcp.get("total_retrans")),
+        window_bytes=_window(tcp),
+        held_by_receiver=_share(tcp, "rwnd_limited"),
+        held_by_sender=_share(tcp, "sndbuf_limited"),
+        application=flow.application,
+        source_address=flow.source_address if forward else flow.destination_address,
+        destination_address=flow.destination_address if forward else flow.source_address,
+        reporter=flow.reporter,
+        other_tests=sum(_fits(flow, *test) for test in tests),
+    )
+
+
+def _fits(flow: Flow, link: flows.Link, times: flows.Times) -> bool:
+    """Say whether a connection may be that of a test."""
+    source, destination = link
+    sides = flow.source_endpoints, flow.destination_endpoints
+    between = any(source in near and destination in far for near, far in (sides, sides[::-1]))
+    return between and times[0] - flows.CLOCKS <= flow.started_at <= times[1] + flows.CLOCKS
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else round(number)
+
+
+def _window(tcp: dict[str, float]) -> int | None:
+    """Return the congestion window in bytes: TCP counts it in packets of its largest size."""
+    packets, size = tcp.get("snd_cwnd"), tcp.get("snd_mss")
+    return None if packets is None or size is None else round(packets * size)
+
+
+def _share(tcp: dict[str, float], name: str) -> float | None:
+    held, busy = tcp.get(name), tcp.get("busy_time")
+    return min(held / busy, 1.0) if held is not None and busy else None

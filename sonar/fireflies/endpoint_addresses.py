@@ -1,0 +1,48 @@
+"""Which endpoints an address is of: the names of their hosts are looked up now and then."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+
+from sonar.addresses import host_of
+from sonar.fireflies.packet import plain
+from sonar.models import Endpoint
+
+log = logging.getLogger(__name__)
+
+
+def look_up(host: str) -> set[str]:
+    """Return the addresses of a host, none if nobody knows it."""
+    try:
+        answers = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        log.warning("the addresses of %s are not known: %s", host, error)
+        return set()
+    return {str(plain(ip_address(str(answer[4][0]).partition("%")[0]))) for answer in answers}
+
+
+class Addresses:
+    """The addresses of the endpoints in use, as they were looked up last."""
+
+    def __init__(self, resolve: Callable[[str], Iterable[str]] = look_up) -> None:
+        self._resolve = resolve
+        self._endpoints: dict[str, list[int]] = {}
+
+    def refresh(self) -> None:
+        """Look all of them up, one after the other. One SQL query."""
+        by_host: dict[str, list[int]] = {}
+        in_use = Endpoint.objects.filter(retired_at=None).order_by("id")
+        for endpoint, base_url in in_use.values_list("id", "base_url"):
+            by_host.setdefault(host_of(base_url), []).append(endpoint)
+        endpoints_by_address: dict[str, list[int]] = {}
+        for host, endpoints in by_host.items():
+            for address in self._resolve(host):
+                endpoints_by_address.setdefault(address, []).extend(endpoints)
+        self._endpoints = endpoints_by_address
+
+    def endpoints_at(self, address: str) -> list[int]:
+        """Return the ids of the endpoints of an address."""
+        return self._endpoints.get(address, [])

@@ -1,0 +1,76 @@
+"""Listens for fireflies until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from ipaddress import ip_network
+from threading import Event
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from sonar.fireflies.collector import Collector, Networks
+from sonar.fireflies.endpoint_addresses import Addresses
+
+
+class Command(BaseCommand):
+    help = (
+        "Collect fireflies: UDP packets in which storage servers that mark their packets say, for "
+        "each connection of a transfer, how long its round trip is, how much was sent again and "
+        "between which addresses it ran. They are shown with the tests that they fit, and never "
+        "change a result. Runs until it is stopped; once a minute it says what it has received "
+        "and dropped."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--listen",
+            metavar="HOST:PORT",
+            default=settings.SONAR_FIREFLIES_LISTEN,
+            help="address to listen at (default: SONAR_FIREFLIES_LISTEN, here %(default)s)",
+        )
+        parser.add_argument(
+            "--allow",
+            metavar="NETWORK",
+            action="append",
+            help="network whose packets are taken, like 192.0.2.0/24; may be repeated (default: "
+            "SONAR_FIREFLIES_ALLOW)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        allowed = networks(options["allow"] or settings.SONAR_FIREFLIES_ALLOW)
+        stop = Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        with listening(options["listen"]) as listener:
+            host, port = listener.getsockname()[:2]
+            senders = ", ".join(map(str, allowed))
+            self.stdout.write(f"Listening at {host}:{port} (UDP) for packets from {senders}.")
+            self.stdout.flush()
+            Collector(listener, allowed, Addresses()).run(stop)
+
+
+def networks(texts: list[str]) -> Networks:
+    """Read networks; raise CommandError for what is none."""
+    try:
+        return [ip_network(text) for text in texts]
+    except ValueError as error:
+        raise CommandError(f"--allow or SONAR_FIREFLIES_ALLOW: {error}") from error
+
+
+def listening(place: str) -> socket.socket:
+    """Open the socket; raise CommandError if that cannot be."""
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise CommandError(f"--listen or SONAR_FIREFLIES_LISTEN: {place!r} is not HOST:PORT")
+    try:
+        family, kind, *_, address = socket.getaddrinfo(
+            host.strip("[]"), int(port), type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind)
+        listener.bind(address)
+    except OSError as error:
+        raise CommandError(f"Cannot listen at {place}: {error.strerror}") from error
+    return listener

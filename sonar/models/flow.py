@@ -1,0 +1,46 @@
+"""Connections of transfers, as servers that mark their packets told them (sonar.fireflies)."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+
+class Flow(models.Model):
+    """One connection by what one reporter last said of it. Anybody may have forged it."""
+
+    reporter = models.GenericIPAddressField(help_text="Who sent the packet.")
+    scitag = models.PositiveIntegerField()
+    source_address = models.GenericIPAddressField()
+    source_port = models.PositiveIntegerField()
+    destination_address = models.GenericIPAddressField()
+    destination_port = models.PositiveIntegerField()
+    # Which endpoints the addresses were of as it was reported; one host may have several.
+    source_endpoints = ArrayField(models.IntegerField())
+    destination_endpoints = ArrayField(models.IntegerField())
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, help_text="Empty while it is not known to be over.")
+    application = models.CharField(max_length=100, blank=True)
+    sent_bytes = models.BigIntegerField(null=True, help_text="By its source.")
+    received_bytes = models.BigIntegerField(null=True, help_text="By its source.")
+    tcp = models.JSONField(default=dict, help_text="TCP's own numbers, as Linux names them.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "reporter",
+                    "source_address",
+                    "source_port",
+                    "destination_address",
+                    "destination_port",
+                    "started_at",
+                ],
+                name="flow_once_per_reporter",
+            )
+        ]
+        indexes = [models.Index(fields=["scitag", "started_at"], name="flow_scitag_started")]
+
+    def __str__(self) -> str:
+        return f"flow {self.scitag} from {self.started_at:%Y-%m-%d %H:%M:%S} UTC"

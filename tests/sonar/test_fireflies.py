@@ -1,0 +1,213 @@
+"""Fireflies: what is read of a packet, which are taken, and what is kept of a connection."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+
+import pytest
+from django.core.management import CommandError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar.fireflies import collector, flows, packet
+from sonar.fireflies.collector import Collector, counted
+from sonar.fireflies.endpoint_addresses import Addresses, look_up
+from sonar.management.commands import collect_fireflies
+from sonar.models import Flow
+from tests.sonar.fireflies import FLOWD, XROOTD, begins, firefly
+from tests.sonar.world import NOW, endpoint
+
+ALLOWED = [ip_network("198.51.100.0/24"), ip_network("2001:db8::/32")]
+SENDER = "198.51.100.7"
+HOSTS = {"glasgow": "192.0.2.1", "lancs": "192.0.2.2"}
+
+
+@pytest.fixture
+def places(db: None) -> Addresses:
+    """Two endpoints at two addresses, and a third at the second one's."""
+    endpoint("GLASGOW"), endpoint("LANCS")
+    endpoint("POOL", base_url="fake://lancs/pool")
+    addresses = Addresses(lambda host: [HOSTS[host]])
+    addresses.refresh()
+    return addresses
+
+
+@pytest.fixture
+def taking(places: Addresses) -> Collector:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with listener:
+        yield Collector(listener, ALLOWED, places)
+
+
+def test_what_xrootd_says_at_the_end_is_read():
+    read = packet.parsed(firefly())
+    assert (read.scitag, read.application) == (139, "xrdcp")
+    assert (str(read.flow_id.src_ip), read.flow_id.dst_port) == ("192.0.2.1", 41178)
+    assert (read.usage.sent, read.netlink) == (20020014, {"rtt": 2.663})
+    assert read.flow_lifecycle.end_time == datetime(2026, 11, 20, 4, 0, 2, 642044, UTC)
+
+
+def test_of_tcps_numbers_those_are_kept_that_say_why_it_is_slow():
+    read = packet.parsed(firefly(netlink=FLOWD))
+    assert read.netlink == {
+        "pmtu": 9000,
+        "retrans": 0,
+        "rtt": 14,
+        "snd_cwnd": 100,
+        "snd_mss": 1448,
+        "total_retrans": 7,
+        "busy_time": 4_000_000,
+        "rwnd_limited": 1_000_000,
+        "sndbuf_limited": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("datagram", "why"),
+    [
+        (b"", "no JSON"),
+        (b"<134>1 hello", "no JSON"),
+        (b"{", "wrong JSON"),
+        (b"{" + b" " * 2048, "longer than 2048 bytes"),
+        (firefly(flow_id={"src-ip": "secret.example"}), "wrong flow-id.src-ip"),
+        (firefly(flow_id={"src-port": 65536}), "wrong flow-id.src-port"),
+        (firefly(flow_lifecycle={"state": "over"}), "wrong flow-lifecycle.state"),
+        (firefly(flow_lifecycle={"start-time": "2026-11-20T04:00:00"}), "wrong flow-lifecycle"),
+        (firefly(context={"activity-id": 64}), "wrong context.activity-id"),
+        (firefly(context={"experiment-id": 1024}), "wrong context.experiment-id"),
+        (firefly(usage={"sent": -1}), "wrong usage.sent"),
+        (firefly(netlink={"rtt": -1}), "wrong netlink.rtt"),
+        (firefly(netlink={"rtt": "much"}), "wrong netlink.rtt"),
+    ],
+)
+def test_anything_else_is_refused_without_its_words(datagram: bytes, why: str):
+    with pytest.raises(ValueError, match=why) as refused:
+        packet.parsed(datagram)
+    assert "secret" not in str(refused.value)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_firefly_or_refused(datagram: bytes):
+    with suppress(ValueError):
+        assert packet.parsed(b"{" + datagram).scitag
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(sorted(XROOTD)), JSON)
+def test_any_value_of_a_part_is_read_or_refused(part: str, value: object):
+    with suppress(ValueError):
+        assert packet.parsed(json.dumps(XROOTD | {part: value}).encode()).scitag == 139
+
+
+def test_an_application_is_written_in_plain_letters_only():
+    said = packet.parsed(firefly(context={"application": "x\x1b[31m\u202e" + "y" * 200}))
+    assert said.application == "x?[31m?" + "y" * 93
+
+
+def test_the_begin_and_the_end_of_a_connection_are_one_row(taking: Collector):
+    assert taking.take(begins(), SENDER) == ""
+    taking.flush()
+    begun = Flow.objects.get()
+    assert (begun.ended_at, begun.sent_bytes) == (None, 56)
+    assert taking.take(firefly(), SENDER) == ""
+    taking.flush()
+    ended = Flow.objects.get()
+    assert ended.sent_bytes == 20020014
+    assert ended.ended_at == datetime(2026, 11, 20, 4, 0, 2, 642044, UTC)
+    assert (len(ended.source_endpoints), len(ended.destination_endpoints)) == (1, 2)
+    assert counted(taking.counts) == "0 received, 2 stored, none dropped"
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_says_that_it_begins_changes_nothing_of_what_is_over(taking: Collector, at_once: bool):
+    taking.take(firefly(), SENDER)
+    if not at_once:
+        taking.flush()
+    taking.take(begins(), SENDER)
+    taking.flush()
+    assert Flow.objects.get().sent_bytes == 20020014
+
+
+def test_two_servers_report_the_same_connection_each_for_itself(taking: Collector):
+    for sender in (SENDER, "198.51.100.8", "2001:db8::1"):
+        taking.take(firefly(), sender)
+    taking.flush()
+    assert Flow.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("datagram", "sender", "why"),
+    [
+        (firefly(), "203.0.113.9", "sender not allowed"),
+        (b"hello", SENDER, "not a firefly"),
+        (firefly(flow_id={"dst-ip": "192.0.2.9"}), SENDER, "not between registered endpoints"),
+    ],
+)
+def test_other_packets_are_dropped_and_counted(
+    taking: Collector, datagram: bytes, sender: str, why: str
+):
+    assert taking.take(datagram, sender) == why
+    taking.flush()
+    assert not Flow.objects.exists()
+
+
+def test_an_address_of_ipv4_in_ipv6_is_the_same_one(taking: Collector):
+    mapped = firefly(flow_id={"src-ip": "::ffff:192.0.2.1", "dst-ip": "::ffff:192.0.2.2"})
+    assert taking.take(mapped, SENDER) == ""
+    taking.flush()
+    assert Flow.objects.get().source_address == "192.0.2.1"
+
+
+def test_no_more_are_taken_in_a_second_than_a_database_can_bear(
+    taking: Collector, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(collector, "MOST_A_SECOND", 5)
+    monkeypatch.setattr(collector.time, "monotonic", lambda: 7.5)
+    answers = [taking.take(firefly(), SENDER) for _ in range(7)]
+    assert answers == [""] * 5 + ["more than 5 a second"] * 2
+    monkeypatch.setattr(collector.time, "monotonic", lambda: 8.0)
+    assert taking.take(firefly(), SENDER) == ""
+
+
+def test_old_ones_go_with_the_results_of_their_time(taking: Collector):
+    taking.take(firefly(), SENDER)
+    taking.flush()
+    flows.drop_expired(NOW + timedelta(days=10), keep_days=11)
+    assert Flow.objects.exists()
+    flows.drop_expired(NOW + timedelta(days=12), keep_days=11)
+    assert not Flow.objects.exists()
+
+
+def test_a_host_is_looked_up_and_one_that_nobody_knows_has_no_address():
+    assert "127.0.0.1" in look_up("localhost")
+    assert look_up("[::1]") == {"::1"}
+    assert look_up("nobody.invalid") == set()
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("10514", "'10514' is not HOST:PORT"),
+        ("127.0.0.1:x", "is not HOST:PORT"),
+        ("127.0.0.1:70000", "is not HOST:PORT"),
+        ("192.0.2.1:10514", "Cannot listen at 192.0.2.1:10514"),
+    ],
+)
+def test_a_place_where_nobody_can_listen_is_told(place: str, words: str):
+    with pytest.raises(CommandError, match=words):
+        collect_fireflies.listening(place)
+
+
+def test_what_is_no_network_is_told():
+    with pytest.raises(CommandError, match="SONAR_FIREFLIES_ALLOW"):
+        collect_fireflies.networks(["10.0.0.1/8"])
