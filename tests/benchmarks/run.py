@@ -48,6 +48,7 @@ GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     0: facts.all_of_them,
     8: elsewhere("flight"),
     9: elsewhere("planning"),
+    16: elsewhere("service"),
 }
 
 

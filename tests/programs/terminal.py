@@ -113,7 +113,8 @@ class Desk:
     def __init__(self, place: Path, variables: dict[str, str]) -> None:
         place.mkdir()
         (place / ".venv").symlink_to(sys.prefix)
-        (place / "manage.py").symlink_to(PROJECT / "manage.py")
+        for name in ("manage.py", "tests"):
+            (place / name).symlink_to(PROJECT / name)
         self.place = place
         self.variables = {"PATH": os.environ["PATH"], **variables}
 

@@ -16,6 +16,7 @@ import ssl
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -395,6 +396,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self.behave(body)
 
     def behave(self, body: bytes) -> None:
+        """Do as a real one does; `/heard`, which that has not, says how often it was asked."""
+        if self.path == "/heard":
+            self.fts.heard.pop()
+            self.say(Counter(method for method, _, _ in self.fts.heard))
+            return
         path, _, query = self.path.partition("?")
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         parts = path.strip("/").split("/")

@@ -1,0 +1,94 @@
+"""What service.py measures: a worker full of jobs that wait at an FTS3 server."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from sonar.models import Mesh, Probe
+from tests.benchmarks.in_flight import (
+    DAY,
+    LIMIT_MB,
+    Known,
+    megabytes,
+    order,
+    processor_seconds,
+    results,
+    running,
+    wait,
+)
+from tests.benchmarks.measured import Goal, Spread
+from tests.ports import free_port
+
+HELD = "memory of one worker process with {held} jobs waiting at FTS3"
+POLLS = "requests per second to FTS3 while {held} jobs wait"
+POLLS_PER_SECOND = 1.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many jobs to hold between so many nodes, for how long; over which time to count polls."""
+
+    nodes: int
+    held: int
+    queue_seconds: float
+    window_seconds: float
+
+
+SIZES = {"small": Size(6, 20, 12.0, 4.0)}
+USUAL = Size(24, 500, 60.0, 15.0)
+
+
+def measure(scale: str, home: Path) -> list[Goal]:
+    size, port = SIZES.get(scale, USUAL), free_port()
+    with running(home, size.nodes, seconds=0.0) as children:
+        options = [f"--port={port}", f"--queue={size.queue_seconds}"]
+        children.start("fts", "tests.storage.fts", *options)
+        url = f"http://127.0.0.1:{port}"
+        wait(children, lambda: heard(url) is not None)
+        Mesh.objects.update(mover="fts3", service=url)
+        order(every=DAY, cap=size.held)
+        return held(children, size, url)
+
+
+def heard(url: str) -> dict[str, int] | None:
+    """Return how many requests the server has had of each method; None if it is not there yet."""
+    try:
+        answer: Any = urllib3.request("GET", f"{url}/heard", retries=False).json()
+    except urllib3.exceptions.HTTPError:
+        return None
+    return dict(answer)
+
+
+def held(children: Known, size: Size, url: str) -> list[Goal]:
+    """Fill the worker, count its polls, and see all that it held come to a good end."""
+    wait(children, lambda: (heard(url) or {}).get("POST", 0) >= size.held)
+    worker = children.by_name["worker"].pid
+    polls, used = polls_per_second(url, size, children)
+    now = megabytes(worker, "VmRSS")
+    waiting = Probe.objects.filter(state="running").count()
+    wait(children, lambda: results() >= size.held)
+    peak = megabytes(worker, "VmHWM")
+    limit = {"limit": LIMIT_MB, "unit": "MB", "at_least": False}
+    note = f"{now:.0f} MB while {waiting} waited; {results()} ended, none failed"
+    memory = Goal.from_spread(
+        16, HELD.format(held=size.held), spread=Spread(peak, now, peak, 1), note=note, **limit
+    )
+    cost = f"{1000 * used / size.window_seconds:.1f} ms of processor per second in the worker"
+    spread = Spread(polls, polls, polls, 1)
+    text = POLLS.format(held=size.held)
+    rate = Goal.from_spread(16, text, POLLS_PER_SECOND, spread, "/s", at_least=False, note=cost)
+    return [memory, rate]
+
+
+def polls_per_second(url: str, size: Size, children: Known) -> tuple[float, float]:
+    """Return how often the server is asked while nothing else happens, and what that costs."""
+    before, began, used = heard(url) or {}, time.monotonic(), processor_seconds(children)
+    time.sleep(size.window_seconds)
+    asked = sum((heard(url) or {}).values()) - sum(before.values())
+    seconds = time.monotonic() - began
+    return asked / seconds, processor_seconds(children)["worker"] - used["worker"]
