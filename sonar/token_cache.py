@@ -107,7 +107,10 @@ def _renewed(purpose: Purpose, file: Path, entry: Entry, needed: float) -> Usabl
 def _answer(purpose: Purpose, entry: Entry, needed: float, now: float) -> Entry:
     """Ask the source; an endpoint that fails is no trouble while its old token is usable."""
     try:
-        return Entry(token_sources.get(purpose.kind).obtain(purpose))
+        token = token_sources.get(purpose.kind).obtain(purpose)
+        if token.left(now) > 0:
+            return Entry(token)
+        return Entry(entry.token, now, "the token given has expired already: compare the clocks")
     except CredentialError as error:
         return Entry(entry.token, now, str(error))
     except Stopped:

@@ -28,10 +28,11 @@ def lifetime_of(token: str) -> Lifetime:
     if len(token) > LONGEST:
         return NOTHING_SAID
     parts = token.split(".")
-    return _of_claims(_decoded(parts[1])) if len(parts) == 3 else _of_caveats(_decoded(token))
+    return _of_claims(decoded(parts[1])) if len(parts) == 3 else _of_caveats(decoded(token))
 
 
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
+    """Return what a token or a part of it holds; nothing if it is not base64."""
     try:
         return urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (NotBase64, ValueError):

@@ -7,19 +7,27 @@ when it ends to count each macaroon says itself.
 from __future__ import annotations
 
 import json
+import re
 import time
 
 from sonar.movers.base import End, MoverError
 from sonar.movers.http_exchange import Web, authorization
 from sonar.token_sources.asking import Answer, CertifiedWeb, ask
 from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
-from sonar.token_sources.lifetimes import lifetime_of
+from sonar.token_sources.lifetimes import decoded, lifetime_of
 
 ACTIVITIES = {
     Right.OWN: "DOWNLOAD,UPLOAD,DELETE,MANAGE,LIST",
     Right.LENT_TO_READ: "DOWNLOAD,LIST",
     Right.LENT_TO_WRITE: "UPLOAD,LIST",
 }
+# Without these it is of no use; XRootD gives one with other rights to who may do nothing.
+NEEDED = {
+    Right.OWN: {"DOWNLOAD", "UPLOAD", "DELETE"},
+    Right.LENT_TO_READ: {"DOWNLOAD"},
+    Right.LENT_TO_WRITE: {"UPLOAD"},
+}
+ACTIVITY = re.compile(rb"activity:([A-Z_,]+)")
 LIFE_SECONDS = 3600
 CERTIFICATE = "-----BEGIN "
 ASKS_AGAIN = {408, 425, 429, 500, 502, 503, 504}
@@ -52,7 +60,15 @@ def token_of(answer: Answer, purpose: Purpose, began_at: float) -> StorageToken:
         raise MoverError(purpose.where, why)
     if answer.status != 200 or not text.isascii() or not text.isprintable() or not text:
         raise CredentialError(f"the endpoint gives no macaroon: {answer.status}")
+    if missing := NEEDED[purpose.right] - allowed_by(text):
+        raise CredentialError(f"the endpoint gives a macaroon without {', '.join(sorted(missing))}")
     seconds = answer.values.get("expires_in")
     ends = [began_at + (seconds if isinstance(seconds, int | float) else LIFE_SECONDS)]
     expires_at = lifetime_of(text).expires_at
     return StorageToken(text, began_at, min(ends + ([expires_at] if expires_at else [])))
+
+
+def allowed_by(macaroon: str) -> set[str]:
+    """Return what is allowed by all caveats of a macaroon; all if none of them is of that kind."""
+    caveats = [set(names.decode().split(",")) for names in ACTIVITY.findall(decoded(macaroon))]
+    return set.intersection(*caveats) if caveats else set.union(*NEEDED.values())

@@ -294,6 +294,16 @@ def test_a_macaroon_ends_with_the_first_of_its_caveats():
     assert expiry(MACAROON) == ENDS_AT.timestamp()
 
 
+def test_a_macaroon_without_the_rights_that_are_needed_is_not_used(macaroons, monkeypatch):
+    weak = text_of(b"0014cid activity:READ_METADATA\n0014cid activity:DOWNLOAD,UPLOAD,DELETE\n")
+    monkeypatch.setitem(globals(), "MACAROON", weak)
+    assert refusal(macaroons) == "the endpoint gives a macaroon without DELETE, DOWNLOAD, UPLOAD"
+    narrow = text_of(b"0014cid activity:DOWNLOAD,LIST\n0014cid activity:DOWNLOAD,UPLOAD\n")
+    monkeypatch.setitem(globals(), "MACAROON", narrow)
+    assert obtained(replace(macaroons, right=Right.LENT_TO_READ)).text == narrow
+    assert refusal(replace(macaroons, right=Right.LENT_TO_WRITE)).endswith("without UPLOAD")
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405])
 def test_an_endpoint_that_gives_no_macaroon_is_a_matter_of_the_credential(macaroons, status: int):
     Dcache.status = status
@@ -505,3 +515,9 @@ def test_no_token_shows_in_what_is_printed_of_values(purpose, kept_in):
     shown = repr([token_cache.obtain(purpose, kept_in, 60), purpose, StorageToken(token, 0)])
     assert token not in shown
     assert not re.search(SECRET, shown)
+
+
+def test_a_token_that_has_expired_when_it_comes_is_said(purpose, issuer, kept_in):
+    issuer.ahead = -3700
+    with pytest.raises(CredentialError, match="has expired already: compare the clocks"):
+        usable(purpose, kept_in)
