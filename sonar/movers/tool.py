@@ -26,6 +26,8 @@ from sonar.movers.file_address import place_of
 from sonar.movers.spans import current
 
 READ_BYTES = 64 * 1024
+LAST_READS = 16
+"""What a pipe or a terminal may still hold of a program that has ended."""
 LOOK_SECONDS, SHORT_SECONDS = 0.2, 0.02
 GRACE_SECONDS = 2.0
 """From asking a program to end to ending it."""
@@ -195,7 +197,11 @@ def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:
             if not (chunk := _read(output)):
                 break
             yield chunk
-        elif _has_ended(process):  # what it started may hold its output open
+        elif _has_ended(process):  # what it started may hold its output open, and write on
+            for _ in range(LAST_READS):  # written since the look before
+                if not (poll.poll(0) and (chunk := _read(output))):
+                    return
+                yield chunk
             return
         else:
             yield b""

@@ -46,6 +46,19 @@ def test_lines_come_while_it_runs_and_become_samples():
     assert 0.3 < ended.seconds < SOON
 
 
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_its_last_words_are_read_however_late_we_look(monkeypatch, on_terminal: bool):
+    looks_at_once = tool._has_ended
+
+    def looks_late(process: subprocess.Popen[bytes]) -> bool:
+        time.sleep(0.5)
+        return looks_at_once(process)
+
+    monkeypatch.setattr(tool, "_has_ended", looks_late)
+    ended = move(shell("sleep 0.3; echo 10; echo last", on_terminal=on_terminal))
+    assert ended.text.split() == ["10", "last"]
+
+
 def test_it_sees_a_terminal_only_where_it_is_given_one():
     asks = "test -t 1 && echo yes || echo no"
     assert move(shell(asks)).text.strip() == "no"
