@@ -51,6 +51,7 @@ TOKENS = {
 FOR_OPERATORS = {
     ("sonar_endpoint", "base_url"),
     ("sonar_credential", "hosts"),
+    ("sonar_credentialstate", "sentence"),
     ("sonar_leftover", "error"),
     ("sonar_transfer", "remote_connections"),
 }
