@@ -1,0 +1,44 @@
+"""What subprocesses.py measures: a worker full of copies by one mover, and by all in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.benchmarks import held
+from tests.benchmarks.in_flight import Known
+from tests.benchmarks.measured import Goal, Spread
+
+LIMIT_MB = 400
+FIFTY, FEW = 50, 3
+
+
+def measure(scale: str, home: Path) -> list[Goal]:
+    count = FEW if scale == "small" else FIFTY
+    alone = [{mover: count} for mover in held.COPIES]
+    return [goal(home, counts) for counts in (shared_out(count), *alone)]
+
+
+def shared_out(count: int) -> dict[str, int]:
+    """Return as many of each mover as are that count together, one more or less."""
+    movers = list(held.COPIES)
+    return {mover: len(range(n, count, len(movers))) for n, mover in enumerate(movers)}
+
+
+def goal(home: Path, counts: Mapping[str, int]) -> Goal:
+    with ExitStack() as stack, held.grid() as grid:
+        worker = start_worker(Known(stack, home / "log"), sum(counts.values()))
+        together, alone = held.measure(grid, worker, counts)
+    copies = ", ".join(f"{count} by {mover}" for mover, count in counts.items())
+    text = f"memory of one worker and its programs with {copies} in flight"
+    each = (together - alone) / sum(counts.values())
+    note = f"the worker {alone:.0f} MB, each copy {each:.1f} MB; all ended well"
+    spread = Spread(together, together, together, 1)
+    return Goal.from_spread(15, text, LIMIT_MB, spread, "MB", at_least=False, note=note)
+
+
+def start_worker(children: Known, threads: int) -> int:
+    options = ["--pool=threads", "--without-gossip", "--without-mingle", "-c", str(threads)]
+    worker = ["celery", "-A", "sonar.celery", "worker", *options, "-Q", "transfers"]
+    return children.start("worker", *worker).pid
