@@ -105,6 +105,7 @@ CALLS = {
     "links/": Sample(f"{API}/links/"),
     "causes/": Sample(f"{API}/causes/"),
     "diagnosis/": Sample(f"{API}/diagnosis/?source=RAL_DATADISK&destination=DESY_DATADISK"),
+    "network/": Sample(f"{API}/network/"),
     "inside/": Sample(f"{API}/inside/?source=RAL_DATADISK&destination=DESY_DATADISK"),
     "matrix/": Sample(f"{API}/matrix/"),
     "series/": Sample(f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK"),

@@ -83,8 +83,10 @@ def row_of(mover: MoverDescription) -> str:
     schemes, modes, parameters = (f"`{' '.join(words)}`" if words else "nothing" for words in codes)
     needs = ", ".join(need.label for need in mover.needs) or "nothing"
     takes = ", ".join(sorted(mover.credentials)) or "none"
-    cells = [f"`{mover.name}`", schemes, mover.label, modes, parameters, takes, needs, mover.clock]
-    return f"| {' | '.join(cells)} | {'simulated' if mover.simulated else 'measured'} |"
+    clock = "its own" if mover.of_network else mover.clock
+    cells = [f"`{mover.name}`", schemes, mover.label, modes, parameters, takes, needs, clock]
+    rates = "of the network alone" if mover.of_network else "measured"
+    return f"| {' | '.join(cells)} | {'simulated' if mover.simulated else rates} |"
 
 
 def test_the_table_of_movers_is_that_of_their_descriptions():

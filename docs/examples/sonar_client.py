@@ -55,6 +55,7 @@ MEDIA_TYPES = {
 TEXTS = (
     *("name", "source", "destination", "site", "cloud", "country", "label", "state", "change"),
     *("kind", "size", "end", "sentence", "near", "comparison_url"),
+    *("error", "error_where", "congestion_control"),
 )
 TIMES = (
     *("last", "last_ok", "last_failed", "start", "started_at"),
@@ -257,6 +258,10 @@ class Sonar:
     def inside(self, source: str, destination: str, **params: object) -> Record:
         """Return what the rate of a link does while its transfers run."""
         return self.read("inside/", source=source, destination=destination, **params)
+
+    def network(self, **params: object) -> pd.DataFrame:
+        """Return a row for each test of the network alone, newest first."""
+        return self.table("network/", **params)
 
     def transfers(self, **params: object) -> Iterator[Record]:
         """Give all single results that match, newest first, while they come in."""
@@ -502,6 +507,11 @@ READING = {
         "What the rate of a link does while its transfers run.",
         f"source destination {WINDOW}",
         "",
+    ),
+    "network": (
+        "Tests of the network alone, newest first.",
+        f"state page_size cursor window from to {FILTERS}",
+        "started_at|source|destination|state|rate_mb_s|rtt_mean_ms|loss|error",
     ),
     "sites": (
         "All sites, with their rates.",

@@ -41,13 +41,17 @@ LOOK_AGAIN_SECONDS = 1.0
 MOST_INTERVALS = 50_000
 LONGEST_INTERVAL_SECONDS = 60
 MOST_CHARACTERS = 64 * 1024 * 1024
+MOST_BYTES = 10**18
+# The receiver counts what it has read when the sender is done: the rest is in buffers.
+TOO_FEW = "iperf3: the sender was done before anything was received: too few bytes to measure by"
 # What it says of an end that cannot be reached, and what a second try does not change of that.
 UNREACHED = re.compile(r"unable to connect to server|server is busy|authorization failed", re.I)
 LASTING = re.compile(r"Name or service not known|No address|authorization failed", re.I)
 # What this machine refuses.
 OURS = re.compile(r"parameter error|socket buffer size|unable to create a new stream", re.I)
 
-Count = Annotated[int, Field(ge=0, le=2**62)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Segment = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -57,7 +61,7 @@ class Connected(BaseModel):
 
 class Start(BaseModel):
     connected: list[Connected] = []
-    tcp_mss_default: Count = 0
+    tcp_mss_default: Segment = 0
 
 
 class Summed(BaseModel):
@@ -121,7 +125,7 @@ class Iperf3:
         received = report.end.sum_received
         seconds = received.seconds or received.end
         if not received.bytes or not seconds:
-            raise MoverError(Where.TRANSFER, "iperf3 ended well, and says that nothing arrived")
+            raise MoverError(Where.TRANSFER, TOO_FEW)
         return Receipt(received.bytes, seconds, "iperf3 ended well")
 
 
@@ -208,10 +212,10 @@ def seen_of(report: Report) -> SeenOfNetwork:
     """Return what a report tells of a test, however it ended."""
     samples = list(samples_of(report))
     hosts = [each.remote_host for each in report.start.connected]
-    received = report.end.sum_received.bytes
+    moved = report.end.sum_received.bytes or (samples[-1].bytes if samples else None)
     return SeenOfNetwork(
         samples=samples[:MAX_SAMPLES],
-        moved_bytes=received or (samples[-1].bytes if samples else None),
+        moved_bytes=moved and min(moved, MOST_BYTES),
         streams_used=len(hosts) or None,
         ip_version=ip_version(hosts[0]) if hosts else None,
         path=figures_of(report),

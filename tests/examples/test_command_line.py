@@ -31,7 +31,7 @@ from tests.matrix.world import World
 CLIENT = "sonar_client.py"
 READING = (
     *("matrix", "links", "transfers", "series", "sites", "endpoints", "status"),
-    *("changes", "causes", "diagnosis", "inside"),
+    *("changes", "causes", "diagnosis", "inside", "network"),
 )
 
 

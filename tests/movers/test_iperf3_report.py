@@ -1,0 +1,206 @@
+"""What iperf3 says, read from what real ones have said; and whatever else it may say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar.movers import iperf3
+from sonar.movers.base import MAX_SAMPLES, End, Limits, MoverError, Order, Where
+from sonar.movers.iperf3 import Report
+from sonar.movers.network import PathFigures
+from sonar.movers.tool import Ended
+
+SAMPLES = Path(__file__).parent / "samples"
+HERE, THERE = "iperf3://here.example", "iperf3://net.example:5300"
+SMALL, NINE = ((SAMPLES / f"iperf3_{name}.json").read_text() for name in ("w85K", "9streams_cubic"))
+
+
+def order(source: str = HERE, destination: str = THERE, **wishes: Any) -> Order:
+    ends = [
+        End(where, url, url)
+        for where, url in ((Where.SOURCE, source), (Where.DESTINATION, destination))
+    ]
+    return replace(Order(ends[0], ends[1], 20_000_000, mode="push"), **wishes)
+
+
+def test_one_stream_over_92_ms_with_a_small_window():
+    seen = iperf3.seen_of(iperf3.read(SMALL))
+    assert seen.path == PathFigures(
+        rtt_min_ms=92.233,
+        rtt_mean_ms=92.261,
+        rtt_max_ms=92.315,
+        retransmits=0,
+        sent_bytes=5_549_664,
+        max_cwnd_bytes=217_200,
+        max_receive_window_bytes=108_000,
+        mss_bytes=1448,
+        congestion_control="cubic",
+    )
+    assert (seen.moved_bytes, seen.streams_used, seen.ip_version) == (5_549_064, 1, 4)
+    assert [sample.bytes for sample in seen.samples] == [
+        *(1_011_616, 2_120_576, 3_340_432, 4_449_392),
+        5_549_664,
+    ]
+    assert [round(sample.seconds, 2) for sample in seen.samples] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_nine_streams_are_one_way_together():
+    report = iperf3.read(NINE)
+    seen, said = iperf3.seen_of(report), json.loads(NINE)["end"]
+    assert seen.streams_used == 9
+    senders = [stream["sender"] for stream in said["streams"]]
+    assert seen.path.rtt_min_ms == min(each["min_rtt"] for each in senders) / 1000
+    assert seen.path.rtt_max_ms == max(each["max_rtt"] for each in senders) / 1000
+    assert seen.path.rtt_mean_ms == pytest.approx(sum(each["mean_rtt"] for each in senders) / 9000)
+    assert seen.path.max_cwnd_bytes == max(each["max_snd_cwnd"] for each in senders)
+    assert seen.path.retransmits == said["sum_sent"]["retransmits"]
+    assert seen.moved_bytes == said["sum_received"]["bytes"]
+
+
+def test_who_fetches_is_told_no_round_trip_and_no_window():
+    said = json.loads(SMALL)
+    for name in ("min_rtt", "mean_rtt", "max_rtt", "max_snd_cwnd", "max_snd_wnd"):
+        said["end"]["streams"][0]["sender"][name] = 0
+    path = iperf3.seen_of(iperf3.read(json.dumps(said))).path
+    assert (path.rtt_min_ms, path.rtt_mean_ms, path.rtt_max_ms) == (None, None, None)
+    assert (path.max_cwnd_bytes, path.max_receive_window_bytes) == (None, None)
+    assert path.retransmits == 0
+    del said["end"]["sum_sent"]["retransmits"]
+    assert iperf3.seen_of(iperf3.read(json.dumps(said))).path.retransmits is None
+
+
+@pytest.mark.parametrize(
+    ("host", "version"),
+    [("192.0.2.7", 4), ("2001:db8::7", 6), ("::1", 6), ("::ffff:192.0.2.7", 4)],
+)
+def test_the_ip_version_is_that_of_the_connection(host: str, version: int):
+    assert iperf3.ip_version(host) == version
+
+
+def test_what_is_asked_for_stands_on_the_command_line():
+    plain = iperf3.arguments(order(limits=Limits(connect=3)))
+    assert plain[:6] == ("iperf3", "--json", "--client=net.example", "--port", "5300", "--bytes")
+    assert plain[6:] == (
+        *("20000000", "--parallel", "1", "--connect-timeout", "3000", "--interval", "1"),
+    )
+    fetched = iperf3.arguments(
+        order(THERE, "iperf3://[::1]", mode="pull", streams=64, tcp_buffer_bytes=65536)
+    )
+    assert "--client=net.example" in fetched
+    assert fetched[-5:] == ("--interval", "5", "--window", "65536", "--reverse")
+    assert "--client=::1" in iperf3.arguments(order(HERE, "iperf3://[::1]"))
+    assert "5201" in iperf3.arguments(order(HERE, "iperf3://net.example"))
+    # A host is never an option, whatever it is called.
+    assert "--client=-R" in iperf3.arguments(order(HERE, "iperf3://-R"))
+
+
+@pytest.mark.parametrize(
+    ("error", "where", "permanent"),
+    [
+        ("unable to connect to server: Connection refused", "destination", False),
+        ("unable to connect to server: Name or service not known", "destination", True),
+        (
+            "unable to connect to server - server may have stopped running or use a different "
+            "port, firewall issue, etc.: Connection timed out",
+            *("destination", False),
+        ),
+        ("the server is busy running a test. try again later", "destination", False),
+        ("test authorization failed", "destination", True),
+        ("control socket has closed unexpectedly", "transfer", False),
+        ("the server has terminated", "transfer", False),
+        ("socket buffer size not set correctly", "control", True),
+    ],
+)
+def test_an_error_names_who_has_to_look_at_it(error: str, where: str, permanent: bool):
+    failure = iperf3.failed(order(), Ended(0, 0.1, ""), Report(error=error))
+    assert (failure.where, failure.permanent) == (where, permanent)
+    assert str(failure) == f"iperf3: {error}"
+    turned = iperf3.failed(order(THERE, HERE, mode="pull"), Ended(0, 0.1, ""), Report(error=error))
+    assert turned.where == where.replace("destination", "source")
+
+
+def test_who_ends_badly_without_a_word_is_said_to():
+    assert str(iperf3.failed(order(), Ended(9, 0.1, ""), Report())) == (
+        "iperf3: ended with 9, without a word"
+    )
+
+
+def test_what_is_no_report_is_said_to_be_none():
+    with pytest.raises(MoverError, match="a report that cannot be read: end: ") as caught:
+        iperf3.read('{"end": 7}')
+    assert (caught.value.where, caught.value.permanent) == ("control", False)
+    with pytest.raises(MoverError, match="cannot be read"):
+        iperf3.read(SMALL[:1000])
+    assert iperf3.read("iperf3: parameter error - x\n\nUsage: iperf3") == Report()
+
+
+def test_what_never_stops_to_write_is_ended(monkeypatch):
+    monkeypatch.setattr(iperf3, "MOST_CHARACTERS", 100)
+    kept = iperf3.Kept()
+    kept.keep("x" * 100)
+    with pytest.raises(MoverError, match="does not stop to write"):
+        kept.keep("x")
+
+
+def everywhere(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the places of all that is in a report."""
+    inner: dict[Any, Any] = value if isinstance(value, dict) else {}
+    if isinstance(value, list):
+        inner = dict(enumerate(value))
+    parts = (each for key, part in inner.items() for each in everywhere(part, (*place, key)))
+    return [place, *parts]
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
+    st.lists(st.integers(), max_size=2),
+    st.just({}),
+)
+PLACES = everywhere(json.loads(SMALL))[1:]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), ODD), min_size=1, max_size=4))
+def test_a_report_with_anything_in_it_is_read_or_refused(changes: list[tuple[Any, Any]]):
+    said = json.loads(SMALL)
+    for (*place, last), value in changes:
+        part = said
+        try:
+            for key in place:
+                part = part[key]
+            part[last] = value
+        except (TypeError, KeyError, IndexError):  # it is not there any more
+            continue
+    only_refused(json.dumps(said))
+
+
+@given(st.text(max_size=200) | st.integers(0, len(SMALL)).map(lambda end: SMALL[:end]))
+def test_any_text_is_read_or_refused(text: str):
+    only_refused(text)
+
+
+def only_refused(text: str) -> None:
+    """Read a report; what is refused is one error of ours with words for people."""
+    try:
+        report = iperf3.read(text)
+    except MoverError as error:
+        refusal = error
+        report = Report()
+    else:
+        refusal = iperf3.failed(order(), Ended(1, 0.1, text), report)
+    assert len(str(refusal)) < 400
+    assert str(refusal).isprintable()
+    seen = iperf3.seen_of(report)
+    assert len(seen.samples) <= MAX_SAMPLES
+    assert 0 <= (seen.moved_bytes or 0) < 2**63
+    assert all(sample.bytes >= 0 for sample in seen.samples)
