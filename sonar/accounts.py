@@ -10,12 +10,13 @@ import logging
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core.checks import Warning as CheckWarning
 from django.db import IntegrityError, ProgrammingError, transaction
 from django.utils import timezone
@@ -147,6 +148,20 @@ def free_name(person: Identity) -> str:
     name = plain[: LONGEST_NAME - len(end) - 4] or "person"
     tries = (f"{name}{number or ''}{end}" for number in (0, *range(2, 1000)))
     return next(it for it in tries if not User.objects.filter(username__iexact=it).exists())
+
+
+def described(user: User) -> str:
+    """Say who vouches for the person of an account, and what the groups were at the last log-in."""
+    record = SocialAccount.objects.filter(user=user).first()
+    if record is None:
+        return "no: an account of this Sonar alone"
+    groups = ", ".join(record.extra_data.get("groups", [])) or "none"
+    return f"{record.uid} at {record.provider}; groups at the last log-in: {groups}"
+
+
+def forget_sessions(now: datetime) -> None:
+    """Delete sessions that are over, as each log-in that is begun elsewhere makes one."""
+    Session.objects.filter(expire_date__lt=now).delete()
 
 
 def lapsed(user: User) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
@@ -14,7 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar import offers, reclassing, roles, scitags, sizes
+from sonar import accounts, offers, reclassing, roles, sizes
 from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
@@ -53,6 +55,9 @@ class OnlyLookedAt(NeverDeleted):
 
 
 admin.site.unregister(User)
+# Nothing of these is used but who a person is elsewhere, which the page of its account says.
+for unused in (EmailAddress, SocialAccount, SocialApp, SocialToken):
+    admin.site.unregister(unused)
 
 
 @admin.register(User)
@@ -60,12 +65,17 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
     """Accounts, each with its role; only administrators have the permissions for them."""
 
     list_display = ["username", "role", "email", "is_active", "last_login"]
-    readonly_fields = ["role"]
-    fieldsets = [(None, {"fields": ["role"]}), *(UserAdmin.fieldsets or ())]
+    readonly_fields = ["role", "elsewhere"]
+    fieldsets = [(None, {"fields": ["role", "elsewhere"]}), *(UserAdmin.fieldsets or ())]
 
     @admin.display(description="role")
     def role(self, user: User) -> str:
         return roles.described(user)
+
+    @admin.display(description="logs in elsewhere")
+    def elsewhere(self, user: User) -> str:
+        """Say who vouches for a person, and for which groups; a log-in gives the role anew."""
+        return accounts.described(user)
 
 
 @admin.register(Site)

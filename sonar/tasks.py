@@ -21,6 +21,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
 from sonar import (
+    accounts,
     cleanup,
     company,
     credential_checks,
@@ -85,11 +86,11 @@ def seal() -> None:
 
 @task
 def keep_months() -> None:
-    """Make the partitions of the months to come, and drop those that are too old."""
+    """Make the partitions of the months to come, and drop what is too old; sessions, too."""
     now = timezone.now()
     partitions.make_ahead(now)
     partitions.drop_expired(now, settings.SONAR_KEEP_DAYS)
-    flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    accounts.forget_sessions(now)
 
 
 @task

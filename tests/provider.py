@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +37,9 @@ RULES = RoleRules(
 )
 
 Claims = dict[str, Any]
+Key = rsa.RSAPrivateKey
 # Makes another ID token of the claims of the right one, and the secret key of the provider.
-Lie = Callable[[Claims, Any], str]
+Lie = Callable[[Claims, Key], str]
 
 
 @dataclass
@@ -48,7 +50,6 @@ class Provider:
     key: Any = None
     name: str = ""
     lie: Lie | None = None
-    user_info: Claims = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
 
@@ -57,10 +58,18 @@ class Provider:
         named = {name.replace("__", "."): value for name, value in claims.items()}
         requests.put(f"{self.url}/users/{subject}", json=named, timeout=5).raise_for_status()
 
+    @property
+    def host(self) -> str:
+        return self.url.partition("://")[2]
+
     def honest(self) -> None:
-        self.lie, self.user_info = None, {}
+        self.lie = None
         self.broken.clear()
         self.asked.clear()
+        self.forgotten()
+
+    def forgotten(self) -> None:
+        """Let Sonar know nothing of the provider any more, as one that has just started."""
         issuer_at.cache_clear()
 
     def token(self, **claims: Any) -> str:
@@ -123,14 +132,20 @@ def twist(app: Flask, it: Provider) -> None:
         return Response("broken", 500) if request.path in it.broken else None
 
     @app.after_request
+    def mend(response: Response) -> Response:
+        """Make it what a browser of the tests can show, and a provider by the standard."""
+        place = response.headers.get("Location", "")
+        if "error=" in place and "state=" not in place:
+            response.headers["Location"] = f"{place}&state={request.args['state']}"
+        if response.mimetype == "text/html":  # its style comes from another host
+            response.set_data(re.sub(r"<link\b[^>]*>", "", response.get_data(as_text=True)))
+        return response
+
+    @app.after_request
     def lie(response: Response) -> Response:
-        if response.status_code != 200:
-            return response
-        if request.path == "/oauth2/token" and it.lie:
+        if response.status_code == 200 and request.path == "/oauth2/token" and it.lie:
             said = json.loads(response.get_data())
             claims = jwt.decode(said["id_token"], options={"verify_signature": False})
             said["id_token"] = it.lie(claims, it.key)
             response.set_data(json.dumps(said))
-        if request.path == "/userinfo" and it.user_info:
-            response.set_data(json.dumps(json.loads(response.get_data()) | it.user_info))
         return response

@@ -19,6 +19,7 @@ import pytest
 import requests
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -237,6 +238,21 @@ def test_the_same_subject_of_another_issuer_is_another_person(
     assert client.session["_auth_user_id"] != str(other.id)
 
 
+def test_the_page_of_the_account_says_who_vouches_for_it(
+    client: Client, small_world: World, provider: Provider
+) -> None:
+    provider.person("s-1", groups=["/grid/admins"])
+    log_in(client, "s-1")
+    page = client.get(f"/admin/auth/user/{User.objects.get().id}/change/").content.decode()
+    assert f"s-1 at {provider.url}; groups at the last log-in: /grid/admins" in page
+    own = User.objects.create_user("own")
+    page = client.get(f"/admin/auth/user/{own.id}/change/").content.decode()
+    assert "no: an account of this Sonar alone" in page
+    index = client.get("/admin/").content.decode().lower()
+    assert "social" not in index
+    assert "email" not in index
+
+
 def test_only_groups_are_kept_of_what_the_provider_says(
     client: Client, small_world: World, provider: Provider
 ) -> None:
@@ -302,7 +318,10 @@ def test_a_state_works_once_and_in_its_own_browser(client: Client, provider: Pro
     assert client.get(back).status_code == 302
     client.logout()
     assert "used before" in notice(client.get(back))
-    assert "used before" in notice(client.get("/login/oidc/callback/"))
+    response = client.get("/login/oidc/callback/")
+    assert "used before" in notice(response)
+    # Whoever tries again from there comes back to no callback.
+    assert '<a href="/login/">Log in</a>' in response.content.decode()
     assert "used before" in notice(client.get("/login/oidc/callback/?code=x&state=y"))
 
 
@@ -314,6 +333,22 @@ def test_a_state_is_good_for_ten_minutes(
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 601)
     assert "ten minutes old" in notice(client.get(back))
+
+
+def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(
+    client: Client, provider: Provider
+) -> None:
+    begin(client)
+    assert client.session.get_expiry_age() == 600
+    accounts.forget_sessions(timezone.now() + timezone.timedelta(seconds=590))
+    assert Session.objects.count() == 1
+    accounts.forget_sessions(timezone.now() + timezone.timedelta(seconds=610))
+    assert not Session.objects.exists()
+    # Who then takes the password instead stays as long as ever.
+    begin(client)
+    User.objects.create_user("anna", password="four in the morning")
+    client.post("/login/", {"username": "anna", "password": "four in the morning"})
+    assert client.session.get_expiry_age() == 7 * 86_400
 
 
 def test_a_log_in_that_ends_at_the_provider_says_so(client: Client, provider: Provider) -> None:

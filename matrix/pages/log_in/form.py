@@ -43,6 +43,8 @@ class LogIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
+        # The session may be one that a log-in elsewhere has begun.
+        self.request.session.set_expiry(None)
         remember_own_site(self.request, response)
         return response
 

@@ -20,6 +20,8 @@ from matrix.query.addresses import address
 from sonar.accounts import CERTIFICATE, Identity, NotAdmitted, admit
 from sonar.issuer import IssuerAway, TokenRefused
 
+# As long as allauth takes a state. Whoever logs in gets another time.
+STATE_SECONDS = 600
 # What the front server says of the certificate that a browser has shown it.
 VERIFIED, SUBJECT = "X-SSL-Client-Verify", "X-SSL-Client-S-DN"
 NOT_THROUGH_IT = (
@@ -39,6 +41,8 @@ def provider_log_in(request: HttpRequest) -> HttpResponse:
         # Another site shall log nobody in, or another person out: they are asked here first.
         query = f"?{urlencode({'next': next_url})}" if next_url else ""
         return HttpResponseRedirect(f"{address('login')}{query}")
+    if not request.user.is_authenticated:
+        request.session.set_expiry(STATE_SECONDS)
     nonce = secrets.token_urlsafe(32)
     provider = get_adapter(request).get_provider(request)
     try:

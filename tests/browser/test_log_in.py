@@ -1,0 +1,181 @@
+"""A person logs in at a provider in a browser, with what the groups give, or reads why not."""
+
+from __future__ import annotations
+
+import time
+from ipaddress import ip_network
+
+import jwt
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+from pytest_django import Settings
+
+from sonar import roles
+from sonar.models import Site
+from sonar.role_rules import Role
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit, Visiting
+from tests.browser.pages import fits, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK
+from tests.provider import Claims, Key, Provider, stranger
+
+pytestmark = pytest.mark.usefixtures("real_commits")
+
+
+@pytest.fixture
+def page(visit: Visit, provider: Provider) -> Page:
+    """A window in which a person goes to the provider and comes back."""
+    visit.page.on("requestfinished", lambda _: visit.hosts.discard(provider.host))
+    return visit.page
+
+
+def go_to_provider(visit: Visit, path: str = "/login/") -> None:
+    visit.page.goto(visit.base + path)
+    visit.page.get_by_role("link", name="Log in with Grid IAM").click()
+    expect(visit.page.get_by_role("heading", name="Authorize Client")).to_be_visible()
+
+
+def log_in(visit: Visit, subject: str, path: str = "/login/") -> None:
+    go_to_provider(visit, path)
+    visit.page.get_by_placeholder("sub").fill(subject)
+    visit.page.get_by_role("button", name="Authorize", exact=True).click()
+
+
+def refusal(visit: Visit, status: int = 403) -> str:
+    """Return what the page says of a log-in that was refused."""
+    notice = visit.page.get_by_role("alert").filter(has_text="You were not logged in.")
+    expect(notice).to_be_visible()
+    expect(visit.page.get_by_role("link", name="Log in with Grid IAM")).to_be_visible()
+    visit.expect_refusal(status)
+    return notice.inner_text()
+
+
+def test_a_person_gets_the_roles_of_the_groups_and_loses_them(
+    visit: Visit, page: Page, provider: Provider
+) -> None:
+    Site.objects.create(name="RAL")
+    provider.person("s-1", preferred_username="anna", groups=["/grid/shifters"])
+    visit.page.goto(f"{visit.base}/table/?window=24h")
+    page.get_by_role("link", name="Log in", exact=True).click()
+    page.get_by_role("link", name="Log in with Grid IAM").click()
+    page.get_by_placeholder("sub").fill("s-1")
+    page.get_by_role("button", name="Authorize", exact=True).click()
+    page.wait_for_url("**/table/?window=24h")
+    expect(page.get_by_role("link", name="Admin", exact=True)).to_be_visible()
+    page.goto(f"{visit.base}/admin/sonar/site/add/")
+    expect(page.get_by_role("heading", name="Add site")).to_be_visible()
+
+    provider.person("s-1", preferred_username="anna", groups=["/grid/sites/RAL"])
+    log_in(visit, "s-1")
+    page.wait_for_url("**/sites/RAL/")
+    expect(page.get_by_role("link", name="Tokens")).to_be_visible()
+    expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(0)
+    assert roles.role_of(User.objects.get(username="anna@localhost")) is Role.SITE_ADMIN
+
+    provider.person("s-1", preferred_username="anna", groups=["/another"])
+    log_in(visit, "s-1")
+    assert "groups of yours: /another." in refusal(visit)
+    page.get_by_role("link", name="Matrix").click()
+    expect(page.get_by_role("link", name="Log in", exact=True)).to_be_visible()
+    assert roles.described(User.objects.get(username="anna@localhost")) == "not active"
+
+
+def unsigned(claims: Claims, key: Key) -> str:
+    return jwt.encode(claims, None, "none")
+
+
+def foreign(claims: Claims, key: Key) -> str:
+    return jwt.encode(claims, stranger(), "RS256")
+
+
+def expired(claims: Claims, key: Key) -> str:
+    return jwt.encode(claims | {"exp": int(time.time()) - 60}, key, "RS256")
+
+
+def of_another_audience(claims: Claims, key: Key) -> str:
+    return jwt.encode(claims | {"aud": "another"}, key, "RS256")
+
+
+def of_another_log_in(claims: Claims, key: Key) -> str:
+    return jwt.encode(claims | {"nonce": "another"}, key, "RS256")
+
+
+def test_an_id_token_that_is_not_right_is_refused_in_a_sentence(
+    visit: Visit, page: Page, provider: Provider
+) -> None:
+    provider.person("s-1", groups=["/grid/admins"])
+    for lie, sentence in (
+        (unsigned, "it is not signed, or not with a key pair of the issuer."),
+        (foreign, "its signature is not the issuer's."),
+        (expired, "it has expired."),
+        (of_another_audience, "it is meant for somebody else (its audience)."),
+        (of_another_log_in, "it was made for another log-in (nonce)."),
+    ):
+        provider.lie = lie
+        log_in(visit, "s-1")
+        expected = f"You were not logged in. The ID token of Grid IAM is not accepted: {sentence}"
+        assert refusal(visit) == expected
+    assert not User.objects.filter(username__contains="@").exists()
+
+
+def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(
+    visit: Visit, page: Page, provider: Provider
+) -> None:
+    provider.person("s-1", groups=["/grid"])
+    go_to_provider(visit)
+    page.get_by_role("button", name="Deny").click()
+    assert "The log-in was cancelled at Grid IAM" in refusal(visit)
+
+    with page.expect_response("**/login/oidc/callback/**") as answer:
+        log_in(visit, "s-1")
+    page.wait_for_url(f"{visit.base}/")
+    page.context.clear_cookies()
+    page.goto(answer.value.url)
+    assert "This log-in was used before" in refusal(visit)
+
+    provider.broken.add("/oauth2/token")
+    log_in(visit, "s-1")
+    assert "Grid IAM did not complete the log-in." in refusal(visit)
+    provider.forgotten()
+    provider.broken.add("/.well-known/openid-configuration")
+    page.get_by_role("link", name="Log in with Grid IAM").click()
+    assert "Grid IAM does not answer" in refusal(visit, 503)
+
+
+def test_an_account_with_the_same_address_stays_whose_it_is(
+    visit: Visit, page: Page, provider: Provider
+) -> None:
+    own = User.objects.create_superuser("anna", "anna@example.org", "four in the morning")
+    claims = {"email": "anna@example.org", "email_verified": True}
+    provider.person("s-1", preferred_username="anna", groups=["/grid"], **claims)
+    log_in(visit, "s-1")
+    page.wait_for_url(f"{visit.base}/")
+    expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(0)
+    own.refresh_from_db()
+    assert own.last_login is None
+
+
+def test_the_page_offers_each_way_at_any_width(
+    visiting: Visiting, provider: Provider, settings: Settings
+) -> None:
+    settings.SONAR_X509_PROXIES = [ip_network("192.0.2.7")]
+    for reader in (LAPTOP, DARK, NARROW, NARROW_DARK):
+        visit = visiting(reader)
+        settings.SONAR_PASSWORDS = True
+        page = visit.open("/login/?next=/table/")
+        expect(page.get_by_role("button", name="Log in with your certificate")).to_be_visible()
+        expect(page.get_by_label("Password")).to_be_visible()
+        assert violations(page) == []
+        assert fits(page)
+        look(page, f"login-all-{reader.name}")
+        settings.SONAR_PASSWORDS = False
+        visit.open("/login/oidc/callback/", status=403)
+        expect(page.get_by_label("Password")).to_have_count(0)
+        assert violations(page) == []
+        assert fits(page)
+        look(page, f"login-refused-{reader.name}")
+    page.get_by_role("button", name="Log in with your certificate").click()
+    notice = page.get_by_role("alert").filter(has_text="did not come through it")
+    expect(notice).to_be_visible()
+    visit.expect_refusal(403)
