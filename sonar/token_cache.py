@@ -25,6 +25,8 @@ from sonar.token_sources.base import CredentialError, Purpose, StorageToken
 
 # Of its life, what is left when a token is renewed.
 RENEW_AT = 1 / 3
+# And what is left when it is not used any more for tests that might take longer than it lives.
+LAST_SHARE = 1 / 6
 # A token whose whole life is shorter than a test may take is not renewed for every one of them.
 YOUNG_SECONDS = 60
 # After a failure nobody asks again for so long.
@@ -90,7 +92,9 @@ def is_usable(token: StorageToken | None, needed: float) -> bool:
     """Say whether a token may be used while there is no other."""
     if token is None:
         return False
-    return token.left(time.time()) >= min(needed, token.life() * RENEW_AT)
+    life = token.life()
+    least = needed if needed <= life * RENEW_AT else life * LAST_SHARE
+    return token.left(time.time()) >= least
 
 
 def _renewed(purpose: Purpose, file: Path, entry: Entry, needed: float) -> UsableToken:

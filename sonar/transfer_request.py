@@ -71,36 +71,34 @@ def order_for(probe: Probe) -> Order:
     )
 
 
-def service_for(probe: Probe) -> Service | None:
-    """Return the service that a test asks; raise MoverError if there must be one and is none."""
-    mesh = mesh_services.of_probe(probe)
-    if mesh is None and asks_service(probe.mover):
-        raise refused(mesh_services.hindrance(probe.mover) or "Its mesh names no service.")
-    return service_of(mesh) if mesh else None
+def _ends(probe: Probe, needed: float) -> dict[str, End]:
+    """Name both files with the credentials of their endpoints, and what the passive one lends."""
+    files = {
+        "source": (Where.SOURCE, probe.source, source_path(probe)),
+        "destination": (Where.DESTINATION, probe.destination, incoming_path(probe)),
+    }
+    ends = {
+        name: end_at(where, endpoint, path, probe.mover, needed)
+        for name, (where, endpoint, path) in files.items()
+    }
+    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
+    where, lender, _ = files[passive]
+    lent = lent_token(lender, where, probe.mover, needed)
+    ends[passive] = replace(ends[passive], lent=lent)
+    return ends
 
 
-def service_of(mesh: Mesh) -> Service:
-    """Return the service that a mesh names, which gets its credential and nobody else does.
-
-    Raises MoverError if that is not for it: a row may have been written past the forms.
-    """
-    credential = mesh.service_credential
-    if wrong := service_rules.problems(mesh.mover, mesh.service, credential):
-        raise refused(next(iter(wrong.values())))
-    if credential is None:
-        return Service(mesh.service)
-    return Service(mesh.service, credential.name, partial(service_token, credential.name))
+def lent_token(lender: Endpoint, where: Where, mover: str, needed: float) -> str:
+    """Return what the other end is given to reach the file of this one; empty for nothing."""
+    lent = lent_by(lender)
+    if lent is None or not is_taken(lent, mover):
+        return ""
+    return token_for(lender, lent, where, LENT_FOR[where], needed).token.text
 
 
-def service_token(name: str) -> str:
-    """Read the token that a service knows us by; raise MoverError if that cannot be done."""
-    try:
-        return read_token(name)
-    except ValueError as error:
-        message = (
-            f"the credential of the service cannot be read from SONAR_CREDENTIALS_DIR: {error}"
-        )
-        raise refused(message) from error
+def needed_for(timeout_seconds: int) -> float:
+    """Return for how long the tokens of a test must count."""
+    return timeout_seconds + MARGIN_SECONDS
 
 
 def source_path(probe: Probe) -> str:

@@ -217,10 +217,10 @@ def looked(seconds: float = 10) -> dict[str, tuple[bool, str]]:
 @pytest.mark.parametrize(
     ("seconds", "state"),
     [
-        (3000, {}),
-        # Its last quarter: an operator is told before its last third is over for long tests.
+        (1000, {}),
+        (800, {"own": (False, "what is in its file expires soon")}),
+        (500, {"own": (True, "what is in its file is about to expire")}),
         (-1, {"own": (True, "the token in it has expired")}),
-        (1000, {"own": (True, "what is in its file is about to expire")}),
     ],
 )
 def test_what_is_in_a_file_is_looked_at_before_it_expires(secrets, seconds: float, state):

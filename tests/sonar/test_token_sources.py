@@ -452,7 +452,8 @@ def test_an_endpoint_that_is_down_costs_no_macaroon_that_still_counts(macaroons,
     assert usable(macaroons, kept_in) == MACAROON
     age(macaroons, kept_in, began_at=-2500, expires_at=1100)
     Dcache.status = 503
-    assert token_cache.obtain(macaroons, kept_in, 60).trouble == ""
+    assert token_cache.obtain(macaroons, kept_in, 7260).trouble == ""
+    age(macaroons, kept_in, began_at=-3100, expires_at=500)
     with pytest.raises(MoverError, match="answered with 503"):
         usable(macaroons, kept_in, needed=7260)
 
