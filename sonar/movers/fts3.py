@@ -27,7 +27,7 @@ from sonar.movers.base import (
 from sonar.movers.file_address import parsed, require_inside
 from sonar.movers.files_by_scheme import FilesByScheme
 from sonar.movers.fts3_jobs import DONE, Progress, failure_of
-from sonar.movers.fts3_poll import Pollers
+from sonar.movers.fts3_poll import POLLERS
 from sonar.movers.fts3_rest import Fts, Json, NotAsked, Refusal
 from sonar.movers.gfal2 import url_of
 from sonar.movers.http_exchange import bearer
@@ -44,7 +44,6 @@ class Fts3:
 
     def __init__(self) -> None:
         self.files = FilesByScheme()
-        self._pollers = Pollers()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Ask for one copy and wait for its end, or raise MoverError."""
@@ -55,7 +54,7 @@ class Fts3:
         self.files.make_directories(order.destination, order)
         watch.check()
         watch.seen = Seen()
-        poller = self._pollers.of(service, order.ca_bundle)
+        poller = POLLERS.of(service, order.ca_bundle)
         try:
             number = watch.seen.remote_id = submit(poller.fts, job)
             progress = poller.wait(number, order, watch, until)
@@ -175,9 +174,9 @@ def label_of(order: Order) -> str:
 
 
 def storage_of(end: End) -> str:
-    """Return a storage as FTS names it: without a port."""
+    """Return a storage as FTS names it: without a port, and without brackets."""
     address = parsed(end, end.url)
-    return f"{address.scheme}://{address.host}"
+    return f"{address.scheme}://{str(address.host).strip('[]')}"
 
 
 def note(progress: Progress, seen: Seen) -> None:

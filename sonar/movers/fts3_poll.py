@@ -140,3 +140,7 @@ class Pollers:
             if key not in self._pollers:
                 self._pollers[key] = Poller(Fts(service, ca_bundle))
             return self._pollers[key]
+
+
+POLLERS = Pollers()
+"""Of this process: threads that begin at once may each make a mover of their own."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from django.conf import settings
+from django.db.models import Value
 
 from sonar.models import Endpoint, Mesh
 from sonar.redaction.disguises import without
@@ -61,9 +62,11 @@ def servers() -> Servers:
 
 
 def _read_servers() -> Servers:
-    ends = Endpoint.objects.order_by("id").values_list("name", "base_url")
-    services = Mesh.objects.exclude(service="").values_list("service", flat=True).distinct()
-    return Servers([*ends, *((SERVER, service) for service in services.order_by("service"))])
+    """Read where endpoints are, and the services that move files for them. One SQL query."""
+    ends = Endpoint.objects.order_by().values_list("id", "name", "base_url")
+    services = Mesh.objects.exclude(service="").order_by()
+    named = services.values_list(Value(0), Value(SERVER), "service")
+    return Servers((name, url) for _, name, url in ends.union(named).order_by("id"))
 
 
 _registered = RegistryCache(_read_servers)

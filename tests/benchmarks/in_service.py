@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from sonar.models import Mesh, Probe
 from tests.benchmarks.in_flight import (
     DAY,
     LIMIT_MB,
+    MB,
     Known,
     megabytes,
     order,
@@ -27,6 +29,7 @@ from tests.ports import free_port
 HELD = "memory of one worker process with {held} jobs waiting at FTS3"
 POLLS = "requests per second to FTS3 while {held} jobs wait"
 POLLS_PER_SECOND = 1.0
+"""Three requests, of 200 jobs each, every three seconds."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +72,35 @@ def held(children: Known, size: Size, url: str) -> list[Goal]:
     wait(children, lambda: (heard(url) or {}).get("POST", 0) >= size.held)
     worker = children.by_name["worker"].pid
     polls, used = polls_per_second(url, size, children)
-    now = megabytes(worker, "VmRSS")
+    shares = [own_megabytes(worker)]
     waiting = Probe.objects.filter(state="running").count()
-    wait(children, lambda: results() >= size.held)
-    peak = megabytes(worker, "VmHWM")
-    limit = {"limit": LIMIT_MB, "unit": "MB", "at_least": False}
-    note = f"{now:.0f} MB while {waiting} waited; {results()} ended, none failed"
-    memory = Goal.from_spread(
-        16, HELD.format(held=size.held), spread=Spread(peak, now, peak, 1), note=note, **limit
+
+    def all_ended() -> bool:
+        shares.append(own_megabytes(worker))
+        return results() >= size.held
+
+    wait(children, all_ended)
+    note = (
+        f"{shares[0]:.0f} MB while {waiting} waited; {results()} ended, none failed; with what "
+        f"other processes share {megabytes(worker, 'VmHWM'):.0f} MB"
     )
+    peak = Spread(max(shares), min(shares), max(shares), len(shares))
+    text = HELD.format(held=size.held)
+    memory = Goal.from_spread(16, text, LIMIT_MB, peak, "MB", at_least=False, note=note)
     cost = f"{1000 * used / size.window_seconds:.1f} ms of processor per second in the worker"
-    spread = Spread(polls, polls, polls, 1)
+    rate = Spread(polls, polls, polls, 1)
     text = POLLS.format(held=size.held)
-    rate = Goal.from_spread(16, text, POLLS_PER_SECOND, spread, "/s", at_least=False, note=cost)
-    return [memory, rate]
+    asks = Goal.from_spread(16, text, POLLS_PER_SECOND, rate, "/s", at_least=False, note=cost)
+    return [memory, asks]
+
+
+def own_megabytes(pid: int) -> float:
+    """Return the memory of a process; what it shares with others counts by its part of it."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    match = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
+    if match is None:
+        raise RuntimeError("the kernel does not tell Pss")
+    return int(match[1]) * 1024 / MB
 
 
 def polls_per_second(url: str, size: Size, children: Known) -> tuple[float, float]:

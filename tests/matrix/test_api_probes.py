@@ -209,7 +209,11 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
         ({"count": 1.0}, "count", "from 1 to 10"),
         ({"count": 10**30}, "count", "from 1 to 10"),
         ({"streams": 65}, "streams", "from 1 to 64"),
-        ({"mover": "tape"}, "mover", "mover must be http-tpc, xrootd, gfal2, gridftp, iperf3 or fake."),
+        (
+            {"mover": "tape"},
+            "mover",
+            "mover must be http-tpc, xrootd, gfal2, gridftp, fts3 or fake.",
+        ),
         (
             {"mover": "fake"},
             "mover",

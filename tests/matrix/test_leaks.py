@@ -17,10 +17,12 @@ from matrix.answers.status import figures
 from sonar import results, tokens
 from sonar.models import (
     Annotation,
+    Credential,
     Downtime,
     Endpoint,
     Experiment,
     Leftover,
+    Mesh,
     Probe,
     Schedule,
     SignOfLife,
@@ -44,6 +46,8 @@ MINUTE = timedelta(minutes=1)
 MARKS = {
     "base URL": "base-url-mark",
     "credential": "credential-mark",
+    "service": "service-mark",
+    "credential of a service": "service-credential-mark",
     "address in why a checksum is not verified": "192.168.7.99",
     "worker of a transfer": "worker-mark-1",
     "worker of a lost transfer": "worker-mark-2",
@@ -78,6 +82,7 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
         base_url=f"https://{MARKS['base URL']}.example.org/data"
     )
     bind(Endpoint.objects.get(id=made.ral.id), MARKS["credential"])
+    served()
     not_verified(made)
     names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
     names["experiment"] = str(swept(made))
@@ -85,6 +90,15 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     signs()
     left(made)
     return names
+
+
+def served() -> None:
+    """Keep a mesh whose service is known by a credential."""
+    host = f"{MARKS['service']}.example.org"
+    known_by = Credential.objects.create(name=MARKS["credential of a service"], hosts=[host])
+    Mesh.objects.create(
+        name="served", mover="fts3", service=f"https://{host}", service_credential=known_by
+    )
 
 
 def measured(made: World) -> object:

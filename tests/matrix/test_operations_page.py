@@ -470,7 +470,7 @@ def test_readers_have_no_form_and_may_not(client: Client, small_world: World) ->
         ({"streams": "0"}, "Streams must be a whole number from 1 to 64."),
         ({"streams": "1", "compare": "on"}, "This is already 1 stream"),
         ({"mode": "throw"}, "Mode must be pull or push."),
-        ({"mover": "cart"}, "Mover must be http-tpc, xrootd, gfal2, gridftp, iperf3 or fake."),
+        ({"mover": "cart"}, "Mover must be http-tpc, xrootd, gfal2, gridftp, fts3 or fake."),
         ({"mover": "fake"}, "The mover fake moves files by fake, not those of DESY_DATADISK"),
     ],
 )

@@ -147,8 +147,7 @@ from matrix.answers.probe_request import ALLOWED, OrderedTests
 from matrix.api.registry.meshes import NewMesh
 assert OrderedTests.model_json_schema()["properties"]["mover"]["enum"][-1] == "disk"
 assert "disk" in NewMesh.model_json_schema()["properties"]["mover"]["pattern"]
-allowed = "http-tpc, xrootd, gfal2, gridftp, iperf3, fake or disk"
-assert ALLOWED["mover"] == allowed, ALLOWED["mover"]
+assert ALLOWED["mover"] == "http-tpc, xrootd, gfal2, gridftp, fts3, fake or disk", ALLOWED["mover"]
 assert "sonar.movers.disk" not in sys.modules
 """
     done = subprocess.run(
@@ -168,5 +167,5 @@ def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(
     assert (transfer.state, transfer.error_where) == ("failed", "control")
     assert (
         transfer.error
-        == "no mover is called 'disk'; allowed: http-tpc, xrootd, gfal2, gridftp, iperf3, fake"
+        == "no mover is called 'disk'; allowed: http-tpc, xrootd, gfal2, gridftp, fts3, fake"
     )

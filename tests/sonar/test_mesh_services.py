@@ -1,0 +1,337 @@
+"""The service that a mesh names: who may be asked, who is given which token, and what is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.utils import timezone
+
+from sonar import (
+    cleanup,
+    compatibility,
+    probes,
+    registry_file,
+    request_probes,
+    scheduler,
+    service_rules,
+    transfer_request,
+)
+from sonar.models import Credential, Endpoint, Leftover, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.movers.base import MoverError, Where
+from sonar.redaction import texts
+from sonar.request_probes import ProbeRequest, RefusedError
+from sonar.roles import Role
+from tests.accounts import account
+from tests.credentials import bind
+from tests.movers.scripted import scripted, status
+from tests.ports import free_port
+from tests.sonar.world import NOW, endpoint, mesh
+from tests.storage.fts import FtsServer, fts_server
+
+pytestmark = pytest.mark.django_db
+URL = "https://fts.example:8446"
+HOSTS = ["fts.example:8446"]
+
+
+@pytest.fixture
+def tokens(settings, tmp_path: Path) -> Path:
+    settings.SONAR_CREDENTIALS_DIR = tmp_path
+    for name in ("fts", "a", "b", "a-lent", "b-lent"):
+        (tmp_path / name).write_text(f"token-of-{name}\n")
+    return tmp_path
+
+
+def two_ends(*, lend: bool = True) -> tuple[Endpoint, Endpoint]:
+    ends = [endpoint(name, base_url=f"https://{name.lower()}.example/data") for name in "AB"]
+    for end, name in zip(ends, "ab", strict=True):
+        bind(end, name, lent=f"{name}-lent" if lend else "")
+    return ends[0], ends[1]
+
+
+def served(name: str = "by-fts", **values: object) -> Mesh:
+    known_by, _ = Credential.objects.get_or_create(name="fts", defaults={"hosts": HOSTS})
+    fields = {"mover": "fts3", "service": URL, "service_credential": known_by} | values
+    return mesh(name, **fields)
+
+
+def probe_request(source: Endpoint, destination: Endpoint) -> ProbeRequest:
+    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fts3")
+
+
+def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> Probe:
+    small = SizeClass.objects.get(name="small")
+    return Probe.objects.create(
+        source=source,
+        destination=destination,
+        mesh=of,
+        size_class=small,
+        bytes=small.test_bytes,
+        mover="fts3",
+        requested_at=timezone.now(),
+        sent_at=timezone.now(),
+    )
+
+
+# Who saves
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "words"),
+    [
+        ({"service": ""}, "service", "asks a service: service must be its URL"),
+        ({"service": "ftp://fts.example/"}, "service", "is https://host"),
+        ({"service": "https://me:pw@fts.example/"}, "service", "holds no user"),
+        ({"service": "https://fts.example/?x=1"}, "service", "holds no user"),
+        ({"service": "https://fts.example:99999"}, "service", "is https://host"),
+        ({"service": "http://fts.example:8446"}, "service", "must begin with https://"),
+        ({"service": "https://169.254.1.1/"}, "service", "a host that there can be"),
+        ({"service": "https://fts.example:8446/../x"}, "service", "no . or .."),
+        ({"service": "https://fts.example:8443"}, "service_credential", "is not for its host"),
+        ({"mover": "http-tpc"}, "service", "asks no service: service must be left empty"),
+        ({"mover": "http-tpc"}, "service_credential", "service_credential must be left empty"),
+        ({"mode": "push"}, "mode", "mode must be pull"),
+    ],
+)
+def test_a_mesh_names_a_service_that_fits(values: dict[str, str], field: str, words: str):
+    good = Mesh(name="x", mover="fts3", service=URL)
+    good.service_credential = Credential.objects.create(name="fts", hosts=HOSTS)
+    good.full_clean()
+    for name, value in values.items():
+        setattr(good, name, value)
+    with pytest.raises(ValidationError) as caught:
+        good.full_clean()
+    assert words in " ".join(caught.value.message_dict[field])
+
+
+@pytest.mark.parametrize("url", ["https://fts.example", "http://127.0.0.1:1/", "http://[::1]:8/x"])
+def test_a_service_may_be_known_by_nothing(url: str):
+    assert service_rules.problems("fts3", url, None) == {}
+
+
+def test_a_credential_stays_for_the_services_that_know_us_by_it():
+    served()
+    known_by = Credential.objects.get()
+    known_by.hosts = ["elsewhere.example"]
+    assert "for the hosts of meshes that use it, by-fts" in compatibility.hosts_problem(known_by)
+
+
+REGISTRY = """
+credentials: [{name: fts, hosts: ["fts.example:8446"]}]
+sites: [{name: A}]
+endpoints: [{name: A_DISK, site: A, base_url: "https://a.example/data"}]
+meshes:
+  - {name: x, mover: fts3, service: "https://fts.example:8446", service_credential: fts,
+     every: {small: 1h}}
+"""
+
+
+def test_a_registry_file_names_services_and_their_credentials():
+    assert registry_file.load(REGISTRY).added["meshes"] == ["x"]
+    assert Mesh.objects.get().service_credential == Credential.objects.get()
+    assert registry_file.load(REGISTRY).left["meshes"] == ["x"]
+    for good, wrong, words in (
+        ("service_credential: fts", "service_credential: nope", "there is no credential 'nope'"),
+        ('service: "https://fts.example:8446", ', "", "asks a service"),
+    ):
+        with pytest.raises(registry_file.RegistryError, match=words):
+            registry_file.load(REGISTRY.replace(good, wrong))
+
+
+def test_by_rest_services_are_named_and_seen_by_operators_alone(client: Client):
+    endpoint("A", base_url="https://a.example/data")
+    endpoint("B", base_url="https://b.example/data")
+    Credential.objects.create(name="fts", hosts=HOSTS)
+    body = {"name": "x", "mover": "fts3", "service": URL, "every": {"small": 3600}}
+    client.force_login(account(Role.OPERATOR, name="op"))
+
+    def posted(**more: str) -> tuple[int, dict[str, object]]:
+        answer = client.post("/api/v1/meshes/", body | more, content_type="application/json")
+        return answer.status_code, answer.json()
+
+    code, said = posted(service="https://me:secret@fts.example/")
+    assert (code, list(said["errors"])) == (400, ["service"])
+    assert "secret" not in str(said)
+    assert posted(service_credential="nope")[0] == 400
+    code, said = posted(service_credential="fts")
+    assert (code, said["service"], said["service_credential"]) == (201, URL, "fts")
+    client.logout()
+    shown = client.get("/api/v1/meshes/x/").json()
+    assert not {"service", "service_credential"} & set(shown)
+    assert "fts.example" not in client.get("/api/v1/meshes/?format=csv").content.decode()
+
+
+def test_in_the_admin_a_mesh_is_saved_with_its_service_and_the_credential_says_whose_it_is(
+    client: Client,
+):
+    made = served()
+    endpoint("A", base_url="https://a.example/data")
+    client.force_login(account(Role.ADMINISTRATOR, name="root"))
+    path = f"/admin/sonar/mesh/{made.pk}/change/"
+    fields = {"name": "by-fts", "mover": "fts3", "mode": "pull", "streams": 1, "priority": 5}
+    inlines = {f"intervals-{name}_FORMS": 0 for name in ("TOTAL", "INITIAL")}
+    answer = client.post(path, fields | inlines | {"service": ""})
+    assert "asks a service" in answer.text
+    assert client.post(path, fields | inlines | {"service": URL}).status_code == 302
+    Mesh.objects.update(service_credential=Credential.objects.get())
+    assert "mesh by-fts" in client.get("/admin/sonar/credential/").text
+
+
+# Who plans and orders
+
+
+def test_tests_whose_ends_do_not_both_lend_wait_for_leave():
+    a, b = two_ends()
+    served(), served("fetched", mover="http-tpc", service="", service_credential=None)
+    Endpoint.objects.filter(pk=b.pk).update(credential_lent=None)
+    scheduler.claim_due(NOW)
+    held = Schedule.objects.filter(skipped_because="credential")
+    assert set(held.values_list("mesh__name", "source__name", "destination__name")) == {
+        ("by-fts", a.name, b.name),
+        ("by-fts", b.name, a.name),
+        ("fetched", b.name, a.name),
+    }
+
+
+def test_a_test_that_is_ordered_asks_the_one_service_in_use():
+    a, b = two_ends()
+    with pytest.raises(RefusedError, match="no mesh in use says which"):
+        request_probes.order([probe_request(a, b)], NOW)
+    served()
+    assert request_probes.order([probe_request(a, b)], NOW)
+    served("same")
+    Probe.objects.all().delete()
+    assert request_probes.order([probe_request(a, b)], NOW)
+    Probe.objects.all().delete()
+    served("other", service="https://other.example", service_credential=None)
+    with pytest.raises(RefusedError, match="name more than one"):
+        request_probes.order([probe_request(a, b)], NOW)
+    Mesh.objects.filter(name="other").update(enabled=False)
+    assert request_probes.order([probe_request(a, b)], NOW)
+
+
+def test_an_ordered_test_that_would_give_something_away_is_refused():
+    a, b = two_ends()
+    served()
+    Endpoint.objects.filter(pk=a.pk).update(credential_lent=None)
+    with pytest.raises(RefusedError, match="A_DATADISK lends no credential to the service"):
+        request_probes.order([probe_request(a, b)], NOW)
+
+
+# Who carries out
+
+
+def test_the_service_gets_its_own_token_and_what_both_ends_lend(tokens: Path):
+    a, b = two_ends()
+    order = transfer_request.order_for(queued(a, b, served()))
+    assert order.service
+    assert (order.service.url, order.service.credential) == (URL, "fts")
+    assert order.service.token() == "token-of-fts"
+    assert (order.source.token, order.source.lent) == ("token-of-a", "token-of-a-lent")
+    assert (order.destination.token, order.destination.lent) == ("token-of-b", "token-of-b-lent")
+    (tokens / "fts").write_text("renewed")
+    assert order.service.token() == "renewed"
+    (tokens / "fts").unlink()
+    with pytest.raises(MoverError, match="credential of the service cannot be read") as caught:
+        order.service.token()
+    assert caught.value.where == Where.CONTROL
+    assert "token-of" not in repr(order)
+
+
+def test_a_test_outside_every_mesh_asks_the_service_in_use(tokens: Path):
+    a, b = two_ends()
+    probe = queued(a, b)
+    with pytest.raises(MoverError, match="no mesh in use says which"):
+        transfer_request.order_for(probe)
+    served()
+    order = transfer_request.order_for(probe)
+    assert order.service
+    assert order.service.url == URL
+
+
+def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
+    a, b = two_ends()
+    made = served()
+    probe = queued(a, b, made)
+    for changes, words in (
+        ({"service": "https://evil.example"}, "not for its host and port"),
+        ({"service": "http://fts.example:8446"}, "must begin with https"),
+        ({"service": ""}, "no mesh in use says which"),
+    ):
+        Mesh.objects.filter(pk=made.pk).update(**changes)
+        with pytest.raises(MoverError, match=words) as caught:
+            transfer_request.order_for(Probe.objects.get(pk=probe.pk))
+        assert caught.value.permanent
+
+
+def test_a_service_is_named_in_no_error_that_all_may_read():
+    served()
+    hidden = texts.for_all("POST https://fts.example:8446/jobs: fts.example is down")
+    assert "fts.example" not in hidden
+    assert hidden.startswith("POST [server]")
+
+
+# What is undone
+
+
+@pytest.fixture
+def fts() -> Iterator[FtsServer]:
+    with fts_server(queue_seconds=60) as made:
+        yield made
+
+
+def job_to(destination: Endpoint, label: str) -> dict[str, object]:
+    url = f"{destination.base_url}/{label}"
+    file = {"sources": ["https://x.example/f"], "destinations": [url], "filesize": 1}
+    return {"files": [file], "params": {"retry": -1, "job_metadata": {"sonar": label}}}
+
+
+def left(at: Endpoint, label: str, ago: timedelta = timedelta()) -> None:
+    moment = timezone.now() - ago
+    Leftover.objects.create(
+        endpoint=at, path=f"sonar/incoming/{label}", mover="fts3", since=moment, next_try=moment
+    )
+
+
+REFUSED = "FTS, GET jobs: connection refused (nothing listens there)"
+
+
+@pytest.fixture
+def plain_end() -> Endpoint:
+    """Return an endpoint of nobody's: its files cannot be deleted, but jobs can be cancelled."""
+    return endpoint("A", base_url="http://127.0.0.1:9/data")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled(fts, plain_end):
+    served(service=fts.url, service_credential=None, enabled=False)
+    ours = fts.submit(job_to(plain_end, "1-2-3"))
+    others = fts.submit(job_to(plain_end, "1-2-4"))
+    left(plain_end, "1-2-3")
+    cleanup.clean(5)
+    assert (ours.state, others.state) == ("CANCELED", "SUBMITTED")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("hours", "stays"), [(1, True), (25, False)])
+def test_while_a_service_cannot_be_asked_its_file_is_not_forgotten_for_a_day(
+    hours: int, stays: bool
+):
+    with scripted(status("404 Not Found")) as server:
+        end = endpoint("A", base_url=f"{server.url}/data")
+        served(service=f"http://127.0.0.1:{free_port()}", service_credential=None)
+        left(end, "1-2-3", timedelta(hours=hours))
+        cleanup.clean(5)
+    assert server.requests[0].startswith("DELETE /data/sonar/incoming/1-2-3 ")
+    assert [one.error for one in Leftover.objects.all()] == [REFUSED] * stays
+
+
+def test_a_test_that_cannot_be_asked_for_ends_as_failed_and_blames_nobody(tokens: Path):
+    a, b = two_ends()
+    probe = queued(a, b)
+    probes.run(probe.id)
+    assert Transfer.objects.get().error_where == "control"
