@@ -202,7 +202,9 @@ class Sonar:
         def authorised(request: requests.PreparedRequest) -> requests.PreparedRequest:
             """Send the token; where there is none nothing, and so no password of a .netrc."""
             if token:
-                request.headers["Authorization"] = f"Token {token}"
+                # One of Sonar's own, or one (a JWT) of the issuer at which people log in.
+                word = "Bearer" if token.startswith("eyJ") else "Token"
+                request.headers["Authorization"] = f"{word} {token}"
             return request
 
         self._session.auth = authorised

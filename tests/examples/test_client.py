@@ -33,6 +33,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waits
 
 
+@pytest.mark.parametrize(
+    ("token", "header"), [("sonar_12", "Token sonar_12"), ("eyJh.b.c", "Bearer eyJh.b.c")]
+)
+def test_a_token_is_sent_as_what_it_is(token: str, header: str) -> None:
+    sent = Sonar("http://localhost:9", token)._session.auth(
+        requests.Request("GET", "http://localhost:9/").prepare()
+    )
+    assert sent.headers["Authorization"] == header
+
+
 def test_the_matrix_is_a_table_of_sources_by_destinations(sonar: Sonar) -> None:
     frame = sonar.matrix(window="24h")
     assert frame.loc["Glasgow_DATADISK", "RAL_DATADISK"] == pytest.approx(52.0)

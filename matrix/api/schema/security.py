@@ -20,7 +20,8 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "name": "Authorization",
             "description": (
                 "`Token sonar_...`, starting with that word. Each call names the scope that it "
-                "needs: `read`, `ingest` or `operate`."
+                "needs: `read`, `ingest` or `operate`. Where it is switched on, `Bearer ...` with "
+                "a token of the identity provider has the scope `read`."
             ),
         }
 
