@@ -157,7 +157,8 @@ MOVERS: tuple[MoverDescription, ...] = (
         schemes=frozenset({"root", "xroot"}),
         modes=("pull",),
         clock=Clock.TOOL,
-        parameters=frozenset({"streams", "scitag"}),
+        parameters=frozenset({"streams"}),
+        credentials=frozenset({CredentialKind.X509_PROXY}),
         needs=(XRDCP, SETPRIV),
     ),
     MoverDescription(
@@ -168,6 +169,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         modes=("pull", "push"),
         only_modes={"root": "pull", "xroot": "pull", "ftp": "push"},
         clock=Clock.TOOL,
+        credentials=frozenset({CredentialKind.X509_PROXY}),
         needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
     ),
     MoverDescription(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sonar.movers import tool
+from sonar.movers import proxies, tool
 from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Stopped, Watch, Where
 from sonar.movers.file_address import path_of, place_of, require_inside
 from sonar.movers.files_by_scheme import FilesWithDirectories
@@ -32,6 +32,7 @@ def copy(
     need not last is looked at: the end may not answer, or lack the file.
     """
     require_inside(order.destination)
+    proxies.variables(order, order.source, order.destination)  # refused before anything is made
     files.make_directories(order.destination, order)
     if not order.overwrite:
         require_absent(files, order)

@@ -46,6 +46,7 @@ class Gfal2:
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Make one transfer happen, or raise MoverError."""
         require_mode(order)
+        require_root_for_proxies(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
         command = Command(arguments(order), LOGGED | PYTHON)
@@ -66,6 +67,14 @@ def require_mode(order: Order) -> None:
     ends = {end.where.value: end.url for end in (order.source, order.destination)}
     if sentence := fitting("gfal2", order.mode, ends):
         raise MoverError(Where.CONTROL, sentence, permanent=True)
+
+
+def require_root_for_proxies(order: Order) -> None:
+    """Raise MoverError for a proxy over HTTP: gfal2 would give servers one like it, or a token."""
+    for end in (order.source, order.destination):
+        if end.proxy and parsed(end, end.url).scheme != "root":
+            message = "gfal2 is given an X.509 proxy for root:// only: over HTTP it hands rights on"
+            raise MoverError(Where.CONTROL, message, permanent=True)
 
 
 class Account:

@@ -17,9 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO
 
+from sonar.movers import proxies
 from sonar.movers.base import End, Late, MoverError, Order, Watch, Where
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
@@ -140,22 +141,31 @@ def move(
 ) -> Ended:
     """Run a program that moves a file; raise Stopped, or MoverError if it takes too long.
 
+    It shows one X.509 proxy: MoverError if the ends do not have the same.
     ``progress`` is given each line as it comes, and returns the bytes moved so far where the
     line tells them: they become samples, by the seconds since the program was started. The
     ``meter`` is for programs that say nothing while they run: asked now and then.
     """
-    return _run(command, watch, MoveDeadlines(order), progress, meter)
+    shown = _showing(command, order, order.source, order.destination)
+    return _run(shown, watch, MoveDeadlines(order), progress)
 
 
 def ask(command: Command, end: End, order: Order, seconds: float | None = None) -> Ended:
     """Run a program that asks a server something, within ``limits.answer`` or so many seconds.
 
-    It has no longer than the step that it belongs to, whose stop ends it. Raises Late.
+    It has no longer than the step that it belongs to, whose stop ends it, and the X.509 proxy of
+    this end. Raises Late.
     """
     span, patience = current(), seconds or order.limits.connect + order.limits.answer
     watch = span.watch if span else Watch()
     left = min(patience, span.left) if span else patience
-    return _run(command, watch, Deadline(end, left), lambda _: None)
+    shown = _showing(command, order, end)
+    return _run(shown, watch, Deadline(end, left), lambda _: None)
+
+
+def _showing(command: Command, order: Order, *ends: End) -> Command:
+    variables = {**command.variables, **proxies.variables(order, *ends)}
+    return replace(command, variables=variables)
 
 
 def _run(

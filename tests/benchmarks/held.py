@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import shutil
 import threading
 from collections import Counter
@@ -61,12 +60,11 @@ class RootServers:
             server.start()
         self._gate = stack.enter_context(gate.open())
 
-    def base_urls(self, name: str) -> tuple[str, str]:
+    def base_urls(self, name: str) -> tuple[str, ...]:
         """Make a directory of this name on both; return where they are."""
-        source, destination = self.servers
         for server in self.servers:
             server.make_directory(name)
-        return tuple(f"root://127.0.0.1:{end.port}/{name}" for end in (source, destination))  # type: ignore[return-value]
+        return tuple(f"root://127.0.0.1:{server.port}/{name}" for server in self.servers)
 
     def hold(self) -> None:
         fcntl.flock(self._gate, fcntl.LOCK_EX)
@@ -87,11 +85,11 @@ class FtpServers:
         self.stopped: dict[int, psutil.Process] = {}
         stack.callback(self.release)
 
-    def base_urls(self, name: str) -> tuple[str, str]:
+    def base_urls(self, name: str) -> tuple[str, ...]:
         """Make a directory of this name on both; return where they are."""
         for server in self.servers:
             server.make_directory(name)
-        return tuple(f"{server.url}/{name}" for server in self.servers)  # type: ignore[return-value]
+        return tuple(f"{server.url}/{name}" for server in self.servers)
 
     def hold(self) -> None:
         self._free.clear()
@@ -122,10 +120,10 @@ class FtpServers:
 def sends(pid: int) -> bool:
     """Say whether a process reads a source file that is in its place."""
     with suppress(OSError):
-        for descriptor in os.scandir(f"/proc/{pid}/fd"):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                path = os.readlink(descriptor.path)
-                if "/sonar/source/" in path and not path.endswith(".part"):
+                path = descriptor.readlink()
+                if "sonar/source" in str(path) and path.suffix != ".part":
                     return True
     return False
 

@@ -1,0 +1,177 @@
+"""X.509 proxies: shown by a program to the two servers that want the same one, and to nobody."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sonar import movers
+from sonar.movers import tool
+from sonar.movers.base import End, Order, Watch, Where
+from sonar.movers.content import adler32
+from sonar.movers.measure import Outcome, measure
+from sonar.movers.tool import Command
+from tests.needs import needs
+from tests.programs.gsi import PERSON, GridAuthority, GsiServer
+from tests.programs.ways import LIMITS, write_source
+
+SIZE_BYTES = 100_000
+
+
+class Guarded(NamedTuple):
+    """Two servers that ask for a proxy, and who makes proxies for them."""
+
+    authority: GridAuthority
+    source: GsiServer
+    destination: GsiServer
+
+    def order(self, source: Path | str, destination: Path | str, mover: str = "xrootd") -> Order:
+        ends = []
+        for where, server, proxy in (
+            (Where.SOURCE, self.source, source),
+            (Where.DESTINATION, self.destination, destination),
+        ):
+            server.make_directory(f"base-{mover}")
+            base = f"root://localhost:{server.port}/base-{mover}"
+            name = f"source/{SIZE_BYTES}" if where == Where.SOURCE else "incoming/1"
+            ends.append(End(where, f"{base}/{name}", base, proxy=str(proxy)))
+        write_source(self.source, f"base-{mover}", SIZE_BYTES)
+        return Order(
+            *ends,
+            bytes=SIZE_BYTES,
+            adler32=adler32(SIZE_BYTES),
+            ca_bundle=str(self.authority.directory),
+            limits=LIMITS,
+        )
+
+    def left_behind(self) -> list[Path]:
+        return [path for path in self.destination.data.rglob("incoming/*") if path.is_file()]
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Guarded]:
+    needs("xrootd", "xrdcp", "gfal-copy", "openssl")
+    authority = GridAuthority()
+    servers = [GsiServer(authority) for _ in range(2)]
+    try:
+        yield Guarded(authority, *(server.start() for server in servers))
+    finally:
+        for server in servers:
+            server.close()
+        shutil.rmtree(authority.room)
+
+
+@pytest.fixture(scope="module")
+def proxy(guarded: Guarded) -> Path:
+    return guarded.authority.proxy("1")
+
+
+def carried_out(order: Order, mover: str = "xrootd") -> Outcome:
+    return measure(movers.get(mover), order, Watch())
+
+
+@pytest.mark.parametrize("mover", ["xrootd", "gfal2"])
+def test_both_servers_are_shown_the_proxy_and_see_who_it_is(
+    guarded: Guarded, proxy: Path, mover: str
+) -> None:
+    outcome = carried_out(guarded.order(proxy, proxy, mover), mover)
+    assert outcome.error is None
+    assert (outcome.receipt and outcome.receipt.bytes, outcome.leftover) == (SIZE_BYTES, None)
+    assert guarded.left_behind() == []
+    for server in (guarded.source, guarded.destination):
+        assert f"login as /O=Sonar tests/CN={PERSON}" in server.log
+
+
+def test_without_a_proxy_none_is_shown_whatever_this_process_has(
+    guarded: Guarded, proxy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("X509_USER_PROXY", str(proxy))
+    error = carried_out(guarded.order("", "")).error
+    assert error
+    assert (error.where, error.permanent) == (Where.SOURCE, True)
+    assert "Auth failed" in str(error)
+
+
+def test_a_proxy_that_has_expired_is_a_lasting_failure_of_the_first_end_that_says_so(
+    guarded: Guarded,
+) -> None:
+    expired = guarded.authority.proxy("expired", days=-1)
+    error = carried_out(guarded.order(expired, expired)).error
+    assert error
+    assert (error.where, error.permanent) == (Where.SOURCE, True)
+    assert str(expired) not in str(error)
+
+
+def test_ends_with_different_proxies_are_refused_before_anything_is_copied(
+    guarded: Guarded, proxy: Path
+) -> None:
+    order = guarded.order(proxy, guarded.authority.proxy("2"), "different")
+    error = carried_out(order).error
+    assert error
+    assert (error.where, error.permanent) == (Where.CONTROL, True)
+    assert "the ends have different X.509 proxies" in str(error)
+    assert "both endpoints need the same credential" in str(error)
+    assert not any((guarded.destination.data / "base-different").iterdir())
+
+
+ORDER = Order(
+    End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base"),
+    End(Where.DESTINATION, "root://b.example/base/f", "root://b.example/base"),
+    bytes=1,
+)
+ENVIRONMENT = Command(("env",))
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "why"),
+    [
+        ("/a.proxy", "", "the destination has no X.509 proxy, and would be shown that"),
+        ("", "/b.proxy", "the source has no X.509 proxy, and would be shown that"),
+        ("/a.proxy", "/b.proxy", "the ends have different X.509 proxies"),
+    ],
+)
+def test_who_has_none_is_not_shown_that_of_the_other_end(
+    source: str, destination: str, why: str
+) -> None:
+    order = replace(
+        ORDER,
+        source=replace(ORDER.source, proxy=source),
+        destination=replace(ORDER.destination, proxy=destination),
+    )
+    with pytest.raises(tool.MoverError, match=why) as caught:
+        tool.move(ENVIRONMENT, order, Watch(), lambda _: None)
+    assert caught.value.permanent
+    assert ".proxy" not in str(caught.value)
+
+
+def test_a_program_that_asks_one_end_finds_the_proxy_of_that_end_and_no_other() -> None:
+    source = replace(ORDER.source, proxy="/a.proxy")
+    for end, path in ((source, "/a.proxy"), (ORDER.destination, "/nonexistent")):
+        told = tool.ask(ENVIRONMENT, end, replace(ORDER, source=source)).text
+        assert f"X509_USER_PROXY={path}\n" in told
+        assert told.count(".proxy") == (path != "/nonexistent")
+
+
+def test_the_authorities_to_trust_are_those_of_sonar_where_it_has_a_directory(
+    tmp_path: Path,
+) -> None:
+    told = tool.ask(ENVIRONMENT, ORDER.source, replace(ORDER, ca_bundle=str(tmp_path))).text
+    assert f"X509_CERT_DIR={tmp_path}\n" in told
+    file = tmp_path / "ca.pem"
+    file.touch()
+    told = tool.ask(ENVIRONMENT, ORDER.source, replace(ORDER, ca_bundle=str(file))).text
+    assert "X509_CERT_DIR" not in told
+
+
+def test_gfal2_is_given_no_proxy_for_http() -> None:
+    order = replace(
+        ORDER,
+        source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy"),
+    )
+    with pytest.raises(tool.MoverError, match="for root:// only: over HTTP it hands rights on"):
+        movers.get("gfal2").move(order, Watch())
