@@ -212,7 +212,7 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
         (
             {"mover": "tape"},
             "mover",
-            "mover must be http-tpc, xrootd, gfal2, gridftp, fts3 or fake.",
+            "mover must be http-tpc, xrootd, gfal2, gridftp, iperf3 or fake.",
         ),
         (
             {"mover": "fake"},

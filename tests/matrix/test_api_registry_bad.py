@@ -108,13 +108,13 @@ WRONG = [
         "meshes",
         {"mover": "fts"},
         "mover",
-        'mover "fts" is not the name of a mover: http-tpc, xrootd, gfal2, gridftp, fts3 or fake.',
+        'mover "fts" is not the name of a mover: http-tpc, xrootd, gfal2, gridftp, iperf3 or fake.',
     ),
     (
         "meshes",
         {"mover": "x" * 30},
         "mover",
-        "is not the name of a mover: http-tpc, xrootd, gfal2, gridftp, fts3 or fake.",
+        "is not the name of a mover: http-tpc, xrootd, gfal2, gridftp, iperf3 or fake.",
     ),
     (
         "meshes",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,10 +14,11 @@ from matrix.answers.link import network, report
 from matrix.answers.link.report import Question
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry
-from sonar.models import Endpoint, Mesh, NetworkResult, SignOfLife, SizeClass, Transfer
+from sonar.models import Endpoint, Mesh, NetworkResult, SignOfLife, Transfer
 from sonar.roles import Role
 from tests.accounts import account
 from tests.matrix import responses, world
+from tests.matrix.network import failed, measured, servers
 from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -30,52 +30,7 @@ CALL = "/api/v1/network/"
 
 @pytest.fixture
 def ends(small_world: World) -> tuple[Endpoint, Endpoint]:
-    """The servers of RAL and Glasgow for tests of the network."""
-    ral, glasgow = (
-        Endpoint.objects.create(
-            name=f"{end.site.name}_NET", site=end.site, base_url=f"iperf3://{end.site.name}.example"
-        )
-        for end in (small_world.ral, small_world.glasgow)
-    )
-    return ral, glasgow
-
-
-def measured(source: Endpoint, destination: Endpoint, **facts: Any) -> NetworkResult:
-    """Keep a test of 100 MB in a second, an hour ago, of whose segments one in 1,000 went twice."""
-    fields: dict[str, Any] = {
-        "mover": "iperf3",
-        "mode": "push",
-        "streams": 1,
-        "ip_version": 4,
-        "size_class": SizeClass.objects.get(name="small"),
-        "state": "done",
-        "started_at": NOW - HOUR,
-        "seconds": 1.0,
-        "bytes": 100_000_000,
-        "sent_bytes": 100_000_000,
-        "mss_bytes": 1000,
-        "retransmits": 100,
-        "rtt_min_ms": 92.2,
-        "rtt_mean_ms": 92.4,
-        "rtt_max_ms": 95.0,
-        "max_cwnd_bytes": 217_200,
-        "max_receive_window_bytes": 108_000,
-        "congestion_control": "cubic",
-        "samples": [[0.5, 50_000_000], [1.0, 100_000_000]],
-    }
-    return NetworkResult.objects.create(source=source, destination=destination, **(fields | facts))
-
-
-def failed(source: Endpoint, destination: Endpoint, **facts: Any) -> NetworkResult:
-    unknown = dict.fromkeys(
-        ("rtt_min_ms", "rtt_mean_ms", "rtt_max_ms", "retransmits", "sent_bytes", "mss_bytes")
-    )
-    unknown |= dict.fromkeys(("max_cwnd_bytes", "max_receive_window_bytes"))
-    why = {"error": "iperf3: the server is busy", "error_where": "destination"}
-    return measured(
-        *(source, destination),
-        **(unknown | why | {"state": "failed", "bytes": 0, "samples": []} | facts),
-    )
+    return servers(small_world)
 
 
 def section(html: str) -> str:
@@ -98,10 +53,10 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) 
     assert "92.2 / 92.4 / 95" in shown
     assert "100 (0.1 %)" in shown
     assert "217 kB / 108 kB" in shown
-    assert "iperf3, 1 stream, buffer 87.0 kB, IPv4, cubic, by the worker at RAL_NET" in shown
-    assert shown.count("by the worker at RAL_NET") == 4
+    assert "push, 1 stream, buffer 87.0 kB, IPv4, cubic" in shown
+    assert (shown.count("push, 1 stream"), shown.count("pull, 1 stream")) == (3, 1)
     assert "at the destination: iperf3: the server is busy" in shown
-    assert shown.count("reverse") == 1
+    assert shown.count(" reverse ") == 1
     turned = section(responses.html(client, "/links/Glasgow_DATADISK/RAL_DATADISK/"))
     assert "a median of 100 MB/s (n = 1)" in turned
     assert "Network tests" not in responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/")
@@ -109,7 +64,8 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) 
 
 def test_the_link_of_their_servers_says_that_it_has_no_files(client: Client, ends) -> None:
     html = words(responses.html(client, OWN_LINK))
-    assert "An end of this link has no files: its server only measures the network." in html
+    assert "No files move here: an end of this link only serves tests of the network." in html
+    assert "An administrator can add it to a mesh" not in html
     assert "No test in this direction in this window." in html
     failed(*ends)
     shown = section(responses.html(client, OWN_LINK))
@@ -131,13 +87,13 @@ def _many_tests(ends) -> None:
 @pytest.mark.usefixtures("_many_tests")
 def test_of_many_the_newest_are_listed(client: Client) -> None:
     shown = section(responses.html(client, LINK))
-    assert shown.count("by the worker at") == 20
+    assert shown.count("push, 1 stream") == 20
     assert "5 earlier ones of this window are in the API" in shown
 
 
 def shown_at(client: Client, url: str) -> str:
     """Return what a page says, without network tests, or an answer."""
-    text = client.get(url).content.decode()
+    text = responses.html(client, url)
     if url.startswith("/api/"):
         return text
     before, start, rest = text.partition('<section aria-labelledby="network">')
@@ -147,7 +103,7 @@ def shown_at(client: Client, url: str) -> str:
 def test_they_are_in_no_rate_of_a_matrix_link_or_site(client: Client, small_world, ends) -> None:
     """What pages and answers say of files is the same with and without them."""
     transfer(small_world.ral, small_world.glasgow, 50.0)
-    pages = ["/", LINK, OWN_LINK, "/sites/RAL/", "/sites/", "/table/", "/wall/", "/causes/"]
+    pages = ["/", LINK, "/sites/RAL/", "/sites/", "/table/", "/?wall=1", "/causes/"]
     calls = ["matrix/", "links/", "sites/", "transfers/", "strip/", "status/", "changes/"]
     calls += ["series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"]
     urls = [*pages, *(f"/api/v1/{call}" for call in calls)]

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from sonar.units import THIN_SPACE
 from tests.ports import free_port
 from tests.storage.xrootd import SERVER_USER
 from tests.waiting import wait_for
@@ -21,7 +22,7 @@ DIRECTORY = "/tmp/laptop"
 BLOCK = re.compile(r"(?:`(\S+)`:\n\n)?```(sh|yaml|console)\n(.*?)```", re.DOTALL)
 PORT = re.compile(r"\b127\.0\.0\.1:([0-9]+)")
 FIGURE = re.compile(
-    "[0-9.,\N{THIN SPACE}]+(?= s: )|[0-9.,\N{THIN SPACE}]+(?= [kMG]?B/s)"
+    rf"[0-9.,{THIN_SPACE}]+(?= s: )|[0-9.,{THIN_SPACE}]+(?= [kMG]?B/s)"
     # What has arrived when a test of the network ends.
     r"|[0-9.,]+(?= [kMG]B in .*\(iperf3 )"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from matrix.answers.link.network import NetworkTests, loss_of, rate_of
 from matrix.statistics.axes import EndpointInfo
@@ -34,6 +35,10 @@ class NetworkPart:
     more: int
     alone: bool
 
+    @property
+    def has_errors(self) -> bool:
+        return any(line.test.error for line in self.lines)
+
 
 def part_of(tests: NetworkTests, ends: tuple[EndpointInfo, EndpointInfo]) -> NetworkPart | None:
     """Return what is shown; nothing where nobody tests the network."""
@@ -43,6 +48,18 @@ def part_of(tests: NetworkTests, ends: tuple[EndpointInfo, EndpointInfo]) -> Net
         return None
     lines = tuple(line_of(test, test in tests.there) for test in listed[:MOST_LISTED])
     return NetworkPart(sentence_of(tests), lines, len(listed) - len(lines), alone)
+
+
+def verdict_of(part: NetworkPart | None) -> dict[str, Any]:
+    """Return what is said of a link without files in place of how its transfers are."""
+    if part is None or not part.alone:
+        return {}
+    return {
+        "kind": "na",
+        "headline": "No files move here: an end of this link only serves tests of the network.",
+        "rest": part.sentence,
+        "links": [("Network tests", "#network")],
+    }
 
 
 def sentence_of(tests: NetworkTests) -> str:
@@ -71,10 +88,7 @@ def line_of(test: NetworkResult, there: bool) -> NetworkLine:
         again=f"{format_count(test.retransmits)} ({format_share(loss)})"
         if test.retransmits is not None and loss is not None
         else "",
-        windows=" / ".join(
-            format_bytes(window) if window else "–"
-            for window in (test.max_cwnd_bytes, test.max_receive_window_bytes)
-        ),
+        windows=windows_of(test),
         how=how_words(test),
     )
 
@@ -86,14 +100,21 @@ def trips_of(test: NetworkResult) -> str:
     return " / ".join(present) if len(present) == len(trips) else ""
 
 
+def windows_of(test: NetworkResult) -> str:
+    """Return the largest congestion window, and the largest that the receiver offered."""
+    windows = test.max_cwnd_bytes, test.max_receive_window_bytes
+    if not any(windows):
+        return ""
+    return " / ".join(format_bytes(window) if window else "–" for window in windows)
+
+
 def how_words(test: NetworkResult) -> str:
     streams = "1 stream" if test.streams == 1 else f"{test.streams} streams"
-    words = [test.mover, streams]
+    words = [test.mode, streams]
     if test.tcp_buffer_bytes:
         words.append(f"buffer {format_bytes(test.tcp_buffer_bytes)}")
     if test.ip_version:
         words.append(f"IPv{test.ip_version}")
     if test.congestion_control:
         words.append(test.congestion_control)
-    worker = test.source if test.mode == "push" else test.destination
-    return f"{', '.join(words)}, by the worker at {worker.name}"
+    return ", ".join(words)

@@ -110,13 +110,14 @@ class LinkPage(QueryPage):
         ends = {"source": self.source.name, "destination": self.destination.name}
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
+        network_part = network.part_of(answer.network, answer.question.ends)
         return {
             "answer": answer,
             "heading": f"From {self.source.name} to {self.destination.name}",
             "sentence": self.sentence(),
             "simulated": self.source.simulated or self.destination.simulated,
             "controls": self.controls(answer),
-            "verdict": self.verdict(answer),
+            "verdict": network.verdict_of(network_part) or self.verdict(answer),
             "diagnosis": link_diagnosis.of_report(answer, newest, now),
             "comparison": comparison_part(self, answer),
             "tiles": tiles_of(answer, lambda size: self.asking(resized(self.query, size)).url()),
@@ -137,7 +138,7 @@ class LinkPage(QueryPage):
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
             **lists(self, answer),
-            "network": network.part_of(answer.network, answer.question.ends),
+            "network": network_part,
             "inside_rates": inside_part.part_of(answer.inside),
             **probes_part(
                 LinkProbesPage(self.source, self.destination), self.query.size, reader, now
