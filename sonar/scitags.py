@@ -34,8 +34,9 @@ class Scitag(NamedTuple):
         return f"{self.experiment}/{self.activity}"
 
 
-def parsed(text: str) -> int:
+def parsed(value: object) -> int:
     """Read `2/11` as its number; raise ValueError with a sentence."""
+    text = str(value)
     if not re.fullmatch(NOTATION, text):
         raise ValueError(
             "write a scitag as experiment/activity, like 2/11: the experiment from 1 to "

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from threading import Event, Thread
 
-from django.db import connection
 from django.utils import timezone
 
 from sonar.db_retry import DATABASE_AWAY, one_line, release_connection
@@ -26,7 +25,7 @@ Networks = Sequence[IPv4Network | IPv6Network]
 MOST_A_SECOND = 2000
 MOST_PENDING = 20_000
 """That wait for the database."""
-BATCH_SECONDS, SAY_SECONDS, LOOK_UP_SECONDS = 1.0, 60.0, 600.0
+BATCH_SECONDS, SAY_SECONDS, LOOK_SECONDS = 1.0, 60.0, 10.0
 
 
 class Collector:
@@ -40,7 +39,8 @@ class Collector:
 
     def run(self, stop: Event) -> None:
         """Receive, store once a second, and say once a minute what was received."""
-        Thread(target=self._look_up, args=(stop,), daemon=True).start()
+        self._look_up()  # packets wait in the socket meanwhile
+        Thread(target=self._look_up_again, args=(stop,), daemon=True).start()
         stored_at = said_at = time.monotonic()
         while not stop.is_set():
             if select.select([self._listener], [], [], BATCH_SECONDS)[0]:
@@ -102,15 +102,16 @@ class Collector:
     def _say(self) -> None:
         log.info("fireflies: %s", counted(self.counts))
 
-    def _look_up(self, stop: Event) -> None:
-        while not stop.is_set():
-            try:
-                self._addresses.refresh()
-            except DATABASE_AWAY as error:
-                log.warning("addresses stay as they were: %s", one_line(error))
-            finally:
-                connection.close()
-            stop.wait(LOOK_UP_SECONDS)
+    def _look_up(self) -> None:
+        try:
+            self._addresses.refresh_if_due()
+        except DATABASE_AWAY as error:
+            log.warning("addresses stay as they were: %s", one_line(error))
+        release_connection()
+
+    def _look_up_again(self, stop: Event) -> None:
+        while not stop.wait(LOOK_SECONDS):
+            self._look_up()
 
 
 def counted(counts: Counter[str]) -> str:

@@ -1,15 +1,22 @@
-"""Which endpoints an address is of: the names of their hosts are looked up now and then."""
+"""Which endpoints an address is of: the names of their hosts are looked up every ten minutes.
+
+And at once when the registry has changed.
+"""
 
 from __future__ import annotations
 
 import logging
 import socket
+import time
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 
 from sonar.addresses import host_of
 from sonar.fireflies.packet import plain
 from sonar.models import Endpoint
+from sonar.registry_cache import registry_version
+
+KEPT_SECONDS = 600.0
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +37,14 @@ class Addresses:
     def __init__(self, resolve: Callable[[str], Iterable[str]] = look_up) -> None:
         self._resolve = resolve
         self._endpoints: dict[str, list[int]] = {}
+        self._version, self._next_at = "", 0.0
+
+    def refresh_if_due(self) -> None:
+        """Look them up again if it is time, or another registry. At most two SQL queries."""
+        version, now = registry_version(), time.monotonic()
+        if version != self._version or now >= self._next_at:
+            self.refresh()
+            self._version, self._next_at = version, now + KEPT_SECONDS
 
     def refresh(self) -> None:
         """Look all of them up, one after the other. One SQL query."""

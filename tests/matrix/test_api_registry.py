@@ -233,6 +233,9 @@ def test_a_mesh_is_written_and_read_in_the_notation_of_registry_files(root: Clie
     kept = Mesh.objects.get(name="uk")
     assert (str(kept.quiet_from), str(kept.quiet_until)) == ("23:00:00", "05:30:00")
     assert patch(root, "meshes/uk/", {"quiet_hours": None}).json()["quiet_hours"] is None
+    assert patch(root, "meshes/uk/", {"scitag": "2/11"}).json()["scitag"] == "2/11"
+    assert Mesh.objects.get(name="uk").scitag == 139
+    assert patch(root, "meshes/uk/", {"scitag": None}).json()["scitag"] is None
     replaced = patch(root, "meshes/uk/", {"every": {"medium": "90s"}}).json()["every"]
     assert replaced == {"medium": 90}
 

@@ -69,10 +69,11 @@ def test_an_answer_without_chunks_is_read_as_it_comes() -> None:
     assert second.seconds - first.seconds > 0.05
 
 
-@pytest.mark.parametrize("streams", [1, 9])
-def test_the_request_says_all_there_is_to_say(streams: int) -> None:
+@pytest.mark.parametrize(("streams", "scitag"), [(1, None), (9, 139)])
+def test_the_request_says_all_there_is_to_say(streams: int, scitag: int | None) -> None:
     with scripted(says(STARTED, SUCCESS)) as server:
         order = order_between("davs://source.example", server.url, streams=streams, limits=PATIENT)
+        order = replace(order, scitag=scitag)
         order = replace(
             order,
             source=replace(order.source, token="for-source", lent="lent-by-source"),
@@ -80,7 +81,7 @@ def test_the_request_says_all_there_is_to_say(streams: int) -> None:
                 order.destination, token="for-destination", lent="lent-by-destination"
             ),
         )
-        HttpTpc().move(order, Watch())
+        HttpTpc().move(order, watch := Watch())
         (head,) = server.requests
     assert head.startswith("COPY /base/incoming/1 HTTP/1.1")
     assert "Source: https://source.example/base/source/2000\r\n" in head
@@ -89,6 +90,9 @@ def test_the_request_says_all_there_is_to_say(streams: int) -> None:
     assert "Overwrite: F\r\n" in head
     assert "Credential: none\r\n" in head
     assert ("X-Number-Of-Streams: 9\r\n" in head) == (streams == 9)
+    assert ("\r\nSciTag: 139\r\n" in head) == (scitag == 139)
+    assert ("\r\nTransferHeaderSciTag: 139\r\n" in head) == (scitag == 139)
+    assert watch.seen.scitag == scitag
 
 
 @pytest.mark.parametrize(

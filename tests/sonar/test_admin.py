@@ -98,6 +98,18 @@ def test_half_quiet_hours_are_an_error_in_the_form(admin):
     assert not Mesh.objects.exists()
 
 
+def test_a_flow_label_is_written_in_the_form_as_in_files(admin):
+    url = reverse("admin:sonar_mesh_add")
+    page = admin.post(url, mesh_form(scitag="139")).content.decode()
+    assert "Write a scitag as experiment/activity, like 2/11: the experiment from 1 to" in page
+    assert admin.post(url, mesh_form(scitag=" 2/11 ")).status_code == 302
+    assert Mesh.objects.get().scitag == 139
+    change_url = reverse("admin:sonar_mesh_change", args=[Mesh.objects.get().id])
+    assert 'value="2/11"' in admin.get(change_url).content.decode()
+    assert admin.post(change_url, mesh_form()).status_code == 302
+    assert Mesh.objects.get().scitag is None
+
+
 def mesh_form(**change: object) -> dict[str, object]:
     form = {"name": "uk", "mover": "http-tpc", "mode": "pull", "streams": 1, "priority": 5}
     return form | {"intervals-TOTAL_FORMS": 0, "intervals-INITIAL_FORMS": 0} | change

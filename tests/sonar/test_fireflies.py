@@ -188,6 +188,14 @@ def test_old_ones_go_with_the_results_of_their_time(taking: Collector):
     assert not Flow.objects.exists()
 
 
+def test_addresses_are_looked_up_again_when_the_registry_changes(places: Addresses):
+    places.refresh_if_due()
+    assert len(places.endpoints_at("192.0.2.1")) == 1
+    endpoint("MORE", base_url="fake://glasgow/more")
+    places.refresh_if_due()
+    assert len(places.endpoints_at("192.0.2.1")) == 2
+
+
 def test_a_host_is_looked_up_and_one_that_nobody_knows_has_no_address():
     assert "127.0.0.1" in look_up("localhost")
     assert look_up("[::1]") == {"::1"}

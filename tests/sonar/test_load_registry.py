@@ -32,6 +32,7 @@ meshes:
     sources: [GLASGOW_DATADISK]
     every: {small: 10m, large: 6h}
     quiet_hours: "23:00-04:30"
+    scitag: 2/11
 credentials:
   - {name: glasgow, hosts: [glasgow.example]}
 """
@@ -74,7 +75,7 @@ def test_a_file_is_loaded_whole_and_says_what_it_added(tmp_path):
         "small": 600,
         "large": 21600,
     }
-    assert str(uk.quiet_from) == "23:00:00"
+    assert (str(uk.quiet_from), uk.scitag) == ("23:00:00", 139)
 
 
 def test_quiet_hours_of_a_site_stay_unless_the_file_speaks_of_them(tmp_path):
@@ -196,6 +197,8 @@ def test_size_classes_are_configuration(tmp_path):
             "meshes[0].every.tiny (line 18): there is no size class 'tiny'",
         ),
         ("23:00-04:30", "all night", "meshes[0].quiet_hours (line 19): write quiet hours in UTC"),
+        ("2/11", "139", "meshes[0].scitag (line 20): write a scitag as experiment/activity, like"),
+        ("2/11", "2/64", "meshes[0].scitag (line 20): write a scitag"),
         ("23:00-04:30", "25:00-26:00", "meshes[0].quiet_hours (line 19): "),
         ("[GLASGOW_DATADISK]", "[NOWHERE]", "meshes[0].sources[0] (line 17): there is no endpoint"),
         ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): name endpoints, or write "all"'),

@@ -136,11 +136,11 @@ def test_a_due_test_is_claimed_once_and_is_due_again_after_its_interval():
 
 def test_a_probe_carries_what_its_mesh_wants():
     three_endpoints()
-    mesh(streams=4, mode="push", tcp_buffer_bytes=1 << 20)
+    mesh(streams=4, mode="push", tcp_buffer_bytes=1 << 20, scitag=139)
     scheduler.claim_due(NOW)
     probe = Probe.objects.first()
     assert (probe.mover, probe.mode, probe.streams) == ("fake", "push", 4)
-    assert probe.tcp_buffer_bytes == 1 << 20
+    assert (probe.tcp_buffer_bytes, probe.scitag) == (1 << 20, 139)
     assert probe.bytes == probe.size_class.test_bytes
 
 

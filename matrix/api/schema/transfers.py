@@ -73,7 +73,7 @@ class Result(Answer):
     verified: bool | None
 
 
-class ReportedConnectionAnswer(Answer):
+class Connection(Answer):
     """A connection that a server reported by a firefly; null where it did not say.
 
     `bytes` went from source to destination. `held_by_receiver` and `held_by_sender` are shares of
@@ -104,7 +104,7 @@ class WholeResult(Result):
     mesh: str | None
     activity: str | None
     samples: list[list[float]]
-    connections: list[ReportedConnectionAnswer]
+    connections: list[Connection]
     worker: str | None = None
     remote_connections: list[str] = []
     log_url: str | None = None
@@ -212,6 +212,23 @@ WHOLE = RESULT | {
     "mesh": "everything",
     "activity": None,
     "samples": [[5.0, 20000000], [10.0, 45000000]],
+    "connections": [
+        {
+            "started_at": "2026-11-20T11:30:00.513166Z",
+            "ended_at": "2026-11-20T11:37:04.642044Z",
+            "bytes": 2000013977,
+            "rtt_ms": 14.2,
+            "retransmits": None,
+            "window_bytes": None,
+            "held_by_receiver": None,
+            "held_by_sender": None,
+            "application": "xrdcp",
+            "source_address": None,
+            "destination_address": None,
+            "reporter": None,
+            "other_tests": 0,
+        }
+    ],
 }
 CSV = (
     "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"

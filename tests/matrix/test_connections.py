@@ -1,0 +1,148 @@
+"""Connections that servers reported of a test: which are its own, and what stands on its page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client
+
+from matrix.answers.connections import reported
+from sonar.models import Endpoint, Flow, Probe, SizeClass, Transfer
+from sonar.roles import Role
+from tests.accounts import account
+from tests.matrix import responses
+from tests.matrix.responses import words
+from tests.matrix.sent import send
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+SECOND = timedelta(seconds=1)
+BEGAN = NOW - HOUR
+HEADING = "Connections reported by the servers"
+
+
+def flow(source: Endpoint, destination: Endpoint, **fields: Any) -> Flow:
+    """Record a connection that was open for 10 s, from one second into the test."""
+    plain: dict[str, Any] = {
+        "reporter": "192.0.2.1",
+        "scitag": 139,
+        "source_address": "192.0.2.1",
+        "source_port": 1094,
+        "destination_address": "192.0.2.2",
+        "destination_port": 40000 + Flow.objects.count(),
+        "source_endpoints": [source.id],
+        "destination_endpoints": [destination.id],
+        "started_at": BEGAN + SECOND,
+        "seen_at": BEGAN + 11 * SECOND,
+        "ended_at": BEGAN + 11 * SECOND,
+        "application": "xrdcp",
+        "sent_bytes": 2_000_000_000,
+        "received_bytes": 291,
+        "tcp": {"rtt": 14.25},
+    }
+    return Flow.objects.create(**plain | fields)
+
+
+def test_what_was_reported_between_its_ends_at_its_time_is_its_own(small_world: World) -> None:
+    source, destination, other = small_world.ral, small_world.glasgow, small_world.desy
+    own = send(source, destination, BEGAN, scitag=139)
+    flow(source, destination)
+    flow(source, other)
+    flow(source, destination, scitag=140)
+    flow(source, destination, started_at=BEGAN - 6 * SECOND)
+    flow(source, destination, started_at=BEGAN + 16 * SECOND)
+    (connection,) = reported(Transfer.objects.get(id=own))
+    assert (connection.bytes, connection.rtt_ms, connection.seconds) == (2_000_000_000, 14.25, 10.0)
+    assert (connection.retransmits, connection.window_bytes) == (None, None)
+    assert connection.other_tests == 0
+
+
+def test_a_connection_from_the_other_side_counts_what_came_in(small_world: World) -> None:
+    source, destination = small_world.ral, small_world.glasgow
+    own = send(source, destination, BEGAN, scitag=139)
+    flow(destination, source, received_bytes=7_000, source_address="192.0.2.2")
+    (connection,) = reported(Transfer.objects.get(id=own))
+    assert connection.bytes == 7_000
+    assert connection.destination_address == "192.0.2.2"
+
+
+def test_tcps_numbers_say_what_held_it_up(small_world: World) -> None:
+    source, destination = small_world.ral, small_world.glasgow
+    own = send(source, destination, BEGAN, scitag=139)
+    tcp = {"rtt": 14, "snd_cwnd": 100, "snd_mss": 1448, "total_retrans": 7, "busy_time": 4e6}
+    flow(source, destination, ended_at=None, tcp=tcp | {"rwnd_limited": 1e6, "sndbuf_limited": 0})
+    (connection,) = reported(Transfer.objects.get(id=own))
+    assert (connection.retransmits, connection.window_bytes) == (7, 144_800)
+    assert (connection.held_by_receiver, connection.held_by_sender) == (0.25, 0.0)
+    assert connection.seconds is None
+
+
+def test_what_may_be_of_several_tests_is_said_to_be_of_any(small_world: World) -> None:
+    source, destination, other = small_world.ral, small_world.glasgow, small_world.desy
+    own = send(source, destination, BEGAN, scitag=139)
+    send(source, destination, BEGAN + 5 * SECOND, scitag=139)
+    send(other, destination, BEGAN, scitag=139)
+    send(source, destination, BEGAN, scitag=140)
+    send(source, destination, BEGAN - 20 * SECOND, scitag=139)
+    Probe.objects.create(
+        source=destination,
+        destination=other,
+        size_class=SizeClass.objects.get(name="large"),
+        bytes=1,
+        mover="fake",
+        scitag=139,
+        state="running",
+        requested_at=BEGAN,
+        sent_at=BEGAN,
+        started_at=BEGAN,
+        deadline=NOW,
+    )
+    flow(source, destination)
+    flow(source, destination, destination_endpoints=[destination.id, other.id])
+    first, shared = reported(Transfer.objects.get(id=own))
+    assert (first.other_tests, shared.other_tests) == (1, 1)
+    flow(other, destination, source_endpoints=[source.id, other.id])
+    assert [each.other_tests for each in reported(Transfer.objects.get(id=own))] == [1, 1, 3]
+
+
+def page(client: Client, transfer: UUID) -> str:
+    return words(responses.html(client, f"/transfers/{transfer}/"))
+
+
+def test_its_page_has_them_with_addresses_for_those_who_may_see_machines(
+    client: Client, small_world: World
+) -> None:
+    own = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
+    flow(small_world.ral, small_world.glasgow)
+    plain = page(client, own)
+    assert HEADING in plain
+    assert "flow label 2/11: experiment 2, activity 11" in plain
+    assert "14.2" in plain
+    assert "192.0.2" not in plain
+    client.force_login(account(Role.OPERATOR))
+    assert "192.0.2.1 → 192.0.2.2 192.0.2.1, xrdcp" in page(client, own)
+
+
+def test_a_page_without_says_so_and_one_without_a_label_has_no_such_part(
+    client: Client, small_world: World
+) -> None:
+    labelled = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
+    assert "No server reported a connection with this flow label" in page(client, labelled)
+    plain = send(small_world.ral, small_world.glasgow, BEGAN)
+    assert HEADING not in page(client, plain)
+
+
+def test_scripts_get_the_same_and_addresses_only_with_the_right(
+    client: Client, small_world: World
+) -> None:
+    own = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
+    flow(small_world.ral, small_world.glasgow)
+    (plain,) = client.get(f"/api/v1/transfers/{own}/").json()["connections"]
+    assert (plain["rtt_ms"], plain["bytes"], plain["other_tests"]) == (14.25, 2_000_000_000, 0)
+    assert (plain["source_address"], plain["reporter"]) == (None, None)
+    client.force_login(account(Role.OPERATOR))
+    (whole,) = client.get(f"/api/v1/transfers/{own}/").json()["connections"]
+    assert (whole["source_address"], whole["reporter"]) == ("192.0.2.1", "192.0.2.1")

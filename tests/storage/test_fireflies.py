@@ -1,0 +1,157 @@
+"""Fireflies of real XRootD servers: sent for what Sonar's tests carry, collected and matched."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from matrix.answers.connections import reported
+from sonar.models import Endpoint, Flow, Transfer
+from sonar.movers.base import End, Order, Watch, Where
+from sonar.movers.content import adler32
+from sonar.movers.xrootd import Xrootd
+from tests.matrix.sent import send
+from tests.sonar.world import endpoint
+from tests.storage.conftest import LIMITS, Pair
+from tests.storage.xrootd import Authority, Server, give_to_server, make_room
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("real_commits")
+
+SCITAG = 139
+SIZE = 20_000_000
+# As the public registry of experiments and activities names them.
+DEFINITIONS = {
+    "version": 1,
+    "modified": "2024-02-01",
+    "experiments": [
+        {
+            "expName": "atlas",
+            "expId": 2,
+            "activities": [
+                {"activityName": "default", "activityId": 1},
+                {"activityName": "Functional Test", "activityId": 11},
+            ],
+        }
+    ],
+}
+MARKING = """
+xrootd.pmark use firefly scitag
+xrootd.pmark domain any
+xrootd.pmark ffdest 127.0.0.1:{port}
+xrootd.pmark defsfile {definitions}
+xrootd.pmark map2exp default atlas
+xrootd.pmark map2act atlas default default
+"""
+
+
+@pytest.fixture
+def ends(real_commits: None) -> tuple[Endpoint, Endpoint]:
+    """The second address is that from which every connection within this machine comes."""
+    return tuple(
+        endpoint(name, base_url=f"root://{host}/base")
+        for name, host in (("FAR", "127.0.0.2"), ("NEAR", "127.0.0.1"))
+    )
+
+
+@pytest.fixture
+def collector(ends: tuple[Endpoint, Endpoint]) -> Iterator[int]:
+    """Run the command on the database of this test; return its port."""
+    name, base = connection.settings_dict["NAME"], os.environ["DATABASE_URL"].rpartition("/")[0]
+    command = [sys.executable, "manage.py", "collect_fireflies", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        command, env=os.environ | {"DATABASE_URL": f"{base}/{name}"}, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        greeting = process.stdout.readline().decode()
+        match = re.search(r"Listening at 127.0.0.1:([0-9]+) \(UDP\) for packets from 127", greeting)
+        assert match, greeting
+        yield int(match[1])
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def marking_server(authority: Authority, host: str, port: int) -> Server:
+    server = Server(make_room(), authority, host=host)
+    definitions = server.room / "definitions.json"
+    definitions.write_text(json.dumps(DEFINITIONS))
+    give_to_server(definitions)
+    file = server.room / "server.cfg"
+    file.write_text(file.read_text() + MARKING.format(port=port, definitions=definitions))
+    server.start()
+    server.make_directory("base")
+    return server
+
+
+@pytest.fixture
+def marking(authority: Authority, collector: int) -> Iterator[Pair]:
+    """Two servers at two addresses that send their fireflies to the collector."""
+    servers = [marking_server(authority, host, collector) for host in ("127.0.0.2", "127.0.0.1")]
+    yield Pair(*servers)
+    for server in servers:
+        server.close()
+
+
+def end_of(server: Server, where: Where, name: str) -> End:
+    base = f"root://{server.host}:{server.port}/base"
+    return End(where, f"{base}/{name}", base)
+
+
+def put_file(server: Server, name: str) -> Path:
+    path = server.data / "base" / name
+    path.write_bytes(bytes(SIZE))
+    give_to_server(path)
+    return path
+
+
+def ended(scitag: int, count: int) -> bool:
+    assert wait_for(
+        lambda: Flow.objects.filter(scitag=scitag, ended_at__isnull=False).count() >= count, 30
+    ), list(Flow.objects.values())
+    return True
+
+
+def test_both_servers_mark_what_the_mover_copies_with_its_flow_label(marking: Pair):
+    put_file(marking.source, "file")
+    order = Order(
+        source=end_of(marking.source, Where.SOURCE, "file"),
+        destination=end_of(marking.destination, Where.DESTINATION, "incoming/copy"),
+        bytes=SIZE,
+        adler32=adler32(SIZE),
+        limits=LIMITS,
+    )
+    watch = Watch()
+    Xrootd().move(replace(order, scitag=SCITAG), watch)
+    assert watch.seen.scitag == SCITAG
+    assert ended(SCITAG, 2)
+    served = Flow.objects.filter(scitag=SCITAG).values_list("source_address", flat=True)
+    assert set(served) == {"127.0.0.2", "127.0.0.1"}
+
+
+def test_a_connection_with_the_label_of_a_test_stands_with_it(
+    marking: Pair, ends: tuple[Endpoint, Endpoint], tmp_path: Path
+):
+    put_file(marking.source, "file")
+    own = send(*ends, timezone.now(), scitag=SCITAG)
+    # Who fetches is at the address of the destination.
+    xrdcp = shutil.which("xrdcp") or ""
+    url = f"root://127.0.0.2:{marking.source.port}//base/file?scitag.flow={SCITAG}"
+    subprocess.run([xrdcp, "--nopbar", url, str(tmp_path / "copy")], check=True)
+    assert ended(SCITAG, 1)
+    (connection_,) = reported(Transfer.objects.get(id=own))
+    assert connection_.bytes
+    assert SIZE <= connection_.bytes < 1.01 * SIZE
+    assert connection_.rtt_ms is not None
+    assert (connection_.application, connection_.reporter) == ("xrdcp", "127.0.0.1")
+    assert (connection_.source_address, connection_.other_tests) == ("127.0.0.2", 0)
