@@ -75,9 +75,9 @@ def blamed(
     """Return an error as that of the end that is to blame, as far as a look can tell."""
     for end in (order.source, order.destination):
         if error.where in {end.where, Where.TRANSFER} and (
-            found := _look(files, end, order, watch)
+            cause := _look(files, end, order, watch)
         ):
-            return MoverError(end.where, f"{error}; {found}", permanent=found.permanent)
+            return MoverError(end.where, f"{error}; {cause}", permanent=cause.permanent)
     return error
 
 
@@ -88,8 +88,8 @@ def _look(files: FilesWithDirectories, end: End, order: Order, watch: Watch) -> 
             info = files.stat(end, order)
     except Stopped:
         raise
-    except MoverError as found:
-        return found
+    except MoverError as error:
+        return error
     if info is None and end is order.source:
         return MoverError(end.where, f"{place_of(end)}: there is no such file", permanent=True)
     return None

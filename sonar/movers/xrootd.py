@@ -63,16 +63,16 @@ class Xrootd:
             message = f"xrdcp copies by at most {MOST_STREAMS} streams, not {order.streams}"
             raise MoverError(Where.CONTROL, message, permanent=True)
         if not self._version:
-            asked = Command(("xrdcp", "--version"), VARIABLES)
-            self._version = version_of(tool.ask(asked, order.destination, order).text)
+            command = Command(("xrdcp", "--version"), VARIABLES)
+            self._version = version_of(tool.ask(command, order.destination, order).text)
         return ("--streams", str(order.streams - (self._version < EXACT_STREAMS)))
 
 
 def failed(order: Order, ended: Ended) -> MoverError:
     """Return what its words say, and of which end if they name its file."""
     own = LOG_LINE.sub("", ended.text)
-    found = ERROR.search(own)
-    text = found[1] if found else own
+    match = ERROR.search(own)
+    text = match[1] if match else own
     why = f"xrdcp: {one_line(text) or f'ended with {ended.code}, without a word'}"
     where = named_end(order, text) or Where.TRANSFER
     return MoverError(where, why, permanent=bool(PERMANENT.search(text)))

@@ -33,6 +33,8 @@ VARIABLES = {
     "XRD_CONNECTIONRETRY": "1",
     "XRD_REQUESTTIMEOUT": "60",
     "XRD_STREAMTIMEOUT": "60",
+    # Each looks up the name of its own machine first: a lost answer is asked for again in a second.
+    "RES_OPTIONS": "timeout:1 attempts:5",
 }
 NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
 EXISTS = re.compile(r"\[3018\].*file exists", re.IGNORECASE)

@@ -50,7 +50,10 @@ class Farm:
 def farm() -> Iterator[Farm]:
     needs(*PROGRAMS)
     made = Farm()
-    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        # Of what servers start: XRootD looks up the name of its machine, and waits 5 s for it.
+        patch.setenv("RES_OPTIONS", "timeout:1 attempts:5")
+        yield made
     made.close()
 
 
