@@ -36,6 +36,7 @@ LOCK_SECONDS = 40
 LOCK_LOOK_SECONDS = 0.05
 PRIVATE = 0o700
 FORGET_SECONDS = 86_400
+ENDING = 256
 
 
 @dataclass(frozen=True)
@@ -186,13 +187,18 @@ def write(file: Path, entry: Entry) -> None:
         raise CredentialError(f"SONAR_TOKEN_CACHE_DIR: {error.strerror}") from None
 
 
-def tokens_in(directory: Path) -> list[str]:
-    """Return all tokens that are kept, so that texts can be searched for them."""
+def endings_in(directory: Path) -> list[str]:
+    """Return the ends of all tokens that are kept, so that texts can be searched for them.
+
+    Without its end, where the signature is, a token is of no use. There may be hundreds, and to
+    look for one takes memory by its length.
+    """
     try:
         files = sorted(directory.iterdir())
     except OSError:  # a process that uses none: of the web, say
         return []
-    return [entry.token.text for file in files if (entry := read(file)).token]
+    entries = map(read, files)
+    return [entry.token.text[-ENDING:] for entry in entries if entry.token]
 
 
 def forget(directory: Path) -> None:

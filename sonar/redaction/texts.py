@@ -36,7 +36,7 @@ def without_tokens(text: str) -> str:
 
 
 def _tokens() -> list[str]:
-    return [*_secrets(), *token_cache.tokens_in(settings.SONAR_TOKEN_CACHE_DIR)]
+    return [*_secrets(), *token_cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR)]
 
 
 def _secrets() -> list[str]:

@@ -503,12 +503,12 @@ def test_what_is_no_entry_is_read_as_nothing(purpose, issuer, kept_in):
 def test_expired_tokens_are_forgotten_and_locks_are_not(purpose, kept_in):
     usable(purpose, kept_in)
     token_cache.forget(kept_in)
-    assert len(token_cache.tokens_in(kept_in)) == 1
+    assert len(token_cache.endings_in(kept_in)) == 1
     age(purpose, kept_in, began_at=-100, expires_at=-1)
     token_cache.forget(kept_in)
     assert [file.name for file in kept_in.iterdir()] == [f"{token_cache.name_of(purpose)}.lock"]
     shutil.rmtree(kept_in)
-    assert token_cache.tokens_in(kept_in) == []
+    assert token_cache.endings_in(kept_in) == []
 
 
 def test_no_token_shows_in_what_is_printed_of_values(purpose, kept_in):
