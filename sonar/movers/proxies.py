@@ -24,18 +24,18 @@ def variables(order: Order, *ends: End) -> dict[str, str]:
         raise MoverError(Where.CONTROL, sentence(*ends), permanent=True)
     if first.proxy:
         return {"X509_USER_PROXY": first.proxy} | trusted(order)
-    asked = any(scheme_of(end.url) != NEVER_SHOWN for end in ends)
-    return (NONE if asked else {}) | trusted(order)
+    over_ftp = all(scheme_of(end.url) == NEVER_SHOWN for end in ends)
+    return ({} if over_ftp else NONE) | trusted(order)
 
 
 def sentence(*ends: End) -> str:
     """Say why one program cannot serve ends with these proxies."""
     without = [end.where for end in ends if not end.proxy]
     if without:
-        told = f"the {without[0]} has no X.509 proxy, and would be shown that of the other end"
+        reason = f"the {without[0]} has no X.509 proxy, and would be shown that of the other end"
     else:
-        told = "the ends have different X.509 proxies"
-    return f"{told}: a program has one for both, so both endpoints need the same credential"
+        reason = "the ends have different X.509 proxies"
+    return f"{reason}: a program has one for both, so both endpoints need the same credential"
 
 
 def trusted(order: Order) -> dict[str, str]:

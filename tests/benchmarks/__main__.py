@@ -12,7 +12,7 @@ from tests.benchmarks.kept import Kept
 from tests.benchmarks.scale import SCALES, Scale
 
 # 0 stands for the two limits of issue 3 that have no number, and the figures without one.
-NUMBERS = (*range(15), 16)
+NUMBERS = tuple(range(16))
 
 
 def arguments() -> argparse.Namespace:
