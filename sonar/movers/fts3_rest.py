@@ -8,13 +8,15 @@ and those that endpoints lend, is the host that was registered.
 from __future__ import annotations
 
 import http.client
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import orjson
+from urllib3 import PoolManager
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import Timeout
@@ -44,6 +46,11 @@ FILE_FIELDS = (
     "log_file",
     "scitag",
 )
+HEADERS = {
+    "Accept": "application/json",
+    "Content-Type": "application/json",
+    "Connection": "close",
+}
 MEANINGS = {
     419: "it wants an X.509 certificate to be delegated, which Sonar does not do",
     424: "something that it depends on has failed",
@@ -51,6 +58,8 @@ MEANINGS = {
 NOT_MODIFIED = 304
 """Its answer to the cancelling of a job that has ended."""
 UNKNOWN = 404
+OK = "200"
+"""How the status of a job begins, in an answer about several."""
 
 
 class Refusal(MoverError):
@@ -63,6 +72,20 @@ class Refusal(MoverError):
 
 class NotAsked(MoverError):
     """The question has not left: nothing was begun."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request, below the URL of the service."""
+
+    method: str
+    path: str
+    body: Json | None = None
+
+    @property
+    def place(self) -> str:
+        """Name it as every message begins: without a host, and without the ids in it."""
+        return f"FTS, {self.method} {re.split('[/?]', self.path)[0]}"
 
 
 @dataclass(frozen=True)
@@ -112,69 +135,70 @@ class Fts:
             if error.status not in (NOT_MODIFIED, UNKNOWN):
                 raise
 
-    def _ask(self, method: str, question: str, body: Json | None = None) -> Json | list[Any]:
+    def _ask(self, method: str, path: str, body: Json | None = None) -> Json | list[Any]:
         """Make one request; return what its JSON says, an object or a list."""
-        place = f"FTS, {method} {question.partition('/')[0].partition('?')[0]}"
-        end = End(Where.CONTROL, self.service.url, self.service.url, self.service.token())
-        with self._sent(method, question, body, end, place) as response:
+        question = Question(method, path, body)
+        try:
+            end = End(Where.CONTROL, self.service.url, self.service.url, self.service.token())
+            headers, pool = {**authorization(end), **HEADERS}, new_pool(self.ca_bundle)
+        except MoverError as error:
+            raise NotAsked(error.where, str(error), permanent=error.permanent) from error
+        with _sent(question, end, pool, headers) as response:
             if not 200 <= response.status < 300:
-                raise refusal(response, end, place, secrets_in(body))
+                raise refusal(response, end, question)
             content = response.read(MAX_ANSWER_BYTES + 1, decode_content=False)
         if len(content) > MAX_ANSWER_BYTES:
-            message = f"{place}: the answer is longer than {MAX_ANSWER_BYTES} bytes"
+            message = f"{question.place}: the answer is longer than {MAX_ANSWER_BYTES} bytes"
             raise MoverError(Where.CONTROL, message)
-        return _json(content, place)
-
-    @contextmanager
-    def _sent(
-        self, method: str, question: str, body: Json | None, end: End, place: str
-    ) -> Iterator[BaseHTTPResponse]:
-        wait, span = Wait(PATIENCE.answer, PATIENCE.connect + PATIENCE.answer), current()
-        if span:
-            wait.end_by(span.end)
-        mark, pool = CURRENT_WAIT.set(wait), new_pool(self.ca_bundle)
-        try:
-            with span.watch.on_stop(wait.stop) if span else nullcontext():
-                yield pool.urlopen(
-                    method,
-                    f"{self.service.url.rstrip('/')}/{question}",
-                    headers={**authorization(end), **HEADERS},
-                    body=orjson.dumps(body) if body is not None else None,
-                    redirect=False,
-                    retries=False,
-                    preload_content=False,
-                    timeout=Timeout(connect=PATIENCE.connect, read=PATIENCE.answer),
-                )
-        except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
-            if wait.stopped:
-                raise Stopped from None
-            failure = foreign_failure(error, end, place, wait.overdue(end, place))
-            if wait.was_sent:
-                raise failure from error
-            raise NotAsked(Where.CONTROL, str(failure), permanent=failure.permanent) from error
-        finally:
-            CURRENT_WAIT.reset(mark)
-            wait.release()
-            pool.clear()
+        return _json(content, question.place)
 
 
-HEADERS = {
-    "Accept": "application/json",
-    "Content-Type": "application/json",
-    "Connection": "close",
-}
+@contextmanager
+def _sent(
+    question: Question, end: End, pool: PoolManager, headers: Mapping[str, str]
+) -> Iterator[BaseHTTPResponse]:
+    """Send a question and hold its answer open, within the step that it belongs to."""
+    wait, span = Wait(PATIENCE.answer, PATIENCE.connect + PATIENCE.answer), current()
+    if span:
+        wait.end_by(span.end)
+    mark = CURRENT_WAIT.set(wait)
+    try:
+        with span.watch.on_stop(wait.stop) if span else nullcontext():
+            yield pool.urlopen(
+                question.method,
+                f"{end.url.rstrip('/')}/{question.path}",
+                headers=headers,
+                body=None if question.body is None else orjson.dumps(question.body),
+                redirect=False,
+                retries=False,
+                preload_content=False,
+                timeout=Timeout(connect=PATIENCE.connect, read=PATIENCE.answer),
+            )
+    except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
+        if wait.stopped:
+            raise Stopped from None
+        place = question.place
+        failure = foreign_failure(error, end, place, wait.overdue(end, place))
+        if wait.was_sent:
+            raise failure from error
+        raise NotAsked(Where.CONTROL, str(failure), permanent=failure.permanent) from error
+    finally:
+        CURRENT_WAIT.reset(mark)
+        wait.release()
+        pool.clear()
 
 
 def _of_jobs(answer: Json | list[Any], numbers: set[str]) -> Iterator[tuple[str, Json | None]]:
     """Yield each job that was asked for; one alone comes without a list around it."""
     for job in answer if isinstance(answer, list) else [answer]:
         number = job.get("job_id") if isinstance(job, dict) else None
-        if isinstance(number, str) and number in numbers:
-            yield number, None if _is_unknown(job) else job
-
-
-def _is_unknown(job: Mapping[str, object]) -> bool:
-    return str(job.get("http_status", "")).startswith(str(UNKNOWN))
+        if not isinstance(number, str) or number not in numbers:
+            continue
+        status = str(job.get("http_status", OK))
+        if status.startswith(OK):
+            yield number, job
+        elif status.startswith(str(UNKNOWN)):
+            yield number, None
 
 
 def _json(content: bytes, place: str) -> Json | list[Any]:
@@ -187,15 +211,14 @@ def _json(content: bytes, place: str) -> Json | list[Any]:
     return answer
 
 
-def refusal(
-    response: BaseHTTPResponse, end: End, place: str, secrets: Collection[str] = ()
-) -> Refusal:
+def refusal(response: BaseHTTPResponse, end: End, question: Question) -> Refusal:
     """Return what it means that it did not do what it was asked."""
+    place = question.place
     if response.get_redirect_location():
         message = f"{place}: {response.status}, redirects elsewhere: not followed"
         return Refusal(response.status, message, "", permanent=True)
     content = response.read(MAX_WORDS_BYTES, decode_content=False)
-    words = one_line(words_of(content), end.token, *secrets)
+    words = one_line(words_of(content), end.token, *secrets_in(question.body))
     meaning = MEANINGS.get(response.status, "")
     text = "; ".join(filter(None, (meaning, words)))
     error = refused(end, place, response.status, text)

@@ -157,6 +157,19 @@ def test_an_answer_that_is_none_is_an_error_or_nothing(content: bytes):
         assert where_of(lambda: fts.jobs(["a"])) in (Where.CONTROL, {})
 
 
+@given(anything | st.lists(st.dictionaries(names, anything), max_size=3), st.integers(200, 599))
+def test_whatever_a_server_answers_is_an_answer_or_an_error(content: object, code: int):
+    with answering(json.dumps(content).encode(), f"{code} X") as server:
+        fts = Fts(Service(server.url))
+        for question in (
+            lambda: fts.submit({"files": []}),
+            lambda: fts.jobs(["a", "b"]),
+            lambda: fts.unfinished("davs://a"),
+            lambda: fts.cancel("a"),
+        ):
+            where_of(question)
+
+
 def where_of(ask: Callable[[], object]) -> object:
     """Return what somebody says, or where the error is that he raises."""
     try:
@@ -173,9 +186,10 @@ def test_an_answer_that_does_not_end_is_not_read_to_it(monkeypatch: pytest.Monke
 
 
 def test_jobs_are_taken_from_an_answer_in_parts():
-    rows = [JOB | {"http_status": "200 Ok"}, unknown("nope"), {"job_id": "foreign"}, 7]
+    refused = {"job_id": "not-ours", "http_status": "403 Forbidden", "http_message": "no"}
+    rows = [JOB | {"http_status": "200 Ok"}, unknown("nope"), refused, {"job_id": "foreign"}, 7]
     with answering(json.dumps(rows).encode(), "207 Multi-Status") as server:
-        answer = Fts(Service(server.url)).jobs([JOB["job_id"], "nope", "left-out"])
+        answer = Fts(Service(server.url)).jobs([JOB["job_id"], "nope", "not-ours", "out"])
     assert answer == {JOB["job_id"]: rows[0], "nope": None}
 
 

@@ -6,6 +6,7 @@ import itertools
 import threading
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from sonar import company, probes, results, sweep, tasks
 from sonar.company import Company, Span
 from sonar.models import Endpoint, Probe, RecentRun, SizeClass, Transfer
-from sonar.movers.base import MoverError, Receipt, Stopped, Where
+from sonar.movers.base import MoverError, Receipt, Seen, Stopped, Where
 from sonar.movers.measure import Outcome
 from tests.sonar.world import endpoint, three_endpoints
 
@@ -116,6 +117,13 @@ def test_a_test_alone_knows_that_it_was_alone(db):
     alone = ended(running(glasgow, lancs, 0), done(10, 20))
     assert company_of(alone) == (0.0, 0, 0.0, 0)
     assert alone.profile.beside == 0
+
+
+def test_while_a_test_is_in_the_queue_of_a_service_nobody_is_its_company(db):
+    source, destination, third = three_endpoints()
+    ran(source, third, 0, 9)
+    queued = replace(done(0.0, 20.0), seen=Seen(queue_seconds=10.0))
+    assert company_of(ended(running(source, destination, 0), queued)).beside_source == 0
 
 
 def test_readers_and_writers_of_an_endpoint_are_company_there_each_for_its_time(db):

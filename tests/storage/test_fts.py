@@ -160,10 +160,9 @@ def test_all_jobs_are_asked_after_together(fts, plain, monkeypatch: pytest.Monke
     monkeypatch.setattr(fts3_poll, "IDS_AT_ONCE", 8)
     monkeypatch.setattr(fts3_poll, "POLL_SECONDS", 0.5)
     fts.queue_seconds = 1.0
-    mover = Fts3()
     with ThreadPoolExecutor(20) as threads:
         orders = [order_at(fts, plain) for _ in range(20)]
-        outcomes = list(threads.map(lambda order: measure(mover, order, Watch()), orders))
+        outcomes = list(threads.map(lambda order: measure(Fts3(), order, Watch()), orders))
     assert [outcome.error for outcome in outcomes] == [None] * 20
     polls = [path for method, path, _ in fts.heard if method == "GET"]
     assert max(path.count(",") for path in polls) < 8 + len(fts3_rest.FILE_FIELDS)
@@ -478,7 +477,7 @@ def test_no_redirect_of_a_service_is_followed(secure, guarded, method):
 
 def test_what_a_service_repeats_of_its_tokens_is_in_no_error(secure, guarded):
     secure.forget()
-    order = lending(secure, guarded)
+    order = lending(secure, guarded, source="a-lends-this", destination="b-lends-that")
     text = f"no: {OWN} {order.source.lent} {order.destination.lent}"
     secure.trick = answers(403, json.dumps({"message": text}))
     words = str(measure(Fts3(), order, Watch()).error)
