@@ -200,6 +200,22 @@ def database(
     return parsed
 
 
+def provider_problem(
+    oidc: dict[str, str], missing: list[str], scopes: list[str], audience: str
+) -> str | None:
+    """Say which settings of a provider do not fit each other; None if all do."""
+    # With an issuer and an audience alone, scripts read and people log in by passwords.
+    if missing and missing != list(oidc) and not (audience and missing == list(oidc)[1:]):
+        return f"{' and '.join(missing)} must be set, too, for people to log in at a provider."
+    if audience and "SONAR_OIDC_ISSUER" in missing:
+        return "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."
+    if audience and audience == oidc["SONAR_OIDC_CLIENT_ID"]:
+        return "SONAR_OIDC_AUDIENCE must not be SONAR_OIDC_CLIENT_ID: ID tokens are for that."
+    if "openid" not in scopes:
+        return "SONAR_OIDC_SCOPES must have openid among its scopes."
+    return None
+
+
 def login_problem(
     *,
     oidc: dict[str, str],
@@ -211,13 +227,8 @@ def login_problem(
 ) -> str | None:
     """Say which settings of the log-in do not fit each other; None if all do."""
     missing = [name for name, value in oidc.items() if not value]
-    # With an issuer and an audience alone, scripts read and people log in by passwords.
-    if missing and missing != list(oidc) and not (audience and missing == list(oidc)[1:]):
-        return f"{' and '.join(missing)} must be set, too, for people to log in at a provider."
-    if audience and "SONAR_OIDC_ISSUER" in missing:
-        return "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."
-    if "openid" not in scopes:
-        return "SONAR_OIDC_SCOPES must have openid among its scopes."
+    if sentence := provider_problem(oidc, missing, scopes, audience):
+        return sentence
     kinds = {"group"} if not missing else set()
     kinds |= {"certificate"} if certificates else set()
     if kinds and not any(rule.kind in kinds for rule in rules.rules):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import settings as configured
@@ -21,6 +22,7 @@ from matrix.api.schema.document import document
 from sonar.models import SavedView
 from sonar.roles import Role
 from tests.accounts import account, logged_in
+from tests.provider import Provider
 from tests.rights_samples import SAMPLES, Sample, scene
 
 PREFIX = "/sonar"
@@ -126,6 +128,12 @@ def test_logging_in_leads_to_what_is_below_the_path(client: Client, settings: Se
     settings.SONAR_PUBLIC_READ = False
     location = Client().get("/table/?stat=p95").headers["Location"]
     assert location == f"{PREFIX}/login/?next={PREFIX}/table/%3Fstat%3Dp95"
+
+
+@pytest.mark.django_db
+def test_a_provider_sends_people_back_to_what_is_below_the_path(client: Client, provider: Provider):
+    asked = parse_qs(urlsplit(client.get("/login/oidc/").headers["Location"]).query)
+    assert asked["redirect_uri"] == [f"{ORIGIN}{PREFIX}/login/oidc/callback/"]
 
 
 def test_the_schema_names_the_path_for_those_who_try_its_calls(client: Client):

@@ -17,6 +17,8 @@ from matrix.http.throttling import Rate, TooOften, address, left
 # An account may be tried from more places than one, so that nobody locks its owner out alone.
 FROM_ADDRESS = Rate(10, 300)
 FOR_ACCOUNT = Rate(50, 300)
+# Each keeps a session for ten minutes; a whole institute may have one address.
+BEGUN_ELSEWHERE = Rate(60, 300)
 
 
 def tried(request: HttpRequest, account: str) -> Iterator[tuple[str, Rate]]:
@@ -32,6 +34,15 @@ def remember(
     if request is not None:
         for name, rate in tried(request, str(credentials.get("username", ""))):
             throttling.counts.add(name, rate.seconds)
+
+
+def count_log_in_elsewhere(request: HttpRequest) -> None:
+    """Count a log-in that begins here and goes on elsewhere; raise TooOften for one too many."""
+    rate = BEGUN_ELSEWHERE
+    if throttling.counts.add(f"login:elsewhere:{address(request)}", rate.seconds) > rate.most:
+        wait = left(rate.seconds)
+        sentence = f"Too many log-ins were begun from your address: try again in {wait} s."
+        raise TooOften(sentence, wait)
 
 
 class LimitedPasswords:

@@ -24,6 +24,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
+from matrix.http import login_limits
+from matrix.http.throttling import Rate
 from sonar import accounts, roles, tokens
 from sonar.role_rules import Role
 from tests.matrix.world import World
@@ -349,6 +351,14 @@ def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(
     User.objects.create_user("anna", password="four in the morning")
     client.post("/login/", {"username": "anna", "password": "four in the morning"})
     assert client.session.get_expiry_age() == 7 * 86_400
+
+
+def test_only_so_many_log_ins_are_begun_from_one_address(
+    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login_limits, "BEGUN_ELSEWHERE", Rate(2, 86_400))
+    assert [client.get("/login/oidc/").status_code for _ in range(3)] == [302, 302, 429]
+    assert Client(REMOTE_ADDR="192.0.2.9").get("/login/oidc/").status_code == 302
 
 
 def test_a_log_in_that_ends_at_the_provider_says_so(client: Client, provider: Provider) -> None:

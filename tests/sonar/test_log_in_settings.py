@@ -63,6 +63,7 @@ def test_what_does_not_fit_is_named() -> None:
         (problem(READER, **without_issuer), "SONAR_OIDC_ISSUER must be set, too"),
         (problem(READER, audience="x", **without_secret), "SONAR_OIDC_CLIENT_SECRET must be set"),
         (problem(audience="x"), "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."),
+        (problem(READER, audience="sonar", **OIDC), "SONAR_OIDC_AUDIENCE must not be SONAR_OIDC_C"),
         (problem(READER, scopes=("profile",), **OIDC), "SONAR_OIDC_SCOPES must have openid"),
         (problem(**OIDC), "SONAR_LOGIN_ROLES must name a file that gives a role to a group"),
         (problem(BY_CERTIFICATE, **OIDC), "SONAR_LOGIN_ROLES must name a file"),

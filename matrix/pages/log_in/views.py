@@ -14,6 +14,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.http import require_POST, require_safe
 
+from matrix.http.login_limits import count_log_in_elsewhere
 from matrix.pages.log_in.landing import enter, has_provider, provider_name, refused, safe_next
 from matrix.pages.log_in.provider import CallbackView, ProviderAccess
 from matrix.query.addresses import address
@@ -41,6 +42,7 @@ def provider_log_in(request: HttpRequest) -> HttpResponse:
         # Another site shall log nobody in, or another person out: they are asked here first.
         query = f"?{urlencode({'next': next_url})}" if next_url else ""
         return HttpResponseRedirect(f"{address('login')}{query}")
+    count_log_in_elsewhere(request)
     if not request.user.is_authenticated:
         request.session.set_expiry(STATE_SECONDS)
     nonce = secrets.token_urlsafe(32)
