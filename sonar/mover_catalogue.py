@@ -240,9 +240,15 @@ def describe(name: str) -> MoverDescription:
     raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
 
 
-def asks_service(mover: str) -> bool:
-    """Say whether a mover asks a service; one that there is no more asks none."""
-    return any(description.asks_service for description in MOVERS if description.name == mover)
+def is_of_network(mover: str) -> bool:
+    """Say whether a mover measures the network alone; no for one that there is no more."""
+    return any(each.of_network for each in MOVERS if each.name == mover)
+
+
+def carries_files(base_url: str) -> bool:
+    """Say whether there are files at a base URL, and not only a server that measures a network."""
+    schemes = {scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes}
+    return scheme_of(base_url) not in schemes
 
 
 def clock_of(mover: str) -> str:

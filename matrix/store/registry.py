@@ -25,7 +25,7 @@ from matrix.store.profile_filters import condition
 from sonar import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.testing_times import quiet_words
-from sonar.mover_catalogue import carries_files, of_network
+from sonar.mover_catalogue import carries_files
 
 T = TypeVar("T")
 
@@ -141,8 +141,6 @@ def read_plan(query: MatrixQuery, links: LinkIndex, version: DataVersion) -> Mes
 
 def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPromises:
     schedules = Schedule.objects.filter(size_class__name=size)
-    if names := of_network():  # they promise no transfer
-        schedules = schedules.exclude(mesh__in=Mesh.objects.filter(mover__in=names).values("id"))
     if meshes := condition(filters, MESH_FIELDS):
         schedules = schedules.filter(mesh__in=Mesh.objects.filter(meshes).values("id"))
     fields = {

@@ -131,6 +131,20 @@ def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing()
     assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), inside=even) == ["loss-limited"]
 
 
+def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
+    assert kinds(streams=FLAT, network_rate=15.0) == ["at-capacity"]
+    assert kinds(streams=FLAT, network_rate=20.0) == ["slow-link"]
+    (said,) = diagnose(
+        evidence(network_rate=40.0, network_tests=12, loss=0.0012, sockets=(217_200, 108_000))
+    )
+    assert said.evidence[2:] == (
+        "Tests of the network alone between both sites have a median of 40.0 MB/s (n = 12).",
+        "0.12 % of packets are lost.",
+        "The largest windows in them were 217 kB at the sender and 108 kB at the receiver, for "
+        "each connection.",
+    )
+
+
 def test_known_round_trip_and_loss_are_told():
     (said,) = diagnose(
         evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)

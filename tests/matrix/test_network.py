@@ -72,6 +72,28 @@ def test_the_link_of_their_servers_says_that_it_has_no_files(client: Client, end
     assert "None of the 1 tests in this direction succeeded." in shown
 
 
+def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(
+    client: Client, small_world: World, ends
+) -> None:
+    other = Endpoint.objects.create(
+        name="RAL_NET2", site=small_world.ral.site, base_url="iperf3://two.example"
+    )
+    measured(other, ends[1], bytes=700_000_000)
+    measured(*ends)
+    assert "a median of 100 MB/s (n = 1)" in section(responses.html(client, OWN_LINK))
+    assert "a median of 400 MB/s (n = 2)" in section(responses.html(client, LINK))
+
+
+def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(
+    client: Client, ends
+) -> None:
+    mesh = Mesh.objects.create(name="network", mover="iperf3", mode="push")
+    world.schedule(mesh, ends)
+    html = words(responses.html(client, OWN_LINK))
+    assert html.count("not applicable") == 6
+    assert "No enabled mesh tests this direction" not in html
+
+
 def test_a_lost_test_has_no_rate_and_a_dash_says_so(client: Client, ends) -> None:
     failed(*ends, state="lost", error="its worker did not report an end", error_where="control")
     html = responses.html(client, LINK)

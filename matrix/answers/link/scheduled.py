@@ -11,6 +11,7 @@ from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from sonar.models import Mesh, Probe, Schedule
+from sonar.mover_catalogue import is_of_network
 
 
 def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
@@ -49,7 +50,12 @@ def promises(
 
 
 def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
-    """Say whether the filters on how a result was made let the tests of a mesh pass."""
+    """Say whether the filters on how a result was made let the tests of a mesh pass.
+
+    Those of the network alone become no transfers, so that they never do.
+    """
+    if is_of_network(mesh.mover):
+        return False
     of_mesh = (condition for condition in filters if condition.parameter in MESH_FIELDS)
     return all(
         (
