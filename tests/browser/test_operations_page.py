@@ -9,7 +9,15 @@ from playwright.sync_api import expect
 
 from matrix.answers.status import figures
 from sonar import request_probes
-from sonar.models import Circuit, Probe, Schedule, SignOfLife, SizeClass
+from sonar.models import (
+    Circuit,
+    Credential,
+    CredentialState,
+    Probe,
+    Schedule,
+    SignOfLife,
+    SizeClass,
+)
 from sonar.roles import Role
 from tests.accounts import account
 from tests.browser.axe import violations
@@ -68,6 +76,19 @@ def busy(scene: Scene) -> Probe:
         last_at=world.NOW - MINUTE,
         error="HEAD DESY_DATADISK: no answer within 15 s",
     )
+    client = Credential.objects.create(name="iam-client", hosts=["ral", "desy"])
+    for endpoint, holds in ((made.desy, True), (made.ral, False)):
+        CredentialState.objects.create(
+            credential=client,
+            endpoint=endpoint,
+            role="own" if holds else "lent",
+            since=world.NOW - 90 * MINUTE,
+            holds=holds,
+            sentence="the issuer does not answer: GET iam.example:443/.well-known/openid-"
+            "configuration: no answer within 10 s",
+            expires_at=None if holds else world.NOW + 30 * MINUTE,
+            checked_at=world.NOW,
+        )
     return running[0]
 
 
