@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sonar.movers import gfal2, gridftp, xrootd
 from sonar.movers.base import End, MoverError, Order, Watch, Where
 from sonar.movers.tool import Ended
+from sonar.movers.xrootd_log import XrootdLog
 
 SAMPLES = Path(__file__).parent / "samples"
 LINE_END = re.compile(r"[\r\n]+")
@@ -78,6 +79,43 @@ def test_xrdcp_counts_in_binary_multiples_and_never_beyond_the_file():
     moved = progress(lambda line: xrootd.moved_bytes(line, 2_000_000_000), sample("xrdcp"))
     assert moved == [832 * 2**20, 2_000_000_000, 2_000_000_000, 2_000_000_000]
     assert xrootd.moved_bytes("[1.863GB/1.863GB][100%][==>][238.4MB/s]", 10**12) == 2000381018
+
+
+def test_the_log_of_xrootd_says_when_it_had_copied_and_who_refused():
+    log = XrootdLog()
+    said = sample("xrootd_log", "xrdcp --tpc only, 20 MB").splitlines()
+    for line in said[:4]:
+        log.read(line)
+    assert (log.answered, log.between) == (None, None)
+    for line in said[4:]:
+        log.read(line)
+    assert log.answered is not None
+    assert log.between is not None
+    assert not log.refusal
+    for line in sample("xrootd_log", "refused").splitlines():
+        log.read(line)
+    assert log.refusal == "[3018] Unable to create /base/g; file exists"
+
+
+def test_gfal_copy_hides_why_and_the_log_tells_it():
+    ends = order("root://a.example/base/f", "root://b.example/base/g")
+    ended = Ended(95, 0.1, sample("xrootd_log", "refused"))
+    for refusal, where in {
+        "[3018] Unable to create /base/g; file exists": "destination",
+        "[3010] Unable to open /base/f; permission denied": "source",
+    }.items():
+        error = gfal2.failed(ends, ended, refusal)
+        assert (error.where, error.permanent) == (where, True)
+        assert refusal in str(error)
+        assert "delegation" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "version"),
+    [("v5.5.3", (5, 5, 3)), ("v5.6.10\n", (5, 6, 10)), ("what", (5, 6, 7))],
+)
+def test_the_version_of_xrdcp_is_read_from_its_words(words: str, version: tuple[int, ...]):
+    assert xrootd.version_of(words) == version
 
 
 def test_gfal_copy_says_how_it_copies_and_how_far_it_is():

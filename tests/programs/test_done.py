@@ -34,7 +34,9 @@ def test_a_file_arrives_is_verified_and_nothing_is_left(way: Way, grid: dict[str
     assert files_below(ends.destination, order.destination) == []
 
 
-@each_way
+@pytest.mark.parametrize(
+    "way", {way.scheme: way for way in WAYS}.values(), ids=lambda way: way.scheme
+)
 def test_a_source_file_is_put_whole_where_it_is_not_there(way: Way, grid: dict[str, Ends]):
     ends = grid[way.kind]
     order = ends.order(way)

@@ -40,7 +40,7 @@ def test_gridftp_uses_the_streams_and_the_buffer_that_it_is_asked_for(
             assert int(logged.facts["BUFFER"]) == KERNEL_TIMES * buffer
 
 
-@pytest.mark.parametrize("streams", [1, 2, 4, 15])
+@pytest.mark.parametrize("streams", [1, 2, 15])
 def test_xrootd_opens_as_many_data_streams_as_it_is_asked_for(streams: int, grid: dict[str, Ends]):
     ends = grid["xrootd"]
     assert isinstance(ends.source, Server)
