@@ -80,7 +80,9 @@ def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(
     )
     measured(other, ends[1], bytes=700_000_000)
     measured(*ends)
-    assert "a median of 100 MB/s (n = 1)" in section(responses.html(client, OWN_LINK))
+    own = section(responses.html(client, OWN_LINK))
+    assert "a median of 100 MB/s (n = 1)" in own
+    assert own.count("push, 1 stream") == 1
     assert "a median of 400 MB/s (n = 2)" in section(responses.html(client, LINK))
 
 
