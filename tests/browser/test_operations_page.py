@@ -47,7 +47,7 @@ def busy(scene: Scene) -> Probe:
     signs |= {"beat@w2": "beat"}
     signs |= dict.fromkeys(figures.TASKS, "task")
     for name, kind in signs.items():
-        queues = [name.partition("@")[0]] if kind == "worker" else []
+        queues = world.QUEUES[name.partition("@")[0]] if kind == "worker" else []
         SignOfLife.objects.create(
             name=name, kind=kind, seen_at=world.NOW, every_seconds=600, queues=queues
         )

@@ -44,14 +44,6 @@ def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
-# From which queues workers take that were started for one.
-QUEUES = {
-    "transfers": ["transfers", "transfers.fake", "transfers.http-tpc"],
-    "control": ["control"],
-    "cleaning": ["cleaning"],
-}
-
-
 @pytest.fixture
 def well(db: None) -> None:
     """The signs of a Sonar that is well."""
@@ -68,7 +60,7 @@ def well(db: None) -> None:
             kind=kind,
             seen_at=NOW - timedelta(seconds=3),
             every_seconds=10,
-            queues=QUEUES[name.partition("@")[0]] if kind == "worker" else [],
+            queues=world.QUEUES[name.partition("@")[0]] if kind == "worker" else [],
         )
         for name, kind in signs.items()
     )

@@ -20,6 +20,12 @@ HOUR = timedelta(hours=1)
 MB = 10**6
 PUBLISHED = Path(__file__).parents[2] / "sonar" / "sandbox" / "data" / "large_t2_to_t1.csv"
 SIZES = {"small": 20 * MB, "medium": 200 * MB, "large": 2000 * MB}
+# From which queues workers take that were started for one.
+QUEUES = {
+    "transfers": ["transfers", "transfers.fake", "transfers.http-tpc"],
+    "control": ["control"],
+    "cleaning": ["cleaning"],
+}
 
 
 @dataclass(frozen=True)
