@@ -235,6 +235,7 @@ class Dcache(BaseHTTPRequestHandler):
     """Answers as dCache does, or with ``status``."""
 
     status = 200
+    leads_to = ""
     heard: list[tuple[str, dict[str, Any], str]] = []
 
     def log_message(self, *_: Any) -> None:
@@ -248,6 +249,8 @@ class Dcache(BaseHTTPRequestHandler):
         target = {"targetWithMacaroon": f"{url}?authz={MACAROON}", "target": url}
         content = json.dumps({"macaroon": MACAROON, "uri": target}).encode()
         self.send_response(self.status)
+        if self.leads_to:
+            self.send_header("Location", self.leads_to)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -262,7 +265,7 @@ MACAROON = text_of(
 
 @pytest.fixture
 def dcache() -> Iterator[ThreadingHTTPServer]:
-    Dcache.status, Dcache.heard = 200, []
+    Dcache.status, Dcache.leads_to, Dcache.heard = 200, "", []
     with closing(ThreadingHTTPServer(("127.0.0.1", 0), Dcache)) as server:
         server.close = server.server_close
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -319,6 +322,40 @@ def test_an_endpoint_that_is_in_trouble_is_a_failure_of_its_own(macaroons, dcach
         obtained(macaroons)
     assert caught.value.where is Where.SOURCE
     assert SECRET not in str(caught.value)
+
+
+def test_no_secret_follows_a_redirect(macaroons, purpose, issuer, dcache):
+    """Neither to another host nor to another port of the same."""
+    heard: list[tuple[str, str | None]] = []
+
+    class Stranger(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            """Write nothing."""
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            heard.append((body, self.headers["Authorization"]))
+            self.send_response(403)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    port = server.server_address[1]
+    Dcache.status = 307
+    Dcache.leads_to = f"http://localhost:{port}/"
+    with pytest.raises(MoverError, match="redirects to another host"):
+        obtained(macaroons)
+    Dcache.leads_to = f"http://127.0.0.1:{port}/"
+    assert refusal(macaroons) == "the endpoint gives no macaroon: 403"
+    for leads_to in (f"https://127.0.0.1:{port}/", f"http://localhost:{port}/"):
+        issuer.leads_to = leads_to
+        assert "not followed" in refusal(purpose)
+    server.shutdown()
+    server.server_close()
+    ((body, shown),) = heard
+    assert shown is None
+    assert SECRET not in body
 
 
 # Proxy certificates

@@ -39,6 +39,8 @@ class Issuer:
     """By how many seconds its clock is ahead of this machine's."""
     changes: dict[str, object] = field(default_factory=dict)
     """What its answers have otherwise than they should."""
+    leads_to: str = ""
+    """Where it redirects who asks for a token."""
     refuses: int = 0
     """The status with which it refuses tokens."""
     pause: threading.Event | None = None
@@ -88,6 +90,8 @@ class Issuer:
         pair = base64.b64encode(f"{CLIENT_ID}:{self.secret}".encode()).decode()
         if shown != f"Basic {pair}":
             return 401, {"error": "invalid_client", "error_description": shown}
+        if self.leads_to:
+            return 307, {}
         if self.refuses:
             return self.refuses, {"error": "invalid_scope", "error_description": shown}
         return 200, self.answer({name: values[0] for name, values in parse_qs(body).items()})
@@ -150,6 +154,8 @@ def handler_of(issuer: Issuer) -> type[BaseHTTPRequestHandler]:
         def send(self, status: int, values: dict[str, object]) -> None:
             content = json.dumps(values).encode()
             self.send_response(status)
+            if status == 307:
+                self.send_header("Location", issuer.leads_to)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
