@@ -107,6 +107,7 @@ def stranger() -> Any:
 def provider() -> Iterator[Provider]:
     """Run one; its own log stays out of the tests'."""
     it, app = Provider(), mock()
+    watch(app, it)
     twist(app, it)
     server = make_server("localhost", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever, args=(0.02,))
@@ -122,15 +123,19 @@ def provider() -> Iterator[Provider]:
         server.server_close()
 
 
-def twist(app: Flask, it: Provider) -> None:
+def watch(app: Flask, it: Provider) -> None:
     @app.before_request
     def ask() -> Response | None:
         it.asked.append(request.path)
         key = g.oidc_provider_mock_storage.jwk if "oidc_provider_mock_storage" in g else None
         if key is not None and it.key is None:
             it.key = jwt.PyJWK(key.as_dict(is_private=True), "RS256").key
+        if request.path == "/favicon.ico":
+            return Response(status=204)
         return Response("broken", 500) if request.path in it.broken else None
 
+
+def twist(app: Flask, it: Provider) -> None:
     @app.after_request
     def mend(response: Response) -> Response:
         """Make it what a browser of the tests can show, and a provider by the standard."""
