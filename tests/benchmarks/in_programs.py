@@ -17,7 +17,8 @@ FIFTY, FEW = 50, 3
 def measure(scale: str, home: Path) -> list[Goal]:
     count = FEW if scale == "small" else FIFTY
     alone = [{mover: count} for mover in held.COPIES]
-    return [goal(home, counts) for counts in (shared_out(count), *alone)]
+    with held.grid() as grid:
+        return [goal(grid, home, counts) for counts in (shared_out(count), *alone)]
 
 
 def shared_out(count: int) -> dict[str, int]:
@@ -26,8 +27,8 @@ def shared_out(count: int) -> dict[str, int]:
     return {mover: len(range(n, count, len(movers))) for n, mover in enumerate(movers)}
 
 
-def goal(home: Path, counts: Mapping[str, int]) -> Goal:
-    with ExitStack() as stack, held.grid() as grid:
+def goal(grid: held.Grid, home: Path, counts: Mapping[str, int]) -> Goal:
+    with ExitStack() as stack:
         worker = start_worker(Known(stack, home / "log"), sum(counts.values()))
         together, alone = held.measure(grid, worker, counts)
     copies = ", ".join(f"{count} by {mover}" for mover, count in counts.items())
