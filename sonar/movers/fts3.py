@@ -53,7 +53,7 @@ class Fts3:
         job = job_for(order, has_token=bool(token))
         self.files.make_directories(order.destination, order)
         watch.check()
-        watch.seen = Seen()
+        watch.seen = Seen(scitag=order.scitag)
         poller = POLLERS.of(service, order.ca_bundle)
         try:
             number = watch.seen.remote_id = submit(poller.fts, job)
@@ -145,6 +145,8 @@ def job_for(order: Order, *, has_token: bool) -> Json:
     }
     if order.tcp_buffer_bytes is not None:
         params["buffer_size"] = order.tcp_buffer_bytes
+    if order.scitag:
+        file["scitag"] = order.scitag
     if tokens:
         params["unmanaged_tokens"] = True
     return {"files": [file], "params": params}
@@ -184,7 +186,7 @@ def note(progress: Progress, seen: Seen) -> None:
     seen.streams_used = progress.streams
     seen.tcp_buffer_used_bytes = progress.tcp_buffer_bytes
     seen.log_url = progress.log_url
-    seen.scitag = progress.scitag
+    seen.scitag = progress.scitag or seen.scitag
 
 
 def receipt(order: Order, progress: Progress, token: str) -> Receipt:

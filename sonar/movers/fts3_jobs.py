@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from sonar import scitags
 from sonar.movers.base import MoverError, Where
 from sonar.movers.messages import one_line
 
@@ -35,7 +36,6 @@ LOG_PORT = 8449
 """Of its web server, where its logs are."""
 HOST = re.compile(r"[A-Za-z0-9.-]{1,200}")
 LOG_FILE = re.compile(r"/[A-Za-z0-9._~/@%+,;=:-]{1,270}")
-LARGEST_SCITAG = 65_535
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def progress_of(job: Mapping[str, object]) -> Progress:
         streams=_whole(parameters.get("nostreams"), 32_767),
         tcp_buffer_bytes=_whole(parameters.get("buffersize"), 2**31 - 1),
         log_url=_log_url(_text(file, "transfer_host"), _text(file, "log_file")),
-        scitag=_whole(file.get("scitag"), LARGEST_SCITAG),
+        scitag=_whole(file.get("scitag"), scitags.MOST),
     )
 
 

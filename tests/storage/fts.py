@@ -153,6 +153,7 @@ class Job:
             "source_surl": self.source,
             "dest_surl": self.destination,
             "user_filesize": self.file["filesize"],
+            "scitag": self.file.get("scitag"),
             "checksum": self.file.get("checksum"),
             "file_metadata": self.file.get("metadata"),
             "start_time": moment(self.started),

@@ -107,6 +107,13 @@ def is_(fts: FtsServer, state: str) -> bool:
     return any(job.state == state for job in list(fts.jobs.values()))
 
 
+def test_a_flow_label_goes_along(fts, plain):
+    outcome = measure(Fts3(), order_at(fts, plain, scitag=139), Watch())
+    assert outcome.error is None
+    assert only_job(fts).file["scitag"] == 139
+    assert outcome.seen.scitag == 139
+
+
 def test_a_copy_is_asked_of_the_service_and_its_queue_is_no_part_of_the_rate(fts, plain):
     fts.queue_seconds = 1.2
     outcome = measure(Fts3(), order_at(fts, plain, streams=3, tcp_buffer_bytes=65536), Watch())
