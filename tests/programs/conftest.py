@@ -17,7 +17,7 @@ from tests.storage.xrootd import Authority, Server, make_room
 
 PROGRAMS = (
     *("xrootd", "xrdcp", "xrdfs", "gfal-copy", "globus-url-copy", "globus-gridftp-server"),
-    *("openssl", "setpriv", "unshare", "ss"),
+    *("openssl", "setpriv", "unshare"),
 )
 
 
