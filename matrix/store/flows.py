@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from statistics import median
 
 from django.db.models import F, Q
 
+from matrix.statistics.axes import EndpointInfo
 from sonar.models import Flow, Probe, Transfer
+from sonar.windows import Window
 
 # By how much clocks of servers may differ from Sonar's.
 CLOCKS = timedelta(seconds=5)
 # No test takes longer: it would be lost before.
 LONGEST = timedelta(hours=6)
+
+# A connection that moved less only controlled others.
+LEAST_BYTES = 1_000_000
+NEWEST = 500
 
 Link = tuple[int, int]
 Times = tuple[datetime, datetime]
@@ -24,6 +31,26 @@ def times_of(transfer: Transfer) -> Times:
         part or 0.0 for part in (transfer.prepare_seconds, transfer.queue_seconds, transfer.seconds)
     )
     return transfer.started_at, transfer.started_at + timedelta(seconds=seconds)
+
+
+def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
+    """Return the median round trip of the connections between two endpoints that moved a file.
+
+    Of each the shortest that was reported, of the newest in the window; None for none. One SQL
+    query.
+    """
+    first, second = ([end.id] for end in ends)
+    rows = Flow.objects.filter(
+        Q(source_endpoints__contains=first, destination_endpoints__contains=second)
+        | Q(source_endpoints__contains=second, destination_endpoints__contains=first),
+        Q(sent_bytes__gte=LEAST_BYTES) | Q(received_bytes__gte=LEAST_BYTES),
+        started_at__gte=window.start,
+        started_at__lt=window.end,
+    )
+    numbers = rows.order_by("-started_at").values_list("tcp", flat=True)[:NEWEST]
+    reported = [tcp.get("min_rtt", tcp.get("rtt")) for tcp in numbers]
+    positive = [milliseconds for milliseconds in reported if milliseconds]
+    return median(positive) if positive else None
 
 
 def near(transfer: Transfer, scitag: int) -> list[Flow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 
@@ -40,7 +41,11 @@ class Flow(models.Model):
                 name="flow_once_per_reporter",
             )
         ]
-        indexes = [models.Index(fields=["scitag", "started_at"], name="flow_scitag_started")]
+        indexes = [
+            models.Index(fields=["scitag", "started_at"], name="flow_scitag_started"),
+            # Those of one link, among all.
+            GinIndex(fields=["source_endpoints", "destination_endpoints"], name="flow_endpoints"),
+        ]
 
     def __str__(self) -> str:
         return f"flow {self.scitag} from {self.started_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -10,8 +10,11 @@ import pytest
 from django.test import Client
 
 from matrix.answers.connections import reported
+from matrix.store.flows import round_trip_ms
+from matrix.store.registry import read_places, read_versions
 from sonar.models import Endpoint, Flow, Probe, SizeClass, Transfer
 from sonar.roles import Role
+from sonar.windows import Window
 from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.responses import words
@@ -146,3 +149,25 @@ def test_scripts_get_the_same_and_addresses_only_with_the_right(
     client.force_login(account(Role.OPERATOR))
     (whole,) = client.get(f"/api/v1/transfers/{own}/").json()["connections"]
     assert (whole["source_address"], whole["reporter"]) == ("192.0.2.1", "192.0.2.1")
+
+
+def test_the_round_trip_of_a_link_is_that_of_connections_that_moved_a_file(
+    small_world: World,
+) -> None:
+    source, destination, other = small_world.ral, small_world.glasgow, small_world.desy
+    places = {place.id: place for place in read_places(read_versions())}
+    ends = [places[source.id], places[destination.id]]
+    day = Window(NOW - 24 * HOUR, NOW)
+    assert round_trip_ms(ends, day) is None
+    flow(source, destination, tcp={"rtt": 20.0, "min_rtt": 8.0})
+    flow(destination, source, sent_bytes=None, received_bytes=5_000_000, tcp={"rtt": 10.0})
+    flow(source, destination, tcp={"rtt": 12.0}, scitag=140)
+    for nothing in (
+        flow(source, destination, sent_bytes=900, tcp={"rtt": 500.0}),
+        flow(source, other, tcp={"rtt": 500.0}),
+        flow(source, destination, tcp={"rtt": 500.0}, started_at=NOW - 30 * HOUR),
+        flow(source, destination, tcp={"rtt": 0.0}),
+        flow(source, destination, tcp={}),
+    ):
+        assert nothing.pk
+    assert round_trip_ms(ends, day) == 10.0

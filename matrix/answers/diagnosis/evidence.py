@@ -77,7 +77,8 @@ class LinkEvidence:
     ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed``
     says which experiment with streams was of no use. Tests of the network alone between the same
     sites, ``network_tests`` of them, give ``rtt_ms``, ``loss`` (the share of segments that were
-    sent again) and ``sockets`` (the largest windows of sender and receiver in bytes).
+    sent again) and ``sockets`` (the largest windows of sender and receiver in bytes). Without
+    them ``rtt_ms`` is what servers reported of connections.
     """
 
     source: str
@@ -150,6 +151,7 @@ def of_link(
     nominal: NominalCapacity | None = None,
     failures: Sequence[SimilarFailures] = (),
     network: NetworkTests = UNTESTED,
+    reported_round_trip_ms: float | None = None,
 ) -> LinkEvidence:
     """Put together what is known; ``links`` are those of all endpoints in the same class.
 
@@ -183,7 +185,7 @@ def of_link(
         nominal=nominal,
         slower_elsewhere=slower_elsewhere(links, link),
         failures=failures_of(of_class, of_one_class(failures, link.size), links, link),
-        rtt_ms=network.rtt_ms,
+        rtt_ms=reported_round_trip_ms if network.rtt_ms is None else network.rtt_ms,
         loss=network.loss,
         sockets=network.sockets,
         network_rate=network.rate,

@@ -68,6 +68,7 @@ def of_report(
         nominal=lowest(evidence.nominal_capacities({end.site for end in ends})),
         failures=answer.failures,
         network=answer.network,
+        reported_round_trip_ms=answer.reported_round_trip_ms,
     )
     return LinkDiagnosis(of_ends, diagnose(of_ends))
 

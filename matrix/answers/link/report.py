@@ -29,7 +29,7 @@ from matrix.answers.standing import reach
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.store import transfers
+from matrix.store import flows, transfers
 from matrix.store.snapshot import snapshot
 from matrix.store.transfers import (
     CommonError,
@@ -126,6 +126,7 @@ class LinkReport:
     results: Results
     profiles: list[Profile]
     network: NetworkTests
+    reported_round_trip_ms: float | None
 
     @property
     def now_or_end(self) -> datetime:
@@ -203,6 +204,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             results=this_way,
             profiles=profiles,
             network=network.read(question.ends, window),
+            reported_round_trip_ms=flows.round_trip_ms(question.ends, window),
         )
 
 
