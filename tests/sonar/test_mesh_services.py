@@ -236,7 +236,7 @@ def test_the_service_gets_its_own_token_and_what_both_ends_lend(tokens: Path):
     (tokens / "fts").write_text("renewed")
     assert order.service.token() == "renewed"
     (tokens / "fts").unlink()
-    with pytest.raises(MoverError, match="credential of the service cannot be read") as caught:
+    with pytest.raises(MoverError, match="credential of the service does not work") as caught:
         order.service.token()
     assert caught.value.where == Where.CONTROL
     assert "token-of" not in repr(order)
