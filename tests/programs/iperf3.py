@@ -95,11 +95,16 @@ class Silence:
 
 
 class Pulses:
-    """Lets a server work a part of the time only, so that a test takes its time."""
+    """Lets a server work a part of the time until bytes have moved, then rest for long, once.
 
-    def __init__(self, server: Iperf3Server, works: float, rests: float) -> None:
-        self._server, self._works, self._rests = server, works, rests
-        self._over = threading.Event()
+    In some beats no machine moves all of a test's bytes, so that it takes that long at least.
+    """
+
+    WORKS, RESTS, RESTS_LONG = 0.02, 0.2, 2.2
+
+    def __init__(self, server: Iperf3Server) -> None:
+        self.has_moved = threading.Event()
+        self._server, self._over = server, threading.Event()
         self._thread = threading.Thread(target=self._beat)
 
     def __enter__(self) -> Pulses:
@@ -107,11 +112,15 @@ class Pulses:
         return self
 
     def _beat(self) -> None:
-        while not self._over.is_set():
-            self._server.signal(signal.SIGSTOP)
-            time.sleep(self._rests)
-            self._server.signal(signal.SIGCONT)
-            self._over.wait(self._works)
+        while not (self._over.is_set() or self.has_moved.is_set()):
+            self._rest(self.RESTS)
+            self._over.wait(self.WORKS)
+        self._rest(self.RESTS_LONG)
+
+    def _rest(self, seconds: float) -> None:
+        self._server.signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._server.signal(signal.SIGCONT)
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
