@@ -8,7 +8,10 @@ is ended at once. It says when it begins to copy and when it has: Python's start
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sonar.movers.base import End, MoverError, Order, Receipt, Seen, Watch, Where
 from sonar.movers.copying import copy, named_end
@@ -35,6 +38,10 @@ ONLY_MODE = {"root": "pull", "ftp": "push"}
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
 PYTHON = {"GFAL_PYTHONBIN": "/usr/bin/python3"}
+# Each is a Python of its own with all plugins: 11 MB that nothing shares.
+AT_ONCE = 20
+TURNS = threading.BoundedSemaphore(AT_ONCE)
+TURN_LOOK_SECONDS = 0.2
 
 
 class Gfal2:
@@ -54,12 +61,31 @@ class Gfal2:
         def failure(order: Order, ended: Ended) -> MoverError:
             return failed(order, ended, account.log.refusal)
 
-        ended = copy(self.files, command, order, watch, read=account.read, failure=failure)
+        with turn(order, watch):
+            ended = copy(self.files, command, order, watch, read=account.read, failure=failure)
         if not account.method:
             message = "gfal-copy did not say how it copied: it may have been a stream through here"
             raise MoverError(Where.CONTROL, message)
         watch.seen.transfer_seconds = account.log.between
         return Receipt(order.bytes, account.seconds(ended), account.method)
+
+
+@contextmanager
+def turn(order: Order, watch: Watch) -> Iterator[None]:
+    """Wait until few enough copies run in this process, and count as one of them.
+
+    Raises MoverError after as long as the copy itself may take, and Stopped.
+    """
+    began = time.monotonic()
+    while not TURNS.acquire(timeout=TURN_LOOK_SECONDS):
+        watch.check()
+        if time.monotonic() - began > order.limits.total:
+            message = f"{AT_ONCE} copies by gfal-copy ran in its worker all the time"
+            raise MoverError(Where.CONTROL, message)
+    try:
+        yield
+    finally:
+        TURNS.release()
 
 
 def require_mode(order: Order) -> None:

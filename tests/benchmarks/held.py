@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from sonar import request_probes
 from sonar.models import Endpoint, Probe, Site, SizeClass, Transfer
+from sonar.movers import gfal2
 from sonar.scheduler import ProbeRequest
 from tests.programs.gridftp import GridFtpServer
 from tests.storage.xrootd import Authority, Server, give_to_server, make_room
@@ -34,6 +35,7 @@ SIZES = {"xrootd": "small", "gfal2": "small", "gridftp": "medium"}
 # What each leaves on a command line while it copies from server to server, and at no other time.
 COPIES = {"xrootd": "--tpc", "gfal2": "--just-copy", "gridftp": "globus-url-copy"}
 PUSHED = ("gridftp",)
+AT_ONCE = {"gfal2": gfal2.AT_ONCE}
 CATCH_SECONDS = 0.002
 SETTLE_SECONDS = 2.0
 PATIENCE_SECONDS = 300.0
@@ -232,17 +234,20 @@ def family_mb(worker: int) -> float:
 def measure(held: Grid, worker: int, counts: Mapping[str, int]) -> tuple[float, float]:
     """Return the memory of a worker with these transfers in flight, in MB: in all, and alone.
 
-    Raises RuntimeError unless all are held at once, and all come to a good end afterwards.
+    Those beyond ``AT_ONCE`` have been taken by the worker and wait there for their turn. Raises RuntimeError unless all are held at once, and all come to a good end afterwards.
     """
     Transfer.objects.all().delete()
     wanted = Counter({mover: count for mover, count in counts.items() if count})
+    copying = Counter(
+        {mover: min(count, AT_ONCE.get(mover, count)) for mover, count in wanted.items()}
+    )
     held.hold()
     try:
         held.order(wanted)
-        wait_for(lambda: in_flight(worker) == wanted or failures(), PATIENCE_SECONDS)
+        wait_for(lambda: is_full(worker, wanted, copying) or failures(), PATIENCE_SECONDS)
         threading.Event().wait(SETTLE_SECONDS)
-        if in_flight(worker) != wanted:
-            raise RuntimeError(f"not held: {in_flight(worker)} of {wanted}; {failures()}")
+        if not is_full(worker, wanted, copying):
+            raise RuntimeError(f"not held: {in_flight(worker)} of {copying}; {failures()}")
         memory = family_mb(worker), memory_mb([worker])
     finally:
         held.release()
@@ -250,6 +255,12 @@ def measure(held: Grid, worker: int, counts: Mapping[str, int]) -> tuple[float, 
     if Transfer.objects.filter(state="done").count() != wanted.total():
         raise RuntimeError(failures())
     return memory
+
+
+def is_full(worker: int, wanted: Counter[str], copying: Counter[str]) -> bool:
+    """Say whether a worker has taken all, and as many programs copy as may at once."""
+    taken = Probe.objects.filter(state=Probe.State.RUNNING).count()
+    return taken == wanted.total() and in_flight(worker) == copying
 
 
 def failures() -> str:

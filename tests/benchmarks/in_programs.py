@@ -33,8 +33,11 @@ def goal(grid: held.Grid, home: Path, counts: Mapping[str, int]) -> Goal:
         together, alone = held.measure(grid, worker, counts)
     copies = ", ".join(f"{count} by {mover}" for mover, count in counts.items())
     text = f"memory of one worker and its programs with {copies} in flight"
-    each = (together - alone) / sum(counts.values())
-    note = f"the worker {alone:.0f} MB, each copy {each:.1f} MB; all ended well"
+    copying = sum(min(count, held.AT_ONCE.get(mover, count)) for mover, count in counts.items())
+    each = (together - alone) / copying
+    waiting = sum(max(count - held.AT_ONCE.get(mover, count), 0) for mover, count in counts.items())
+    turns = f"; {waiting} waited for their turn" if waiting else ""
+    note = f"the worker {alone:.0f} MB, each copy {each:.1f} MB; all ended well{turns}"
     spread = Spread(together, together, together, 1)
     return Goal.from_spread(15, text, LIMIT_MB, spread, "MB", at_least=False, note=note)
 
