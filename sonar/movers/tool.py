@@ -1,8 +1,7 @@
 """Runs a program that moves a file: read while it runs, stopped at once, and nothing of it left.
 
 Each has a process group of its own, which ends with it, with a stop or with this process, and an
-environment with nothing of Sonar's in it. A secret goes by ``secret_file``: it is on no disk, no
-command line and in no environment.
+environment with nothing of Sonar's in it. No secret is given to any: only the path of a proxy.
 """
 
 from __future__ import annotations
@@ -48,8 +47,6 @@ class Command:
     variables: Mapping[str, str] = field(default_factory=dict)
     on_terminal: bool = False
     """Whether it shows its progress to a terminal only."""
-    files: tuple[int, ...] = ()
-    """File descriptors that it gets, by the same numbers."""
     content: TestFile | None = None
     """What it reads from its standard input; nothing else is there."""
 
@@ -257,7 +254,6 @@ def _start(command: Command, output: int) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=output,
             env=environment(command.variables),
-            pass_fds=command.files,
             start_new_session=True,
         )
     except OSError as error:
@@ -295,16 +291,3 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
     if process.returncode is None:  # not waited for: its number is nobody else's
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-
-
-@contextmanager
-def secret_file(secret: str) -> Iterator[int]:
-    """Hold a secret in memory as a file that a program may read as ``/dev/fd/N``."""
-    descriptor = os.memfd_create("secret")
-    try:
-        os.fchmod(descriptor, 0o600)
-        os.write(descriptor, secret.encode())
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -234,7 +234,8 @@ def family_mb(worker: int) -> float:
 def measure(held: Grid, worker: int, counts: Mapping[str, int]) -> tuple[float, float]:
     """Return the memory of a worker with these transfers in flight, in MB: in all, and alone.
 
-    Those beyond ``AT_ONCE`` have been taken by the worker and wait there for their turn. Raises RuntimeError unless all are held at once, and all come to a good end afterwards.
+    Those beyond ``AT_ONCE`` have been taken by the worker and wait there for their turn.
+    Raises RuntimeError unless all are held at once, and all come to a good end afterwards.
     """
     Transfer.objects.all().delete()
     wanted = Counter({mover: count for mover, count in counts.items() if count})

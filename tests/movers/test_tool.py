@@ -75,16 +75,6 @@ def test_nothing_of_ours_is_in_its_environment_and_no_file_of_ours_is_open(monke
     assert {line for line in told.splitlines() if line.isdigit()} == {"0", "1", "2", "3"}
 
 
-def test_a_secret_is_read_from_memory_and_is_in_no_file():
-    with tool.secret_file("only-for-one") as number:
-        script = f"cat /dev/fd/{number}; echo; readlink /proc/self/fd/{number}"
-        told = move(shell(script, files=(number,))).text
-    assert told.splitlines()[0] == "only-for-one"
-    assert told.splitlines()[1].startswith("/memfd:secret")
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(number)
-
-
 def test_a_test_file_is_written_to_its_input():
     script = "import sys, zlib; print(f'{zlib.adler32(sys.stdin.buffer.read()):08x}')"
     command = Command((sys.executable, "-c", script), content=TestFile(3_000_000))
