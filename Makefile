@@ -22,10 +22,10 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 22 m
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
 # for them, for browsers and for servers so often that two cores have work for four. On a busy
 # machine the sandbox waits ten minutes for second tests of its links: beside the others, not after.
-LANES := .test-lab .test-sandbox .test-browser .test-storage .test-matrix .test-seen .test-rest \
-	.test-asked .test-sonar .test-types
+LANES := .test-lab .test-sandbox .test-browser .test-storage .test-matrix .test-seen .test-programs \
+	.test-rest .test-asked .test-sonar .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
-	tests/benchmarks tests/lab
+	tests/benchmarks tests/lab tests/programs
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
 SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
 # An old make lets their lines mix.
@@ -41,6 +41,10 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .test-storage:
 	$(BIN)/python -m pytest $(CHOSEN) tests/storage
+
+# Programs that move files, with their servers.
+.test-programs:
+	$(BIN)/python -m pytest $(CHOSEN) tests/programs
 
 .test-browser:
 	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api $(patsubst %,--ignore-glob='%',$(SEEN))
