@@ -122,7 +122,7 @@ def test_its_page_has_them_with_addresses_for_those_who_may_see_machines(
     flow(small_world.ral, small_world.glasgow)
     plain = page(client, own)
     assert HEADING in plain
-    assert "flow label 2/11: experiment 2, activity 11" in plain
+    assert "flow label 2/11 (experiment 2, activity 11)" in plain
     assert "14.2" in plain
     assert "192.0.2" not in plain
     client.force_login(account(Role.OPERATOR))

@@ -41,7 +41,7 @@ def scitag_words(scitag: int | None) -> str:
     if scitag is None:
         return ""
     parts = Scitag.of(scitag)
-    return f"{parts}: experiment {parts.experiment}, activity {parts.activity}"
+    return f"{parts} (experiment {parts.experiment}, activity {parts.activity})"
 
 
 def profile_words(profile: Profile) -> str:

@@ -1,0 +1,36 @@
+"""What servers reported of a transfer's connections, on its page in a real browser."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from playwright.sync_api import expect
+
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.pages import fits, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, seen_by
+from tests.browser.scene import Scene
+from tests.matrix.sent import send
+from tests.matrix.test_connections import BEGAN, flow
+
+TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy_time": 9e6}
+
+
+@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+def test_reported_connections_stand_on_the_page_of_a_transfer(visit: Visit, scene: Scene) -> None:
+    source, destination = scene.world.ral, scene.world.glasgow
+    own = send(source, destination, BEGAN, scitag=139, samples=[[5.0, 10**9], [10.0, 2 * 10**9]])
+    send(source, destination, BEGAN + timedelta(seconds=5), scitag=139)
+    flow(source, destination, tcp=TCP | {"rwnd_limited": 4e6, "sndbuf_limited": 0})
+    flow(source, destination, sent_bytes=None, ended_at=None, application="", tcp={})
+    visit.log_in(account(Role.OPERATOR))
+    page = visit.open(f"/transfers/{own}/")
+    part = page.get_by_role("region", name="Connections reported by the servers", exact=True)
+    expect(part.locator("tbody tr")).to_have_count(2)
+    expect(part).to_contain_text("this test or 1 other at the same time")
+    assert violations(page) == []
+    assert fits(page)
+    look(page, f"connections-{visit.reader}")
