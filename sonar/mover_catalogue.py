@@ -116,6 +116,8 @@ class MoverDescription:
     clock: Clock = Clock.REQUEST
     parameters: frozenset[str] = frozenset()
     """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
+    most_streams: int | None = None
+    """The largest number of streams that it can be told; None where nobody has said one."""
     credentials: frozenset[CredentialKind] = frozenset()
     """What it is given of those that its endpoints have; no other leaves its file."""
     needs: tuple[Need, ...] = ()
@@ -157,7 +159,8 @@ MOVERS: tuple[MoverDescription, ...] = (
         schemes=frozenset({"root", "xroot"}),
         modes=("pull",),
         clock=Clock.TOOL,
-        parameters=frozenset({"streams"}),
+        parameters=frozenset({"streams", "scitag"}),
+        most_streams=15,
         credentials=frozenset({CredentialKind.X509_PROXY}),
         needs=(XRDCP, SETPRIV),
     ),
@@ -299,4 +302,9 @@ def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:
         parameter = PARAMETERS[name]
         if name not in description.parameters and value != parameter.default:
             sentences[name] = f"The mover {mover} {parameter.refusal}."
+    most, streams = description.most_streams, parameters.get("streams")
+    if most and streams and streams > most:
+        sentences["streams"] = (
+            f"The mover {mover} uses at most {most} streams: streams must be from 1 to {most}."
+        )
     return sentences

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from sonar.mover_catalogue import refusals
 from sonar.movers import tool
 from sonar.movers.base import MoverError, Order, Receipt, Seen, Watch, Where
 from sonar.movers.copying import copy, named_end
@@ -20,7 +21,6 @@ AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
 PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/{AMOUNT}[kMGTP]?B\]\[\s*[0-9]+%\]")
 MULTIPLES = {letter: 1024**power for power, letter in enumerate(("", "k", "M", "G", "T", "P"))}
 ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)")
-MOST_STREAMS = 15
 VERSION = re.compile(r"\bv([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 # Before, it asks the destination for one stream more than it was told.
 EXACT_STREAMS = (5, 6, 7)
@@ -59,9 +59,8 @@ class Xrootd:
         """Return what makes the destination fetch by so many streams, or raise MoverError."""
         if order.streams == 1:
             return ()
-        if order.streams > MOST_STREAMS:
-            message = f"xrdcp copies by at most {MOST_STREAMS} streams, not {order.streams}"
-            raise MoverError(Where.CONTROL, message, permanent=True)
+        if sentence := refusals("xrootd", order.mode, streams=order.streams).get("streams"):
+            raise MoverError(Where.CONTROL, sentence, permanent=True)
         if not self._version:
             command = Command(("xrdcp", "--version"), VARIABLES)
             self._version = version_of(tool.ask(command, order.destination, order).text)

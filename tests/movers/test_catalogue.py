@@ -125,3 +125,10 @@ def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
 def test_the_first_movers_obey_what_was_accepted_before_they_were_described(mover: str):
     for mode in Mode.values:
         assert mover_catalogue.refusals(mover, mode, streams=64) == {}
+
+
+def test_more_streams_than_a_mover_can_be_told_are_refused():
+    assert mover_catalogue.refusals("xrootd", "pull", streams=15) == {}
+    assert mover_catalogue.refusals("xrootd", "pull", streams=16) == {
+        "streams": "The mover xrootd uses at most 15 streams: streams must be from 1 to 15."
+    }
