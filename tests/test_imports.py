@@ -32,6 +32,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.addresses",
             "sonar.database",
             "sonar.mover_catalogue",
+            "sonar.mover_needs",
             "sonar.csv_text",
             "sonar.remote_names",
             "sonar.scitags",

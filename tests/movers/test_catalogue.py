@@ -14,7 +14,8 @@ from sonar.addresses import PROTOCOLS
 from sonar.credentials import PASSIVE_AND_ACTIVE
 from sonar.models.mesh import Mode
 from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
-from sonar.mover_catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
+from sonar.mover_catalogue import MOVERS, PARAMETERS, MoverDescription
+from sonar.mover_needs import Program, PythonPackage
 from sonar.movers.base import MoverError, Order
 
 PROJECT = Path(__file__).resolve().parents[2]

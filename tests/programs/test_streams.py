@@ -60,6 +60,6 @@ def test_xrootd_opens_as_many_data_streams_as_it_is_asked_for(streams: int, grid
 
 def test_more_streams_than_xrdcp_has_are_refused(grid: dict[str, Ends]):
     order = grid["xrootd"].order(XROOTD, streams=16)
-    with pytest.raises(MoverError, match="at most 15 streams: streams must be from 1 to 15") as refused:
+    with pytest.raises(MoverError, match="at most 15 streams: streams must be") as refused:
         XROOTD.load().move(order, Watch())
     assert (refused.value.where, refused.value.permanent) == ("control", True)

@@ -13,7 +13,7 @@ from celery.signals import worker_init
 
 from sonar import mover_catalogue
 from sonar.celery import app
-from sonar.mover_catalogue import Program
+from sonar.mover_needs import Program
 from sonar.movers.base import Order, Receipt, Watch
 from sonar.movers.fake import FakeMover
 

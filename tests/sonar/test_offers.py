@@ -11,7 +11,7 @@ from django.utils import timezone
 from sonar import cleanup, mover_catalogue, offers, scheduler, sending
 from sonar.celery import app
 from sonar.models import Leftover, Mesh, Probe, Schedule, SignOfLife, SizeClass
-from sonar.mover_catalogue import Program
+from sonar.mover_needs import Program
 from tests.sonar.world import NOW, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
