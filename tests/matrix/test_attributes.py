@@ -29,7 +29,8 @@ REGISTRY = "matrix.query.attributes"
 # Two of them may be compared, or be examples; three are a list.
 FEW = 2
 # Fields of what is registered, ordered or recorded, whichever of them links are chosen by: a site,
-# a mesh, an order, a transfer, a test of the network, and the table of ways in which a link was measured.
+# a mesh, an order, a transfer, a test of the network, and the table of ways in which a link was
+# measured.
 FIELDS_OF_THEIR_OWN = {
     "matrix.api.registry.sites",
     "matrix.api.registry.meshes",
