@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from sonar.movers.base import (
-    STOP_SECONDS,
     End,
     FileInfo,
     Late,
     MoverError,
     Order,
     Watch,
-    aside,
 )
 from sonar.movers.file_address import (
     PORTS,
@@ -28,8 +26,8 @@ from sonar.movers.file_address import (
     require_inside,
 )
 from sonar.movers.messages import one_line
-from sonar.movers.spans import current, within
-from sonar.movers.watched_file import WatchedFile
+from sonar.movers.spans import current
+from sonar.movers.uploads import WatchedFile, put_aside
 
 SHORTEST_SECONDS = 0.1
 BLOCK_BYTES = 1 << 18
@@ -71,35 +69,14 @@ class Ftp:
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
-        end, part = order.source, aside(order)
+        end = order.source
         require_inside(end)
-        try:
-            with connected(end, order) as ftp:
-                require_base(ftp, end)
-                make_directories(ftp, end)
-                content = WatchedFile(order.bytes, watch)
-                ftp.storbinary(f"STOR {path_of(part, part.url)}", content, BLOCK_BYTES)
-                ftp.rename(path_of(part, part.url), path_of(end, end.url))
-        except BaseException as error:
-            left = self._discard(part, order, watch)
-            if isinstance(error, MoverError):  # the first error is the one to tell
-                error.left_aside = left
-            raise
-
-    def _discard(self, part: End, order: Order, watch: Watch) -> MoverError | None:
-        """Delete what was put aside; return why it is, or may be, still there."""
-        stopped = watch.stopped
-        seconds = STOP_SECONDS if stopped else order.limits.cleaning
-        try:
-            with within(Watch() if stopped else watch, seconds):
-                self.delete(part, order)
-        except MoverError as error:
-            return error
-        if not stopped:
-            return None
-        return MoverError(
-            part.where, f"{place_of(part)}: deleted, but the server may still write it"
-        )
+        with put_aside(self.delete, order, watch) as part, connected(end, order) as ftp:
+            require_base(ftp, end)
+            make_directories(ftp, end)
+            content = WatchedFile(order.bytes, watch)
+            ftp.storbinary(f"STOR {path_of(part, part.url)}", content, BLOCK_BYTES)
+            ftp.rename(path_of(part, part.url), path_of(end, end.url))
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""

@@ -6,14 +6,12 @@ import re
 from dataclasses import replace
 
 from sonar.movers.base import (
-    STOP_SECONDS,
     End,
     FileInfo,
     MoverError,
     NotReady,
     Order,
     Watch,
-    aside,
 )
 from sonar.movers.file_address import (
     at_path,
@@ -25,8 +23,7 @@ from sonar.movers.file_address import (
 )
 from sonar.movers.http_exchange import Reply, Request, Web
 from sonar.movers.http_failures import refused
-from sonar.movers.spans import within
-from sonar.movers.watched_file import WatchedFile
+from sonar.movers.uploads import WatchedFile, put_aside
 
 ABSENT = {404, 410}
 FORBIDDEN = {401, 403}
@@ -77,32 +74,13 @@ class WebDav:
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
-        end, part = order.source, aside(order)
+        end = order.source
         require_inside(end)
         self.require_base(end, order)
-        try:
+        with put_aside(self.delete, order, watch) as part:
             self._upload(part, order, watch)
             headers = {"Destination": web_url(end), "Overwrite": "T"}
             succeeded(self.web.ask(Request("MOVE", part, headers), order), "MOVE", part)
-        except BaseException as error:
-            left = self._discard(part, order, watch)
-            if isinstance(error, MoverError):  # the first error is the one to tell
-                error.left_aside = left
-            raise
-
-    def _discard(self, part: End, order: Order, watch: Watch) -> MoverError | None:
-        """Delete what was put aside; return why it is, or may be, still there."""
-        stopped = watch.stopped
-        seconds = STOP_SECONDS if stopped else order.limits.cleaning
-        try:
-            with within(Watch() if stopped else watch, seconds):
-                self.delete(part, order)
-        except MoverError as error:
-            return error
-        if not stopped:
-            return None
-        message = f"{place_of(part)}: deleted, but the server may still write it"
-        return MoverError(part.where, message)
 
     def _upload(self, end: End, order: Order, watch: Watch) -> None:
         reply = self._put(end, order, watch)

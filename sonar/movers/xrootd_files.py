@@ -6,14 +6,12 @@ import re
 
 from sonar.movers import tool
 from sonar.movers.base import (
-    STOP_SECONDS,
     End,
     FileInfo,
     MoverError,
     NotReady,
     Order,
     Watch,
-    aside,
 )
 from sonar.movers.file_address import (
     directories_below_base,
@@ -23,9 +21,8 @@ from sonar.movers.file_address import (
     require_inside,
 )
 from sonar.movers.messages import one_line
-from sonar.movers.spans import within
 from sonar.movers.tool import Command, Ended
-from sonar.movers.watched_file import WatchedFile
+from sonar.movers.uploads import WatchedFile, put_aside
 
 # Without these a port that refuses is tried for minutes.
 VARIABLES = {
@@ -79,34 +76,15 @@ class XrootdFiles:
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
-        end, part = order.source, aside(order)
+        end = order.source
         self.make_directories(end, order)
-        try:
+        with put_aside(self.delete, order, watch) as part:
             content = WatchedFile(order.bytes, watch)
             arguments = ("xrdcp", "--force", "--nopbar", "-", root_url(part))
             command = Command(arguments, VARIABLES, content=content)
             succeeded(tool.ask(command, end, order, order.limits.total), part, "put")
             ended = ask(end, order, "mv", path_of(part, part.url), path_of(end, end.url))
             succeeded(ended, part, "mv")
-        except BaseException as error:
-            left = self._discard(part, order, watch)
-            if isinstance(error, MoverError):  # the first error is the one to tell
-                error.left_aside = left
-            raise
-
-    def _discard(self, part: End, order: Order, watch: Watch) -> MoverError | None:
-        """Delete what was put aside; return why it is, or may be, still there."""
-        stopped = watch.stopped
-        seconds = STOP_SECONDS if stopped else order.limits.cleaning
-        try:
-            with within(Watch() if stopped else watch, seconds):
-                self.delete(part, order)
-        except MoverError as error:
-            return error
-        if not stopped:
-            return None
-        message = f"{place_of(part)}: deleted, but the server may still write it"
-        return MoverError(part.where, message)
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""

@@ -1,0 +1,56 @@
+"""Source files on their way to a server: a stop ends them, and a failure leaves no part behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Watch, aside
+from sonar.movers.content import TestFile
+from sonar.movers.file_address import place_of
+from sonar.movers.spans import within
+
+
+class WatchedFile(TestFile):
+    """A test file that is read no further once the caller has asked for the end."""
+
+    def __init__(self, size_bytes: int, watch: Watch) -> None:
+        super().__init__(size_bytes)
+        self._watch = watch
+
+    def read(self, size: int = -1) -> bytes:
+        self._watch.check()
+        return super().read(size)
+
+
+@contextmanager
+def put_aside(delete: Callable[[End, Order], None], order: Order, watch: Watch) -> Iterator[End]:
+    """Give where the source file is uploaded to; whatever fails, it is deleted there.
+
+    The error that is told is the first one; its ``left_aside`` says why a part may be left.
+    """
+    part = aside(order)
+    try:
+        yield part
+    except BaseException as error:
+        left = _discard(delete, part, order, watch)
+        if isinstance(error, MoverError):
+            error.left_aside = left
+        raise
+
+
+def _discard(
+    delete: Callable[[End, Order], None], part: End, order: Order, watch: Watch
+) -> MoverError | None:
+    """Delete what was put aside; return why it is, or may be, still there."""
+    stopped = watch.stopped
+    seconds = STOP_SECONDS if stopped else order.limits.cleaning
+    try:
+        with within(Watch() if stopped else watch, seconds):
+            delete(part, order)
+    except MoverError as error:
+        return error
+    if not stopped:
+        return None
+    message = f"{place_of(part)}: deleted, but the server may still write it"
+    return MoverError(part.where, message)
