@@ -121,10 +121,10 @@ def envissuer(name: str) -> str:
     return text
 
 
-def envnetworks(name: str) -> list[IPv4Network | IPv6Network]:
+def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]:
     """Read IP addresses and networks."""
     found = []
-    for text in envlist(name, ""):
+    for text in envlist(name, default):
         try:
             found.append(ip_network(text))
         except ValueError:
@@ -516,7 +516,7 @@ SONAR_NETWORK_ENDPOINT = os.environ.get("SONAR_NETWORK_ENDPOINT", "").strip()
 SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
 # Where `collect_fireflies` listens by UDP, and to whom.
 SONAR_FIREFLIES_LISTEN = os.environ.get("SONAR_FIREFLIES_LISTEN") or "127.0.0.1:10514"
-SONAR_FIREFLIES_ALLOW = envlist("SONAR_FIREFLIES_ALLOW", "127.0.0.0/8,::1/128")
+SONAR_FIREFLIES_ALLOW = envnetworks("SONAR_FIREFLIES_ALLOW", "127.0.0.0/8,::1/128")
 SONAR_CREDENTIALS_DIR = Path(os.environ.get("SONAR_CREDENTIALS_DIR") or SONAR_HOME / "credentials")
 # Tokens that were asked for, until they are renewed; workers of one machine share them.
 SONAR_TOKEN_CACHE_DIR = Path(os.environ.get("SONAR_TOKEN_CACHE_DIR") or SONAR_HOME / "token-cache")

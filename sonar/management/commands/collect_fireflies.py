@@ -40,7 +40,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
-        allowed = networks(options["allow"] or settings.SONAR_FIREFLIES_ALLOW)
+        allowed = networks(options["allow"] or []) or settings.SONAR_FIREFLIES_ALLOW
         stop = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
@@ -57,7 +57,7 @@ def networks(texts: list[str]) -> Networks:
     try:
         return [ip_network(text) for text in texts]
     except ValueError as error:
-        raise CommandError(f"--allow or SONAR_FIREFLIES_ALLOW: {error}") from error
+        raise CommandError(f"--allow: {error}") from error
 
 
 def listening(place: str) -> socket.socket:
