@@ -3,6 +3,11 @@
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 FROM ${PYTHON_IMAGE}
 ENV PYTHONUNBUFFERED=1 SONAR_HOME=/var/lib/sonar
+# What movers that are programs need (docs/movers.md): a worker offers those whose programs it has.
+RUN apt-get update && apt-get install -y --no-install-recommends \
+        xrootd-client xrootd-client-plugins gfal2-util-scripts python3-gfal2-util gfal2-plugin-http \
+        gfal2-plugin-xrootd gfal2-plugin-gridftp globus-gass-copy-progs iperf3 util-linux \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --home-dir /var/lib/sonar sonar
 WORKDIR /opt/sonar
 COPY requirements.txt ./

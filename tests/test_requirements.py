@@ -12,6 +12,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from sonar.mover_catalogue import MOVERS
+from sonar.mover_needs import Program
+
 PROJECT = Path(__file__).resolve().parent.parent
 # What people write, and what `make lock` makes of it.
 LOCKS = {".requirements.in": "requirements.txt", ".requirements-dev.in": "requirements-dev.txt"}
@@ -114,6 +117,14 @@ def test_nothing_is_installed_without_its_hash(path: str) -> None:
     installs = re.findall(r"pip install .*", read(path))
     assert installs
     assert [line for line in installs if "--require-hashes" not in line] == []
+
+
+PACKAGES = {need.debian for mover in MOVERS for need in mover.needs if isinstance(need, Program)}
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_the_image_has_the_programs_of_all_movers(package: str) -> None:
+    assert package in read("Dockerfile").split()
 
 
 def images() -> set[str]:
