@@ -21,7 +21,7 @@ from urllib3.util import Timeout
 from tests.ports import free_port
 
 START_SECONDS = 20.0
-START_TRIES = 3
+START_TRIES = 5
 ACTIVITIES = "UPLOAD,DOWNLOAD,DELETE,LIST,MANAGE"
 SERVER_USER = "xrootd"
 
