@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from pytest_django import Settings
 
-from sonar import movers
+from sonar import movers, transfer_request
+from sonar.models import Credential, Probe, SizeClass
 from sonar.movers import tool
 from sonar.movers.base import End, Order, Watch, Where
 from sonar.movers.content import adler32
@@ -19,6 +21,7 @@ from sonar.movers.tool import Command
 from tests.needs import needs
 from tests.programs.gsi import PERSON, GridAuthority, GsiServer
 from tests.programs.ways import LIMITS, write_source
+from tests.sonar.world import NOW, endpoint
 
 SIZE_BYTES = 100_000
 
@@ -175,3 +178,31 @@ def test_gfal2_is_given_no_proxy_for_http() -> None:
     )
     with pytest.raises(tool.MoverError, match="for root:// only: over HTTP it hands rights on"):
         movers.get("gfal2").move(order, Watch())
+
+
+@pytest.mark.django_db
+def test_endpoints_of_the_registry_are_tested_with_the_proxy_of_their_credential(
+    guarded: Guarded, proxy: Path, settings: Settings
+) -> None:
+    settings.SONAR_CREDENTIALS_DIR = proxy.parent
+    settings.SONAR_CA_BUNDLE = str(guarded.authority.directory)
+    own = Credential.objects.create(name=proxy.name, kind="x509", hosts=["localhost"])
+    ends = []
+    for name, server in (("A", guarded.source), ("B", guarded.destination)):
+        server.make_directory("registered/sonar")
+        base_url = f"root://localhost:{server.port}/registered"
+        ends.append(endpoint(name, base_url=base_url, credential=own))
+    size_class = SizeClass.objects.get(name="small")
+    probe = Probe.objects.create(
+        source=ends[0],
+        destination=ends[1],
+        size_class=size_class,
+        bytes=SIZE_BYTES,
+        mover="xrootd",
+        requested_at=NOW,
+        sent_at=NOW,
+    )
+    outcome = measure(movers.get("xrootd"), transfer_request.order_for(probe), Watch())
+    assert outcome.error is None
+    assert outcome.verified
+    assert guarded.left_behind() == []
