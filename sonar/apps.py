@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.core.checks import Tags, register
+from django.core.checks import Error, Tags, register
 from django.db.models.signals import post_migrate
+
+
+def issuer_answers(**options: object) -> list[Error]:
+    """Let `check --deploy` ask the issuer; only then are the libraries for that loaded."""
+    from sonar import issuer
+
+    return issuer.check(**options)
 
 
 class SonarConfig(AppConfig):
@@ -12,10 +19,10 @@ class SonarConfig(AppConfig):
     verbose_name = "Sonar"
 
     def ready(self) -> None:
-        from sonar import accounts, encodings, issuer, roles
+        from sonar import accounts, encodings, roles
 
         register(encodings.check, Tags.database)
         register(accounts.check, Tags.database)
-        register(issuer.check, deploy=True)
+        register(issuer_answers, deploy=True)
 
         post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.roles")
