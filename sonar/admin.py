@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar import accounts, offers, reclassing, roles, sizes
+from sonar import accounts, offers, reclassing, roles, scitags, sizes
 from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,

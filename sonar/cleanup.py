@@ -22,6 +22,7 @@ from django.utils import timezone
 from sonar import mesh_services, movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
+from sonar.mover_catalogue import is_of_network
 from sonar.movers.base import (
     CLEANING_LIMITS,
     MoverError,

@@ -84,14 +84,26 @@ def lent_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
     return Use(key or 0, endpoint.pk, LENT) in uses
 
 
-def hindrance(source: Endpoint, destination: Endpoint, mode: str, uses: Collection[Use]) -> str:
-    """Say in a sentence for which credential a test waits; empty if for none."""
+def hindrance(
+    source: Endpoint,
+    destination: Endpoint,
+    mode: str,
+    uses: Collection[Use],
+    *,
+    by_service: bool = False,
+) -> str:
+    """Say in a sentence for which credential a test waits; empty if for none.
+
+    Of a service, ``by_service``, both ends lend something.
+    """
     ends = {"source": source, "destination": destination}
     for end in ends.values():
         if own_fails(end, uses):
             return waits(end.name, OWN)
     passive = ends[credentials.PASSIVE_AND_ACTIVE[mode][0]]
-    return waits(passive.name, LENT) if lent_fails(passive, uses) else ""
+    lenders = ends.values() if by_service else (passive,)
+    failing_lender = next((end for end in lenders if lent_fails(end, uses)), None)
+    return waits(failing_lender.name, LENT) if failing_lender else ""
 
 
 def waits(endpoint: str, role: str) -> str:

@@ -137,10 +137,21 @@ MOVERS: tuple[MoverDescription, ...] = (
         schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot"}),
         modes=("pull",),
         clock=Clock.SERVICE,
-        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        parameters=frozenset({"streams", "tcp_buffer_bytes", "scitag"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         needs=(PythonPackage("urllib3"), XRDCP, SETPRIV),
         asks_service=True,
+    ),
+    MoverDescription(
+        name="iperf3",
+        label="the network alone, by iperf3: a worker at one end sends to a server or fetches",
+        path="sonar.movers.iperf3:Iperf3",
+        schemes=frozenset({"iperf3"}),
+        modes=("pull", "push"),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        needs=(Program("iperf3", "iperf3"), SETPRIV, HERE),
+        of_network=True,
     ),
     MoverDescription(
         name="fake",
@@ -194,6 +205,11 @@ def carries_files(base_url: str) -> bool:
     """Say whether there are files at a base URL, and not only a server that measures a network."""
     schemes = {scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes}
     return scheme_of(base_url) not in schemes
+
+
+def asks_service(mover: str) -> bool:
+    """Say whether a mover asks a service; one that there is no more asks none."""
+    return any(description.asks_service for description in MOVERS if description.name == mover)
 
 
 def clock_of(mover: str) -> str:

@@ -14,16 +14,26 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import cleanup, company, movers, network_request, results, transfer_request
+from sonar import (
+    cleanup,
+    company,
+    credential_states,
+    movers,
+    network_request,
+    results,
+    transfer_request,
+)
 from sonar.credentials import WITH_CREDENTIALS
 from sonar.db_retry import DATABASE_AWAY, one_line, patiently, release_connection
-from sonar.models import Probe
+from sonar.models import Probe, Schedule
+from sonar.models.mesh import SkipReason
 from sonar.mover_catalogue import is_of_network
 from sonar.movers import network
 from sonar.movers.base import Limits, MoverError, Stopped, Watch
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.spans import within
 from sonar.redaction import texts
+from sonar.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +145,8 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
     began, of_network = time.monotonic(), is_of_network(probe.mover)
     try:
-        order = (network_request if of_network else transfer_request).order_for(probe)
+        with within(watch, TOKENS_SECONDS):
+            order = (network_request if of_network else transfer_request).order_for(probe)
         mover = movers.get(probe.mover)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)

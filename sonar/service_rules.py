@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from sonar import addresses, credentials
+from sonar.credential_kinds import FILE
 from sonar.mover_catalogue import asks_service
 
 URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -29,6 +30,9 @@ def problems(mover: str, service: str, credential: credentials.Credential | None
             "The credential of the service is not for its host and port: administrators set which "
             "hosts a credential is for."
         )
+        return {"service_credential": sentence}
+    if credential and credential.kind != FILE:
+        sentence = f"The credential of the service must be of the kind {FILE}: a token in a file."
         return {"service_credential": sentence}
     return {}
 

@@ -90,6 +90,8 @@ def keep_months() -> None:
     now = timezone.now()
     partitions.make_ahead(now)
     partitions.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    network_results.drop_expired(now, settings.SONAR_KEEP_DAYS)
     accounts.forget_sessions(now)
 
 

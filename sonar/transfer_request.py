@@ -7,14 +7,24 @@ from functools import partial
 
 from django.conf import settings
 
-from sonar import credentials, mesh_services, service_rules
-from sonar.models import Endpoint, Mesh, Probe
+from sonar import (
+    credential_kinds,
+    credential_states,
+    credentials,
+    mesh_services,
+    service_rules,
+    token_cache,
+    token_sources,
+)
+from sonar.credential_kinds import KindDescription
+from sonar.credential_states import LENT, OWN, Trouble, Use
+from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.mover_catalogue import CredentialKind, asks_service, describe
-from sonar.movers.base import End, Limits, MoverError, Order, Service, Where
+from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
 from sonar.token_cache import UsableToken
-from sonar.token_sources.base import CredentialError, Purpose, Right
+from sonar.token_sources.base import CredentialError, Purpose, Right, read_secret
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60
@@ -44,17 +54,7 @@ def order_for(probe: Probe) -> Order:
         probe.source, probe.destination, probe.mode, by_service=by_service
     ):
         raise refused(why)
-    ends = {
-        "source": end_at(Where.SOURCE, probe.source, source_path(probe), probe.mover),
-        "destination": end_at(
-            Where.DESTINATION, probe.destination, incoming_path(probe), probe.mover
-        ),
-    }
-    passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
-    for name in ends if by_service else (passive,):
-        lender: Endpoint = getattr(probe, name)
-        lent = token_of(lender, credentials.lends(lender), probe.mover)
-        ends[name] = replace(ends[name], lent=lent)
+    ends = _ends(probe, needed_for(probe.size_class.timeout_seconds))
     return Order(
         source=ends["source"],
         destination=ends["destination"],
@@ -71,6 +71,35 @@ def order_for(probe: Probe) -> Order:
     )
 
 
+def service_for(probe: Probe) -> Service | None:
+    """Return the service that a test asks; raise MoverError if there must be one and is none."""
+    mesh = mesh_services.of_probe(probe)
+    if mesh is None and asks_service(probe.mover):
+        raise refused(mesh_services.hindrance(probe.mover) or "Its mesh names no service.")
+    return service_of(mesh) if mesh else None
+
+
+def service_of(mesh: Mesh) -> Service:
+    """Return the service that a mesh names, which gets its credential and nobody else does.
+
+    Raises MoverError if that is not for it: a row may have been written past the forms.
+    """
+    credential = mesh.service_credential
+    if wrong := service_rules.problems(mesh.mover, mesh.service, credential):
+        raise refused(next(iter(wrong.values())))
+    if credential is None:
+        return Service(mesh.service)
+    return Service(mesh.service, credential.name, partial(service_token, credential.name))
+
+
+def service_token(name: str) -> str:
+    """Read the token that a service knows us by; raise MoverError if that cannot be done."""
+    try:
+        return read_secret(settings.SONAR_CREDENTIALS_DIR / name)
+    except CredentialError as error:
+        raise refused(f"the credential of the service does not work: {error}") from error
+
+
 def _ends(probe: Probe, needed: float) -> dict[str, End]:
     """Name both files with the credentials of their endpoints, and what the passive one lends."""
     files = {
@@ -82,9 +111,10 @@ def _ends(probe: Probe, needed: float) -> dict[str, End]:
         for name, (where, endpoint, path) in files.items()
     }
     passive, _ = credentials.PASSIVE_AND_ACTIVE[probe.mode]
-    where, lender, _ = files[passive]
-    lent = lent_token(lender, where, probe.mover, needed)
-    ends[passive] = replace(ends[passive], lent=lent)
+    for name in files if asks_service(probe.mover) else (passive,):
+        where, lender, _ = files[name]
+        lent = lent_token(lender, where, probe.mover, needed)
+        ends[name] = replace(ends[name], lent=lent)
     return ends
 
 

@@ -36,9 +36,13 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.csv_text",
             "sonar.remote_names",
             "sonar.scitags",
+            "sonar.role_rules",
+            "sonar.issuer",
         }
     ),
-    frozenset({"sonar.movers", "sonar.redaction.servers"}),
+    frozenset({"sonar.movers", "sonar.redaction.servers", "sonar.credential_kinds"}),
+    frozenset({"sonar.token_sources"}),
+    frozenset({"sonar.token_cache"}),
     frozenset(
         {
             "sonar.models",
@@ -69,6 +73,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.reclassing",
             "sonar.storage_hosts",
             "sonar.fireflies",
+            "sonar.mesh_services",
         }
     ),
     frozenset(

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0018_what_transfers_say'),
+        ('sonar', '0020_services_of_meshes'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0020_services_of_meshes'),
+        ('sonar', '0021_kinds_of_credentials'),
     ]
 
     operations = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
-from sonar import mover_catalogue, scitags
+from sonar import mover_catalogue, scitags, service_rules
 from sonar.models.registry import (
     NAME,
     Credential,
@@ -50,6 +50,23 @@ class Mesh(QuietHours):
         validators=[MinValueValidator(scitags.LEAST), MaxValueValidator(scitags.MOST)],
         help_text="Flow label of its transfers, as experiment/activity (scitags.org): 2/11. Only "
         "for movers that can send one; empty: none is sent.",
+    )
+    service = models.CharField(
+        max_length=400,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[RegexValidator(service_rules.URL, service_rules.URL_SENTENCE)],
+        help_text="URL of the service that moves the files, for movers that ask one. It is given "
+        "what both ends lend.",
+    )
+    service_credential = models.ForeignKey(
+        Credential,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="meshes",
+        help_text="What the service knows Sonar by; sent only to it.",
     )
     priority = models.PositiveSmallIntegerField(
         default=5,

@@ -112,6 +112,20 @@ class End:
 
 
 @dataclass(frozen=True)
+class Service:
+    """Who moves files for whoever asks, with an address and a queue of its own."""
+
+    url: str
+    credential: str = ""
+    """The name of what it knows us by: what is asked in one name is not seen in another."""
+    token: Callable[[], str] = field(default=lambda: "", repr=False)
+    """Reads that credential: each time anew, as a job may wait for longer than a token lives.
+
+    It is sent to the service and to nobody else. Raises MoverError.
+    """
+
+
+@dataclass(frozen=True)
 class Order:
     """One transfer to make: everything a mover needs to know, and nothing else."""
 

@@ -14,7 +14,7 @@ from sonar.movers.tool import Command, Ended
 
 NO_ROOM = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 # A whole path, of a URL too; a full stop, say, may stand behind it.
-PATH = re.compile(r"""(?:\w+://[^/\s]+/*)?(/[^\s;,"']*[^\s;,."':)])""")
+PATH = re.compile(r"""(?:\w+://[^/\s]+/*)?(/[^\s;,"'?]*[^\s;,."':)?])""")
 
 
 def copy(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sonar.mover_catalogue import fitting
 from sonar.movers.base import End, MoverError, Order, Receipt, Seen, Watch, Where
 from sonar.movers.copying import copy, named_end
 from sonar.movers.file_address import parsed
@@ -32,8 +33,6 @@ ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE
 STATUS = re.compile(r"\b(?:HTTP|status code) ([1-5][0-9]{2})\b")
 THIRD_PARTY = re.compile(r"3rd (pull|push)\b", re.IGNORECASE)
 BLAMES = {"the source": Where.SOURCE, "Destination": Where.DESTINATION}
-# What is not http has one way, whatever --copy-mode says.
-ONLY_MODE = {"root": "pull", "ftp": "push"}
 # The codes of errno that a second try does not change.
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.

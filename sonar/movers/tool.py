@@ -144,7 +144,7 @@ def move(
     ``meter`` is for programs that say nothing while they run: asked now and then.
     """
     shown = _showing(command, order, order.source, order.destination)
-    return _run(shown, watch, MoveDeadlines(order), progress)
+    return _run(shown, watch, MoveDeadlines(order), progress, meter)
 
 
 def ask(command: Command, end: End, order: Order, seconds: float | None = None) -> Ended:

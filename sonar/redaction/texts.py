@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db.models import Value
 
+from sonar import token_cache
 from sonar.models import Endpoint, Mesh
 from sonar.redaction.disguises import without
 from sonar.redaction.servers import SERVER, Servers

@@ -78,6 +78,8 @@ class MeshSection(Section):
     streams: int = 1
     tcp_buffer_bytes: int | None = None
     scitag: Annotated[int, BeforeValidator(parsed_scitag)] | None = None
+    service: str = ""
+    service_credential: str = ""
     priority: int = 5
     sources: Literal["all"] | list[str] = "all"
     destinations: Literal["all"] | list[str] = "all"

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sonar import credentials, mover_catalogue, offers, results
+from sonar import credential_states, credentials, mover_catalogue, offers, results
+from sonar.credential_states import Use
 from sonar.models import Probe
 from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
@@ -81,10 +82,14 @@ def _not_today(probe: Probe, today: Today) -> str:
         if sentence := today.restrictions.why_not(end):
             return sentence
     # Who ordered it in the foreground runs it.
-    if not probe.worker and (sentence := offers.hindrance_of(probe, offered)):
+    if not probe.worker and (sentence := offers.hindrance_of(probe, today.offered)):
         return sentence
     by_service = mover_catalogue.asks_service(probe.mover)
-    return credentials.hindrance(probe.source, probe.destination, probe.mode, by_service=by_service)
+    if sentence := credentials.hindrance(source, destination, mode, by_service=by_service):
+        return sentence
+    return credential_states.hindrance(
+        source, destination, mode, today.failing, by_service=by_service
+    )
 
 
 def _why_not(probe: Probe, capacity: Capacity, today: Today) -> str:

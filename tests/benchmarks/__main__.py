@@ -12,7 +12,7 @@ from tests.benchmarks.kept import Kept
 from tests.benchmarks.scale import SCALES, Scale
 
 # 0 stands for the two limits of issue 3 that have no number, and the figures without one.
-NUMBERS = tuple(range(16))
+NUMBERS = tuple(range(17))
 
 
 def arguments() -> argparse.Namespace:

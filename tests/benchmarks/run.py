@@ -49,6 +49,7 @@ GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     8: elsewhere("flight"),
     9: elsewhere("planning"),
     15: elsewhere("subprocesses"),
+    16: elsewhere("service"),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from matrix.answers.status import figures
-from sonar import offers, request_probes
+from sonar import request_probes
 from sonar.models import (
     Circuit,
     Credential,
@@ -47,8 +47,7 @@ def busy(scene: Scene) -> Probe:
     signs |= {"beat@w2": "beat"}
     signs |= dict.fromkeys(figures.TASKS, "task")
     for name, kind in signs.items():
-        queues = [name.partition("@")[0]] if kind == "worker" else []
-        queues += offers.queues_here() if queues == [offers.TRANSFERS] else []
+        queues = world.QUEUES[name.partition("@")[0]] if kind == "worker" else []
         SignOfLife.objects.create(
             name=name, kind=kind, seen_at=world.NOW, every_seconds=600, queues=queues
         )

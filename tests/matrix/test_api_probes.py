@@ -17,8 +17,10 @@ from django.test import Client
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from matrix.query.filters import either
 from sonar import probes, request_probes, results, scheduler, tokens
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.mover_catalogue import names
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.roles import Role
@@ -212,7 +214,7 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
         (
             {"mover": "tape"},
             "mover",
-            "mover must be http-tpc, xrootd, gfal2, gridftp, iperf3 or fake.",
+            f"mover must be {either(names())}.",
         ),
         (
             {"mover": "fake"},

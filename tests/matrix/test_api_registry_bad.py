@@ -17,6 +17,8 @@ from matrix.api.registry.endpoints import ENDPOINTS
 from matrix.api.registry.meshes import MESHES
 from matrix.api.registry.sites import SITES
 from matrix.api.registry.size_classes import SIZE_CLASSES
+from matrix.query.filters import either
+from sonar.mover_catalogue import names
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
 from tests.matrix.world import World
 from tests.properties import examples
@@ -108,13 +110,13 @@ WRONG = [
         "meshes",
         {"mover": "fts"},
         "mover",
-        'mover "fts" is not the name of a mover: http-tpc, xrootd, gfal2, gridftp, iperf3 or fake.',
+        f'mover "fts" is not the name of a mover: {either(names())}.',
     ),
     (
         "meshes",
         {"mover": "x" * 30},
         "mover",
-        "is not the name of a mover: http-tpc, xrootd, gfal2, gridftp, iperf3 or fake.",
+        f"is not the name of a mover: {either(names())}.",
     ),
     (
         "meshes",
@@ -151,6 +153,15 @@ WRONG = [
         "scitag",
         "The mover gridftp sends no flow label: scitag must be left empty",
     ),
+    ("meshes", {"service": "https://fts.example"}, "service", "asks no service: service must be"),
+    (
+        "meshes",
+        {"service": "https://u:p@fts.example"},
+        "service",
+        "service is not a text on one line of",
+    ),
+    ("meshes", {"mover": "fts3"}, "service", "The mover fts3 asks a service: service must be its"),
+    ("meshes", {"service_credential": "a b"}, "service_credential", "of a registered credential"),
     ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),
     ("downtimes", {"ends_at": 1e9}, "ends_at", "is not a time in ISO 8601, like 2026-11-20T04"),
     ("downtimes", {"ends_at": "0001-01-01T00:00:00+14:00"}, "ends_at", "from 1970 to 2999"),

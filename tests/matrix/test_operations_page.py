@@ -11,6 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from matrix.answers.status import figures
+from matrix.query.filters import either
 from matrix.store import waiting
 from sonar import request_probes
 from sonar import settings as project
@@ -26,6 +27,7 @@ from sonar.models import (
     Site,
     SizeClass,
 )
+from sonar.mover_catalogue import names
 from sonar.roles import Role
 from tests import refusing
 from tests.accounts import account
@@ -462,7 +464,7 @@ def test_readers_have_no_form_and_may_not(client: Client, small_world: World) ->
         ({"streams": "0"}, "Streams must be a whole number from 1 to 64."),
         ({"streams": "1", "compare": "on"}, "This is already 1 stream"),
         ({"mode": "throw"}, "Mode must be pull or push."),
-        ({"mover": "cart"}, "Mover must be http-tpc, xrootd, gfal2, gridftp, fts3 or fake."),
+        ({"mover": "cart"}, f"Mover must be {either(names())}."),
         ({"mover": "fake"}, "The mover fake moves files by fake, not those of DESY_DATADISK"),
     ],
 )

@@ -23,6 +23,5 @@ def test_every_mover_bears_the_name_it_is_found_by() -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
-    names = "http-tpc, xrootd, gfal2, gridftp, iperf3, fake"
-    with pytest.raises(MoverError, match=f"'ftp'; allowed: {names}"):
+    with pytest.raises(MoverError, match=f"'ftp'; allowed: {', '.join(names())}"):
         movers.get("ftp")

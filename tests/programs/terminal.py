@@ -21,7 +21,11 @@ PAGE = (PROJECT / "docs" / "movers.md").read_text(encoding="utf-8")
 DIRECTORY = "/tmp/laptop"
 BLOCK = re.compile(r"(?:`(\S+)`:\n\n)?```(sh|yaml|console)\n(.*?)```", re.DOTALL)
 PORT = re.compile(r"\b127\.0\.0\.1:([0-9]+)")
-FIGURE = re.compile(r"[0-9.,]+(?= s: )|[0-9.,]+(?= [kMG]?B/s)")
+FIGURE = re.compile(
+    rf"[0-9.,{THIN_SPACE}]+(?= s: )|[0-9.,{THIN_SPACE}]+(?= [kMG]?B/s)"
+    # What has arrived when a test of the network ends.
+    r"|[0-9.,]+(?= [kMG]B in .*\(iperf3 )"
+)
 SERVER_SECONDS = 60.0
 COMMAND_SECONDS = 300.0
 

@@ -18,6 +18,7 @@ from matrix.api.registry.resource import CallText, Examples, Resource
 from matrix.api.registry.values import (
     field,
     flag,
+    line,
     name_of,
     own_name,
     quiet_times,
@@ -28,7 +29,7 @@ from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar import mover_catalogue, scitags
+from sonar import credentials, mover_catalogue, scitags, service_rules
 from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
@@ -47,6 +48,11 @@ MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
+SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
+CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
+# What is for those who may see it: where Sonar asks, and with what.
+INTERNAL = ("service", "service_credential")
+INTERNAL_EXAMPLE = {"service": "", "service_credential": ""}
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
@@ -89,6 +95,24 @@ class NewMesh(Body):
         whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
     ] = None
     scitag: Annotated[str | None, scitag_text()] = None
+    service: Annotated[
+        str,
+        line(
+            400,
+            "https://host[:port]/path of the service that moves the files, for movers that ask "
+            "one, without user, password or query; empty for none",
+            SERVICE,
+        ),
+    ] = ""
+    service_credential: Annotated[
+        str,
+        line(
+            80,
+            "the name of a registered credential, which is sent only to the service; empty for "
+            "none",
+            CREDENTIAL_NAME,
+        ),
+    ] = ""
     priority: Annotated[
         int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
