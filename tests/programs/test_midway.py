@@ -66,8 +66,20 @@ class Story:
 
 
 def suffer(way: Way, disaster: Disaster, farm: Farm) -> Story:
-    """Copy until something comes over it: a file may be whole before anybody could look."""
-    ends, watch, struck = Ends(farm.start(way.kind), farm.start(way.kind)), Watch(), list[float]()
+    """Copy until something comes over it: a file may be whole before anybody could look.
+
+    Or the rest of it may be under way already as it comes: then it arrives whole and verified, and
+    new servers are needed for another try.
+    """
+    for _ in range(TRIES):
+        story = suffer_once(way, disaster, Ends(farm.start(way.kind), farm.start(way.kind)))
+        if story.outcome.error:
+            break
+    return story
+
+
+def suffer_once(way: Way, disaster: Disaster, ends: Ends) -> Story:
+    watch, struck = Watch(), list[float]()
 
     def strike() -> None:
         ends.source.freeze()
