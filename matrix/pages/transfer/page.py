@@ -33,6 +33,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.courses import stretches
 from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
+from matrix.store.flows import times_of
 from matrix.store.probes import progress_of
 from sonar import roles
 from sonar.models import Probe, Transfer
@@ -113,8 +114,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
     line = TransferLine.of(transfer)
     around = around_of(transfer)
     parts = stretches(transfer.samples)
-    # What prepared it, and the queue it stood in, came before its seconds.
-    seconds = (transfer.prepare_seconds or 0.0) + (transfer.queue_seconds or 0.0) + transfer.seconds
+    _, ended_at = times_of(transfer)
     moved, first_byte, overhead = transfer.moved_bytes, transfer.first_byte_seconds, np.nan
     if first_byte is not None and transfer.seconds:
         # The share of its time that had passed before its first byte.
@@ -122,7 +122,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
     return {
         "transfer": transfer,
         "line": line,
-        "ended_at": transfer.started_at + timedelta(seconds=seconds),
+        "ended_at": ended_at,
         "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),
         "buffer": buffer_words(transfer),
         "timed": CLOCKS.get(transfer.profile.clock, ""),
