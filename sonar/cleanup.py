@@ -23,16 +23,10 @@ from sonar import mesh_services, movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.mover_catalogue import is_of_network
-from sonar.movers.base import (
-    CLEANING_LIMITS,
-    MoverError,
-    Order,
-    Watch,
-    Where,
-    Withdraws,
-    part_of,
-)
+from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
+from sonar.movers.mover import Withdraws
 from sonar.movers.spans import within
+from sonar.movers.watch import Watch
 from sonar.redaction import texts
 from sonar.transfer_request import end_at, incoming_path, service_of, source_path
 

@@ -29,9 +29,10 @@ from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason
 from sonar.mover_catalogue import is_of_network
 from sonar.movers import network
-from sonar.movers.base import Limits, MoverError, Stopped, Watch
+from sonar.movers.base import Limits, MoverError, Stopped
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.spans import within
+from sonar.movers.watch import Watch
 from sonar.redaction import texts
 from sonar.transfer_request import CredentialWait
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 BATCH = 10_000
 LONGEST_CONNECTION = 200
-# What is kept of sonar.movers.base.Seen as it is.
+# What is kept of sonar.movers.watch.Seen as it is.
 AS_SEEN = (
     "moved_bytes",
     "queue_seconds",

@@ -6,7 +6,8 @@ from functools import cache
 from pkgutil import resolve_name
 
 from sonar import mover_catalogue
-from sonar.movers.base import Mover, MoverError, Where
+from sonar.movers.base import MoverError, Where
+from sonar.movers.mover import Mover
 
 
 @cache

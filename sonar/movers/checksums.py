@@ -13,20 +13,11 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
-from sonar.movers.base import (
-    End,
-    FileInfo,
-    Files,
-    Late,
-    MoverError,
-    NotReady,
-    Order,
-    Stopped,
-    Watch,
-    Where,
-)
+from sonar.movers.base import End, FileInfo, Late, MoverError, NotReady, Order, Stopped, Where
 from sonar.movers.messages import host_and_path
+from sonar.movers.mover import Files
 from sonar.movers.spans import within
+from sonar.movers.watch import Watch
 
 FIRST_ASK = 0.2
 """Of the whole patience; each later ask may take twice as long."""

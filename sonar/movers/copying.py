@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 
 from sonar.movers import proxies, tool
-from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Stopped, Watch, Where
+from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Stopped, Where
 from sonar.movers.file_address import path_of, place_of, require_inside
 from sonar.movers.files_by_scheme import FilesWithDirectories
 from sonar.movers.spans import within
 from sonar.movers.tool import Command, Ended
+from sonar.movers.watch import Watch
 
 NO_ROOM = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 # A whole path, of a URL too; a full stop, say, may stand behind it.

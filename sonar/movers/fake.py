@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Watch, Where
+from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Where
 from sonar.movers.content import adler32
+from sonar.movers.watch import Watch
 
 STEPS = 4
 SLOWEST, FASTEST = 2e6, 500e6  # bytes per second; real links lie between

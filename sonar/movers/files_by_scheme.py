@@ -6,8 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
-from sonar.movers.base import End, FileInfo, Files, MoverError, Order, Watch
+from sonar.movers.base import End, FileInfo, MoverError, Order
 from sonar.movers.file_address import parsed
+from sonar.movers.mover import Files
+from sonar.movers.watch import Watch
 
 
 class FilesWithDirectories(Files, Protocol):

@@ -8,14 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from sonar.movers.base import (
-    End,
-    FileInfo,
-    Late,
-    MoverError,
-    Order,
-    Watch,
-)
+from sonar.movers.base import End, FileInfo, Late, MoverError, Order
 from sonar.movers.file_address import (
     PORTS,
     at_path,
@@ -28,6 +21,7 @@ from sonar.movers.file_address import (
 from sonar.movers.messages import one_line
 from sonar.movers.spans import current
 from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.watch import Watch
 
 SHORTEST_SECONDS = 0.1
 BLOCK_BYTES = 1 << 18

@@ -12,18 +12,7 @@ import re
 import time
 from typing import Any
 
-from sonar.movers.base import (
-    STOP_SECONDS,
-    End,
-    MoverError,
-    Order,
-    Receipt,
-    Seen,
-    Service,
-    Stopped,
-    Watch,
-    Where,
-)
+from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Receipt, Service, Stopped, Where
 from sonar.movers.file_address import parsed, require_inside
 from sonar.movers.files_by_scheme import FilesByScheme
 from sonar.movers.fts3_jobs import DONE, Progress, failure_of
@@ -32,6 +21,7 @@ from sonar.movers.fts3_rest import Fts, Json, NotAsked, Refusal
 from sonar.movers.gfal2 import url_of
 from sonar.movers.http_exchange import bearer
 from sonar.movers.spans import within
+from sonar.movers.watch import Seen, Watch
 
 CANCEL_SECONDS = 15.0
 UNMANAGED = re.compile("unmanaged", re.IGNORECASE)

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Sequence
 
-from sonar.movers.base import MoverError, Order, Service, Watch, Where
+from sonar.movers.base import MoverError, Order, Service, Where
 from sonar.movers.fts3_jobs import BEGUN, Progress, progress_of
 from sonar.movers.fts3_rest import Fts, Refusal
+from sonar.movers.watch import Watch
 
 POLL_SECONDS = 3.0
 IDS_AT_ONCE = 200

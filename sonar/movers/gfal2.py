@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sonar.mover_catalogue import fitting
-from sonar.movers.base import End, MoverError, Order, Receipt, Seen, Watch, Where
+from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.copying import copy, named_end
 from sonar.movers.file_address import parsed
 from sonar.movers.files_by_scheme import FilesByScheme
 from sonar.movers.http_failures import lasts
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
+from sonar.movers.watch import Seen, Watch
 from sonar.movers.xrootd_files import PERMANENT as ROOT_PERMANENT
 from sonar.movers.xrootd_files import root_url
 from sonar.movers.xrootd_log import LOG_LINE, LOGGED, XrootdLog

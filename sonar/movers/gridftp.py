@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 
-from sonar.movers.base import MoverError, Order, Receipt, Seen, Watch, Where
+from sonar.movers.base import MoverError, Order, Receipt, Where
 from sonar.movers.copying import copy, named_end
 from sonar.movers.file_address import parsed
 from sonar.movers.ftp_files import Ftp
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
+from sonar.movers.watch import Seen, Watch
 
 PROGRESS = re.compile(
     r"\s*([0-9]{1,18}) bytes\s+[0-9.]+ [KMG]?B/sec avg\s+[0-9.]+ [KMG]?B/sec inst"

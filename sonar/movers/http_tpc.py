@@ -12,17 +12,7 @@ from dataclasses import replace
 
 from urllib3.response import BaseHTTPResponse
 
-from sonar.movers.base import (
-    BLAME_SECONDS,
-    End,
-    MoverError,
-    Order,
-    Receipt,
-    Seen,
-    Stopped,
-    Watch,
-    Where,
-)
+from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Receipt, Stopped, Where
 from sonar.movers.file_address import host_of, place_of, require_inside, web_url
 from sonar.movers.http_deadlines import Wait
 from sonar.movers.http_exchange import Request, bearer, read_text
@@ -32,6 +22,7 @@ from sonar.movers.peers import Route
 from sonar.movers.perf_markers import PerfMarkers, Verdict, ip_version
 from sonar.movers.spans import within
 from sonar.movers.streams import streams_used
+from sonar.movers.watch import Seen, Watch
 from sonar.movers.webdav import WebDav
 
 READ_BYTES = 64 * 1024

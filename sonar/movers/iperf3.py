@@ -18,20 +18,12 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sonar.addresses import PORTS
 from sonar.movers import tool
-from sonar.movers.base import (
-    MAX_SAMPLES,
-    End,
-    MoverError,
-    Order,
-    Receipt,
-    Sample,
-    Watch,
-    Where,
-)
+from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.file_address import parsed
 from sonar.movers.messages import one_line
 from sonar.movers.network import PathFigures, SeenOfNetwork
 from sonar.movers.tool import Command, Ended
+from sonar.movers.watch import MAX_SAMPLES, Sample, Watch
 
 SCHEME = "iperf3"
 BUSY = re.compile(r"server is busy", re.IGNORECASE)

@@ -15,22 +15,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from weakref import WeakValueDictionary
 
-from sonar.movers.base import (
-    STOP_SECONDS,
-    FileInfo,
-    Files,
-    Mover,
-    MoverError,
-    Order,
-    Receipt,
-    Seen,
-    Stopped,
-    Watch,
-    Where,
-)
+from sonar.movers.base import STOP_SECONDS, FileInfo, MoverError, Order, Receipt, Stopped, Where
 from sonar.movers.checksums import WrongContent, verify
 from sonar.movers.messages import host_and_path
+from sonar.movers.mover import Files, Mover
 from sonar.movers.spans import within
+from sonar.movers.watch import Seen, Watch
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""

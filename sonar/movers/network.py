@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sonar.movers.base import MoverError, Order, Receipt, Seen, Watch
+from sonar.movers.base import MoverError, Order, Receipt
 from sonar.movers.measure import Outcome
 from sonar.movers.spans import within
+from sonar.movers.watch import Seen, Watch
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from sonar.movers.base import Watch
+from sonar.movers.watch import Watch
 
 
 class Span:

@@ -20,10 +20,11 @@ from dataclasses import dataclass, field, replace
 from typing import IO
 
 from sonar.movers import proxies
-from sonar.movers.base import End, Late, MoverError, Order, Watch, Where
+from sonar.movers.base import End, Late, MoverError, Order, Where
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
 from sonar.movers.spans import current
+from sonar.movers.watch import Watch
 
 READ_BYTES = 64 * 1024
 LAST_READS = 16

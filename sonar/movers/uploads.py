@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Watch, aside
+from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, aside
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
 from sonar.movers.spans import within
+from sonar.movers.watch import Watch
 
 
 class WatchedFile(TestFile):

@@ -5,14 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sonar.movers.base import (
-    End,
-    FileInfo,
-    MoverError,
-    NotReady,
-    Order,
-    Watch,
-)
+from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order
 from sonar.movers.file_address import (
     at_path,
     directories_below_base,
@@ -24,6 +17,7 @@ from sonar.movers.file_address import (
 from sonar.movers.http_exchange import Reply, Request, Web
 from sonar.movers.http_failures import refused
 from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.watch import Watch
 
 ABSENT = {404, 410}
 FORBIDDEN = {401, 403}

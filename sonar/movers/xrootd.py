@@ -10,10 +10,11 @@ import re
 
 from sonar.mover_catalogue import refusals
 from sonar.movers import tool
-from sonar.movers.base import MoverError, Order, Receipt, Seen, Watch, Where
+from sonar.movers.base import MoverError, Order, Receipt, Where
 from sonar.movers.copying import copy, named_end
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
+from sonar.movers.watch import Seen, Watch
 from sonar.movers.xrootd_files import PERMANENT, VARIABLES, XrootdFiles, root_url
 from sonar.movers.xrootd_log import LOG_LINE, LOGGED, XrootdLog
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import re
 
 from sonar.movers import tool
-from sonar.movers.base import (
-    End,
-    FileInfo,
-    MoverError,
-    NotReady,
-    Order,
-    Watch,
-)
+from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order
 from sonar.movers.file_address import (
     directories_below_base,
     host_of,
@@ -23,6 +16,7 @@ from sonar.movers.file_address import (
 from sonar.movers.messages import one_line
 from sonar.movers.tool import Command, Ended
 from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.watch import Watch
 
 # Without these a port that refuses is tried for minutes.
 VARIABLES = {

@@ -13,8 +13,8 @@ from django.utils import timezone
 from matrix.answers.experiments import request
 from sonar import experiments, movers, probes, registry_file
 from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
-from sonar.movers.base import Watch
 from sonar.movers.measure import Outcome, measure
+from sonar.movers.watch import Watch
 from sonar.transfer_request import order_for, source_path
 from tests.lab.link import Lab, Link
 from tests.lab.registry import registry

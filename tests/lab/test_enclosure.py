@@ -18,8 +18,8 @@ import yaml
 
 from sonar import movers, registry_file
 from sonar.models import Mesh
-from sonar.movers.base import Watch
 from sonar.movers.measure import measure
+from sonar.movers.watch import Watch
 from tests.lab.disks import PREFIX, Group
 from tests.lab.enclosure import RefusedError
 from tests.lab.link import Lab

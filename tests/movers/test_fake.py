@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from sonar.movers.base import MoverError, Order, Stopped, Watch, Where
+from sonar.movers.base import MoverError, Order, Stopped, Where
 from sonar.movers.fake import FASTEST, SLOWEST, FakeMover, rate
 from sonar.movers.measure import measure
+from sonar.movers.watch import Watch
 from tests.movers.orders import ORDER, order_between
 
 

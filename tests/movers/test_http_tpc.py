@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers.base import Limits, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.base import Limits, MoverError, Order, Receipt, Stopped, Where
 from sonar.movers.http_tpc import HttpTpc, failed
+from sonar.movers.watch import Watch
 from tests.movers.orders import ORDER, order_between
 from tests.movers.scripted import STARTED, Script, chunk, goes_on, marker, says, scripted, status
 from tests.properties import examples

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers import iperf3
-from sonar.movers.base import MAX_SAMPLES, End, Limits, MoverError, Order, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.iperf3 import Report
 from sonar.movers.network import PathFigures
 from sonar.movers.tool import Ended
+from sonar.movers.watch import MAX_SAMPLES
 
 SAMPLES = Path(__file__).parent / "samples"
 HERE, THERE = "iperf3://here.example", "iperf3://net.example:5300"

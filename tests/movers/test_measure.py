@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from sonar.movers import measure as measure_module
-from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Stopped, Where
 from sonar.movers.fake import FakeFile, FakeFiles, FakeMover
 from sonar.movers.measure import measure
+from sonar.movers.watch import Watch
 from tests.movers.orders import ORDER, order_between
 
 

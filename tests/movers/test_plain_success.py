@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from sonar.movers.base import Limits, Order, Watch, Where
+from sonar.movers.base import Limits, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import Outcome, measure
+from sonar.movers.watch import Watch
 from tests.movers.orders import SIZE_BYTES, order_between
 from tests.movers.scripted import Scripted, chunk, marker, scripted, status
 

@@ -14,10 +14,11 @@ from dataclasses import replace
 import pytest
 
 from sonar.movers import http_deadlines, peers
-from sonar.movers.base import Limits, MoverError, Order, Watch, Where
+from sonar.movers.base import Limits, MoverError, Order, Where
 from sonar.movers.http_exchange import Body, Request, redirected
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.peers import Kind, kind_of
+from sonar.movers.watch import Watch
 from sonar.movers.webdav import WatchedFile, WebDav
 from tests.movers.orders import order_between
 from tests.movers.scripted import STARTED, Script, Scripted, chunk, says, scripted, status

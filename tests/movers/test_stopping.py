@@ -13,12 +13,13 @@ import pytest
 
 from sonar.movers import http_tpc
 from sonar.movers import measure as measure_module
-from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Watch, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.http_exchange import Request
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import clean_up, measure
 from sonar.movers.spans import within
+from sonar.movers.watch import Watch
 from sonar.movers.webdav import WebDav
 from tests.movers.orders import ORDER, SIZE_BYTES, order_between
 from tests.movers.scripted import STARTED, Scripted, chunk, goes_on, scripted, status, take_body

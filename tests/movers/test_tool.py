@@ -14,10 +14,11 @@ import psutil
 import pytest
 
 from sonar.movers import tool
-from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Watch, Where
+from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.content import TestFile, adler32
 from sonar.movers.spans import within
 from sonar.movers.tool import Command
+from sonar.movers.watch import Watch
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base")

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers import gfal2, gridftp, xrootd
-from sonar.movers.base import End, MoverError, Order, Watch, Where
+from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.tool import Ended
+from sonar.movers.watch import Watch
 from sonar.movers.xrootd_log import XrootdLog
 
 SAMPLES = Path(__file__).parent / "samples"

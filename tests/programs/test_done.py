@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from sonar.movers.base import Watch
 from sonar.movers.measure import measure, remove
+from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
 from tests.programs.gridftp import GridFtpServer
 from tests.programs.ways import WAYS, Ends, Meanwhile, StorageServer, Way, files_below, on_disk

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sonar.movers.base import End, Files, Mover, Order, Receipt, Watch
+from sonar.movers.base import End, Order, Receipt
 from sonar.movers.measure import Outcome, measure
+from sonar.movers.mover import Files, Mover
+from sonar.movers.watch import Watch
 from tests.needs import lacks
 from tests.ports import free_port
 from tests.programs.conftest import Farm

@@ -14,9 +14,10 @@ import pytest
 
 from sonar import mover_catalogue
 from sonar.movers import iperf3, network
-from sonar.movers.base import End, Limits, Order, Stopped, Watch, Where
+from sonar.movers.base import End, Limits, Order, Stopped, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
+from sonar.movers.watch import Watch
 from tests.needs import needs
 from tests.ports import free_port
 from tests.programs.iperf3 import Iperf3Server, Pulses, Silence, clients_of

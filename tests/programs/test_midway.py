@@ -11,8 +11,9 @@ from functools import partial
 import psutil
 import pytest
 
-from sonar.movers.base import Limits, Order, Stopped, Watch
+from sonar.movers.base import Limits, Order, Stopped
 from sonar.movers.measure import Outcome, measure, remove
+from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
 from tests.programs.ways import WAYS, Ends, Meanwhile, Way, files_below, on_disk
 from tests.waiting import wait_for

@@ -14,10 +14,11 @@ from pytest_django import Settings
 from sonar import movers, transfer_request
 from sonar.models import Credential, Probe, SizeClass
 from sonar.movers import tool
-from sonar.movers.base import End, Order, Watch, Where
+from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.tool import Command
+from sonar.movers.watch import Watch
 from tests.needs import needs
 from tests.programs.gsi import PERSON, GridAuthority, GsiServer
 from tests.programs.ways import LIMITS, write_source

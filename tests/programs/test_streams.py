@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from sonar.movers.base import MoverError, Watch
+from sonar.movers.base import MoverError
 from sonar.movers.measure import measure, remove
+from sonar.movers.watch import Watch
 from tests.programs.gridftp import GridFtpServer
 from tests.programs.ways import WAYS, Ends, on_disk
 from tests.storage.xrootd import Server

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from sonar import movers
-from sonar.movers.base import End, Limits, Mover, Order, Where
+from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import CHUNK_BYTES, TestFile, adler32
+from sonar.movers.mover import Mover
 from tests.programs.gridftp import GridFtpServer
 from tests.storage.xrootd import Server, give_to_server
 

@@ -14,8 +14,9 @@ from celery.signals import worker_init
 from sonar import mover_catalogue
 from sonar.celery import app
 from sonar.mover_needs import Program
-from sonar.movers.base import Order, Receipt, Watch
+from sonar.movers.base import Order, Receipt
 from sonar.movers.fake import FakeMover
+from sonar.movers.watch import Watch
 
 __all__ = ["app"]
 

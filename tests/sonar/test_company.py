@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from sonar import company, probes, results, sweep, tasks
 from sonar.company import Company, Span
 from sonar.models import Endpoint, Probe, RecentRun, SizeClass, Transfer
-from sonar.movers.base import MoverError, Receipt, Seen, Stopped, Where
+from sonar.movers.base import MoverError, Receipt, Stopped, Where
 from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen
 from tests.sonar.world import endpoint, three_endpoints
 
 pytestmark = pytest.mark.django_db

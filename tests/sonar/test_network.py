@@ -26,7 +26,8 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.movers.base import Stopped, Watch
+from sonar.movers.base import Stopped
+from sonar.movers.watch import Watch
 from sonar.scheduler.capacity import Capacity
 from tests.needs import needs
 from tests.ports import free_port

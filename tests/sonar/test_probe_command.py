@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from sonar import movers, request_probes, scheduler
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
-from sonar.movers.base import MoverError, Order, Receipt, Watch, Where
+from sonar.movers.base import MoverError, Order, Receipt, Where
 from sonar.movers.fake import FakeMover
+from sonar.movers.watch import Watch
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db

@@ -17,19 +17,10 @@ from django.utils import timezone
 
 from sonar import cleanup, db_retry, movers, probes, results, scheduler, sweep, transfer_request
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
-from sonar.movers.base import (
-    FileInfo,
-    Limits,
-    MoverError,
-    Order,
-    Receipt,
-    Stopped,
-    Watch,
-    Where,
-    aside,
-)
+from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
 from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
+from sonar.movers.watch import Watch
 from tests.credentials import bind
 from tests.sonar.world import NOW, three_endpoints
 

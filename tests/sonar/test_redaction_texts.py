@@ -11,8 +11,9 @@ from pytest_django import Settings
 
 from sonar import cleanup, probes, results, scheduler
 from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
-from sonar.movers.base import MoverError, Seen, Where
+from sonar.movers.base import MoverError, Where
 from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen
 from sonar.redaction import texts
 from tests.sonar.world import NOW, three_endpoints
 

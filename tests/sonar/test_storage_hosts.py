@@ -10,7 +10,7 @@ from django.utils import timezone
 from sonar import probes, registry_cache, scheduler, transfer_request
 from sonar import settings as project
 from sonar.models import Endpoint, Probe, SizeClass
-from sonar.movers.base import Watch
+from sonar.movers.watch import Watch
 from sonar.storage_hosts import known_hosts
 from tests.sonar.world import NOW, three_endpoints
 

@@ -15,11 +15,12 @@ from dataclasses import replace
 import pytest
 from urllib3.response import BaseHTTPResponse
 
-from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Stopped, Watch, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Stopped, Where
 from sonar.movers.http_deadlines import Wait
 from sonar.movers.http_exchange import Request, Web
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import LOOK_AGAIN_SECONDS, Outcome, measure, remove
+from sonar.movers.watch import Watch
 from tests.storage.conftest import Pair
 from tests.storage.throttle import Throttle
 from tests.storage.xrootd import Server

@@ -18,8 +18,9 @@ from django.utils import timezone
 
 from matrix.answers.connections import reported
 from sonar.models import Endpoint, Flow, Transfer
-from sonar.movers.base import End, Order, Watch, Where
+from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
+from sonar.movers.watch import Watch
 from sonar.movers.xrootd import Xrootd
 from tests.matrix.sent import send
 from tests.sonar.world import endpoint

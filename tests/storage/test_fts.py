@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from sonar.movers import fts3_poll, fts3_rest
-from sonar.movers.base import End, Limits, MoverError, Order, Service, Stopped, Watch, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Service, Stopped, Where
 from sonar.movers.fts3 import Fts3
 from sonar.movers.measure import Outcome, measure, remove
+from sonar.movers.watch import Watch
 from tests.ports import free_port
 from tests.storage.conftest import LIMITS, Pair, end
 from tests.storage.fts import FtsServer, Job, Trick, fts_server

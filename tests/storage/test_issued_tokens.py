@@ -28,8 +28,9 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.movers.base import End, Limits, MoverError, Order, Watch, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.http_exchange import Request
+from sonar.movers.watch import Watch
 from sonar.movers.webdav import WebDav
 from sonar.token_sources.base import Right
 from sonar.token_sources.lifetimes import lifetime_of

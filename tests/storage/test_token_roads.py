@@ -17,10 +17,11 @@ import pytest
 import urllib3
 
 from sonar.movers import measure as measure_module
-from sonar.movers.base import End, Limits, MoverError, Order, Watch, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import measure, remove
+from sonar.movers.watch import Watch
 from tests.storage.recorder import Diary, Heard, Recorder, Trick, between, recording
 from tests.storage.xrootd import Authority, Server, make_room
 

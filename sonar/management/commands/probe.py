@@ -17,8 +17,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from sonar import mover_catalogue, probes, queueing, request_probes, scheduler
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
-from sonar.movers.base import MoverError, Receipt, Seen, Stopped, Watch
+from sonar.movers.base import MoverError, Receipt, Stopped
 from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen, Watch
 from sonar.transfer_request import CredentialWait
 from sonar.units import format_bytes, format_rate, three_digits
 

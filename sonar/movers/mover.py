@@ -1,0 +1,57 @@
+"""What a mover is: one verb, and the files that it works on."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from sonar.movers.base import End, FileInfo, Order, Receipt
+from sonar.movers.watch import Watch
+
+
+class Files(Protocol):
+    """The files at one end, as the steps before and after a transfer need them.
+
+    Every method raises MoverError with ``where`` of the end it was given.
+    """
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        """Return how long the file is, or None if there is none; nobody reads it for that."""
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's adler32, eight hex digits; empty if the server offers none.
+
+        The server may have to read the whole file: it may take so many ``seconds``. Raises
+        Late if it does not answer by then, NotReady if it says to come back.
+        """
+
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file of ``order.bytes`` bytes appear, whole or not at all.
+
+        Until it is whole it is at ``aside(order)``; an error tells in ``left_aside`` if it
+        may have stayed there.
+        """
+
+    def delete(self, end: End, order: Order) -> None:
+        """Delete the file; that it is not there is fine."""
+
+
+@runtime_checkable
+class Withdraws(Protocol):
+    """A mover whose transfers go on without it: a service has been asked for them."""
+
+    def withdraw(self, order: Order) -> None:
+        """Cancel whatever was asked of ``order.service`` for this destination file.
+
+        That there is nothing is fine. Raises MoverError.
+        """
+
+
+class Mover(Protocol):
+    """One protocol: the verb, and the files it works on; `sonar.mover_catalogue` describes it."""
+
+    @property
+    def files(self) -> Files:
+        """Return what looks at, puts and deletes the files this mover moves."""
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen and wait for its verdict, or raise MoverError."""

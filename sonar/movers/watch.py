@@ -1,0 +1,107 @@
+"""What is seen of a transfer while it runs, and how whoever asked for it ends it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sonar.movers.base import Stopped
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How far a transfer was, some time after it began."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass
+class Seen:
+    """What was seen of a move while it ran: it stays, however the move ends.
+
+    Each is None, or empty, where nobody can tell.
+    """
+
+    samples: list[Sample] = field(default_factory=list)
+    moved_bytes: int | None = None
+    queue_seconds: float | None = None
+    """Before it began, in the queue of who was asked for it: not part of the receipt's time."""
+    first_byte_seconds: float | None = None
+    transfer_seconds: float | None = None
+    """While bytes moved, as a tool or a service told it: a part of the receipt's time."""
+    checksum_seconds: float | None = None
+    """To verify what arrived; not part of the receipt's time."""
+    streams_used: int | None = None
+    tcp_buffer_used_bytes: int | None = None
+    ip_version: int | None = None
+    remote_connections: tuple[str, ...] = ()
+    remote_id: str = ""
+    """What a service calls it, like the id of a job."""
+    log_url: str = ""
+    """Where a service shows its log of it."""
+    scitag: int | None = None
+    """The flow label that was sent along: experiment and activity."""
+
+
+MAX_SAMPLES = 10_000
+
+
+class Watch:
+    """What the caller holds while a transfer runs: it is told of progress and may stop it.
+
+    ``stop`` may be called from any thread; the mover registers with ``on_stop`` what ends
+    its wait (closing a socket, say).
+    """
+
+    def __init__(self, progress: Callable[[int], None] | None = None) -> None:
+        self._progress = progress
+        self._stopped = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        self.seen = Seen()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def report(self, bytes_moved: int, seconds: float) -> None:
+        """Tell the caller how many bytes have arrived this long after the move began."""
+        self.seen.moved_bytes = bytes_moved
+        if len(self.seen.samples) < MAX_SAMPLES:
+            self.seen.samples.append(Sample(seconds, bytes_moved))
+        if self._progress:
+            self._progress(bytes_moved)
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing for a while; raise Stopped as soon as the caller asks for the end."""
+        self._stopped.wait(max(seconds, 0.0))
+        self.check()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
+
+    def check(self) -> None:
+        """Raise Stopped once the caller has asked for the end."""
+        if self.stopped:
+            raise Stopped
+
+    @contextmanager
+    def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call back, once and at once, when the caller asks for the end."""
+        with self._lock:
+            self._callbacks.append(callback)
+            late = self.stopped
+        if late:
+            callback()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
