@@ -1,6 +1,7 @@
-"""Which connections servers reported of a test: by flow label, time and the addresses of its ends.
+"""Which connections are known of a test: those that servers reported, and that of its upload.
 
-Several tests at once between the same addresses cannot be told apart; that is said, not guessed.
+Reported ones are its own by flow label, time and the addresses of its ends. Several tests at once
+between the same addresses cannot be told apart; that is said, not guessed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from datetime import datetime
 
 from matrix.store import flows
 from sonar.models import Flow, Transfer
+from sonar.units import MB
 
 # What only those may see who see the names of machines.
 MACHINES = ("source_address", "destination_address", "reporter")
@@ -46,6 +48,57 @@ class ReportedConnection:
         if self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()
+
+
+@dataclass(frozen=True)
+class SourceUpload:
+    """How Sonar's worker sent the source file to the source before the test; None if not known.
+
+    The worker's kernel saw this connection. It leads from the worker to the source, and says
+    nothing of the way between the ends of the test. ``bytes`` have arrived, with what goes with
+    the file. ``loss`` is the share of the bytes sent that were sent again, ``retransmits`` are
+    packets, and ``delivery_rate_mb_s`` is TCP's own estimate at the end. Else as
+    ReportedConnection.
+    """
+
+    seconds: float
+    bytes: int | None
+    rtt_ms: float | None
+    rtt_min_ms: float | None
+    rtt_variation_ms: float | None
+    retransmits: int | None
+    loss: float | None
+    window_bytes: int | None
+    delivery_rate_mb_s: float | None
+    held_by_receiver: float | None
+    held_by_sender: float | None
+
+    @property
+    def rate(self) -> float | None:
+        """Return in MB/s how fast it arrived."""
+        return self.bytes / self.seconds / MB if self.bytes and self.seconds else None
+
+
+def uploaded(transfer: Transfer) -> SourceUpload | None:
+    """Return how the source file of a test was uploaded for it; None if it was there already."""
+    numbers = transfer.upload
+    if numbers is None:
+        return None
+    sent, resent = numbers.get("sent_bytes"), numbers.get("resent_bytes")
+    rate = numbers.get("delivery_rate")
+    return SourceUpload(
+        seconds=numbers["seconds"],
+        bytes=numbers.get("acknowledged_bytes"),
+        rtt_ms=numbers.get("rtt_ms"),
+        rtt_min_ms=numbers.get("rtt_min_ms"),
+        rtt_variation_ms=numbers.get("rtt_variation_ms"),
+        retransmits=numbers.get("retransmits"),
+        loss=resent / sent if sent and resent is not None else None,
+        window_bytes=numbers.get("window_bytes"),
+        delivery_rate_mb_s=rate and rate / MB,
+        held_by_receiver=numbers.get("held_by_receiver"),
+        held_by_sender=numbers.get("held_by_sender"),
+    )
 
 
 def reported(transfer: Transfer) -> list[ReportedConnection]:

@@ -157,6 +157,11 @@ class Transfer(models.Model):
     scitag = models.PositiveIntegerField(
         null=True, help_text="The flow label that was sent along: experiment and activity."
     )
+    upload = models.JSONField(
+        null=True,
+        help_text="How its worker sent the source file to the source before, and by what "
+        "connection (sonar.movers.tcp_info); empty where it was there already.",
+    )
 
     class Meta:
         constraints = [

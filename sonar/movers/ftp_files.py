@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from sonar.movers import tcp_info
 from sonar.movers.base import End, FileInfo, Late, MoverError, Order
 from sonar.movers.file_address import (
     PORTS,
@@ -69,7 +70,7 @@ class Ftp:
             require_base(ftp, end)
             make_directories(ftp, end)
             content = WatchedFile(order.bytes, watch)
-            ftp.storbinary(f"STOR {path_of(part, part.url)}", content, BLOCK_BYTES)
+            send(ftp, f"STOR {path_of(part, part.url)}", content)
             ftp.rename(path_of(part, part.url), path_of(end, end.url))
 
     def delete(self, end: End, order: Order) -> None:
@@ -88,6 +89,18 @@ class Ftp:
         with connected(end, order) as ftp:
             require_base(ftp, end)
             make_directories(ftp, end)
+
+
+def send(ftp: ftplib.FTP, command: str, content: WatchedFile) -> None:
+    """Send a file as ``storbinary`` does, and look at its connection when the server has it."""
+    with ftp.transfercmd(command) as data:
+        try:
+            while chunk := content.read(BLOCK_BYTES):
+                data.sendall(chunk)
+            data.shutdown(socket.SHUT_WR)
+            ftp.voidresp()
+        finally:
+            content.sent_by(tcp_info.of(data))
 
 
 def require_base(ftp: ftplib.FTP, end: End) -> None:

@@ -23,8 +23,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NameResolutionError, NewConnectionError
 from urllib3.util.connection import allowed_gai_family
 
+from sonar.movers import tcp_info
 from sonar.movers.base import End, Late, MoverError
 from sonar.movers.peers import Addresses, ForbiddenPeer, Route
+from sonar.movers.tcp_info import TcpConnection
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -58,6 +60,7 @@ class Wait:
         """Whether the whole request has left."""
         self.route = Route()
         self._handle: socket.socket | None = None
+        self._last_seen = b""
         self._lock = threading.Lock()
 
     def end_by(self, end: float) -> None:
@@ -82,8 +85,17 @@ class Wait:
         """Use the socket no more: it may be somebody else's from now on."""
         with self._lock:
             handle, self._handle = self._handle, None
+            if handle is not None:
+                self._last_seen = tcp_info.answer_of(handle)
         if handle is not None:
             handle.close()
+
+    def connection(self) -> TcpConnection | None:
+        """Return what the kernel knows of the socket in use, or knew of the last one."""
+        with self._lock:
+            if self._handle is not None:
+                self._last_seen = tcp_info.answer_of(self._handle)
+            return tcp_info.parsed(self._last_seen)
 
     def sent(self) -> None:
         """Begin to wait for the answer: the request has left."""

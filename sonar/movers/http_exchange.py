@@ -11,7 +11,7 @@ import http.client
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -44,6 +44,7 @@ from sonar.movers.peers import (
     without_credentials,
 )
 from sonar.movers.spans import current
+from sonar.movers.tcp_info import TcpConnection
 
 MAX_REDIRECTS = 5
 MAX_ANSWER_BYTES = 64 * 1024
@@ -72,6 +73,8 @@ class Request:
     body: Body | None = None
     hold_seconds: float = 0.0
     """How long its connection is kept from the next request once the answer has begun."""
+    sent_by: Callable[[TcpConnection | None], None] | None = None
+    """Is told of the connection by which the body went, whatever came of it."""
 
     @property
     def place(self) -> str:
@@ -143,16 +146,20 @@ class Web:
         end, url = request.end, web_url(request.end)
         headers, token = {**authorization(end), **request.headers}, end.token
         for _ in range(MAX_REDIRECTS):
-            response = self._pool(order.ca_bundle, token).urlopen(
-                request.method,
-                url,
-                headers=headers,
-                body=_Upload(request.body, wait) if request.body else None,
-                redirect=False,
-                retries=False,
-                preload_content=False,
-                timeout=Timeout(connect=order.limits.connect, read=order.limits.answer),
-            )
+            try:
+                response = self._pool(order.ca_bundle, token).urlopen(
+                    request.method,
+                    url,
+                    headers=headers,
+                    body=_Upload(request.body, wait) if request.body else None,
+                    redirect=False,
+                    retries=False,
+                    preload_content=False,
+                    timeout=Timeout(connect=order.limits.connect, read=order.limits.answer),
+                )
+            finally:
+                if request.sent_by:
+                    request.sent_by(wait.connection())
             location = response.get_redirect_location()
             if not location:
                 return response

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from weakref import WeakValueDictionary
 
@@ -20,7 +20,7 @@ from sonar.movers.checksums import WrongContent, verify
 from sonar.movers.messages import host_and_path
 from sonar.movers.mover import Files, Mover
 from sonar.movers.spans import within
-from sonar.movers.watch import Seen, Watch
+from sonar.movers.watch import Seen, Upload, Watch
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""
@@ -47,6 +47,8 @@ class Outcome:
     """Why it is not verified."""
     left_aside: MoverError | None = None
     """Why a half-uploaded source file is, or may be, still there."""
+    upload: Upload | None = None
+    """How the source file was uploaded for it; None if it was there, or nobody took a byte."""
 
 
 class _Uploads:
@@ -98,6 +100,11 @@ class _Clock:
 
 def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
     """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
+    watch.upload = None
+    return replace(_measured(mover, order, watch), upload=watch.upload)
+
+
+def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:
     watch.seen, preparing, moving, checking = Seen(), _Clock(), _Clock(), _Clock()
     try:
         watch.check()

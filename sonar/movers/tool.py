@@ -148,17 +148,23 @@ def move(
     return _run(shown, watch, MoveDeadlines(order), progress, meter)
 
 
-def ask(command: Command, end: End, order: Order, seconds: float | None = None) -> Ended:
+def ask(
+    command: Command,
+    end: End,
+    order: Order,
+    seconds: float | None = None,
+    look: Callable[[int], None] = lambda _: None,
+) -> Ended:
     """Run a program that asks a server something, within ``limits.answer`` or so many seconds.
 
     It has no longer than the step that it belongs to, whose stop ends it, and the X.509 proxy of
-    this end. Raises Late.
+    this end. ``look`` is given the number of its process now and then. Raises Late.
     """
     span, patience = current(), seconds or order.limits.connect + order.limits.answer
     watch = span.watch if span else Watch()
     left = min(patience, span.left) if span else patience
     shown = _showing(command, order, end)
-    return _run(shown, watch, Deadline(end, left), lambda _: None)
+    return _run(shown, watch, Deadline(end, left), lambda _: None, look)
 
 
 def _showing(command: Command, order: Order, *ends: End) -> Command:

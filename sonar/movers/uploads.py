@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -9,19 +10,33 @@ from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, aside
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
 from sonar.movers.spans import within
-from sonar.movers.watch import Watch
+from sonar.movers.tcp_info import TcpConnection
+from sonar.movers.watch import Upload, Watch
 
 
 class WatchedFile(TestFile):
-    """A test file that is read no further once the caller has asked for the end."""
+    """A source file on its way: read no further once the caller has asked for the end.
+
+    Whoever sends it tells ``sent_by`` of its connection: for the record of the test.
+    """
 
     def __init__(self, size_bytes: int, watch: Watch) -> None:
         super().__init__(size_bytes)
         self._watch = watch
+        self._began = 0.0
+        self._connection: TcpConnection | None = None
 
     def read(self, size: int = -1) -> bytes:
         self._watch.check()
+        if not self.tell():
+            self._began = time.monotonic()
         return super().read(size)
+
+    def sent_by(self, connection: TcpConnection | None) -> None:
+        """Take down that it goes out now, and how the connection is doing, if that is known."""
+        if self.tell():
+            self._connection = connection or self._connection
+            self._watch.upload = Upload(time.monotonic() - self._began, self._connection)
 
 
 @contextmanager

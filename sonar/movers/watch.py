@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from sonar.movers.base import Stopped
+from sonar.movers.tcp_info import TcpConnection
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,26 @@ class Sample:
 
     seconds: float
     bytes: int
+
+
+@dataclass(frozen=True)
+class Upload:
+    """That this worker sent the source file to its server itself, before the move, whole or not.
+
+    It says nothing of the way between the two ends: another machine sends, and to the source.
+    """
+
+    seconds: float
+    """From the first byte that was read of it to the server's answer."""
+    connection: TcpConnection | None
+    """None where the kernel does not tell, or a program was done before it was looked at."""
+
+    def numbers(self) -> dict[str, float]:
+        """Return all that is known of it by name; what is not known is left out."""
+        numbers = asdict(self.connection) if self.connection else {}
+        return {"seconds": self.seconds} | {
+            name: number for name, number in numbers.items() if number is not None
+        }
 
 
 @dataclass
@@ -62,6 +83,8 @@ class Watch:
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self.seen = Seen()
+        self.upload: Upload | None = None
+        """None where the source file was there already, or not a byte of it was sent."""
 
     @property
     def stopped(self) -> bool:

@@ -87,7 +87,7 @@ class WebDav:
         # XRootD refuses a PUT without reading its body, then hangs up: nothing to keep.
         headers = {"Content-Length": str(order.bytes), "Connection": "close"}
         body = WatchedFile(order.bytes, watch)
-        return self.web.ask(Request("PUT", end, headers, body), order)
+        return self.web.ask(Request("PUT", end, headers, body, sent_by=body.sent_by), order)
 
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""

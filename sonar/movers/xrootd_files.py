@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sonar.movers import tool
+from sonar.movers import program_sockets, tool
 from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order
 from sonar.movers.file_address import (
     directories_below_base,
@@ -73,10 +73,7 @@ class XrootdFiles:
         end = order.source
         self.make_directories(end, order)
         with put_aside(self.delete, order, watch) as part:
-            content = WatchedFile(order.bytes, watch)
-            arguments = ("xrdcp", "--force", "--nopbar", "-", root_url(part))
-            command = Command(arguments, VARIABLES, content=content)
-            succeeded(tool.ask(command, end, order, order.limits.total), part, "put")
+            succeeded(upload(part, order, watch), part, "put")
             ended = ask(end, order, "mv", path_of(part, part.url), path_of(end, end.url))
             succeeded(ended, part, "mv")
 
@@ -105,6 +102,21 @@ class XrootdFiles:
         if not FLAGS.search(ended.text):
             message = f"{place_of(end)}: the base directory is missing; Sonar does not create it"
             raise MoverError(end.where, message, permanent=True)
+
+
+def upload(part: End, order: Order, watch: Watch) -> Ended:
+    """Let xrdcp send a source file, and look now and then at the connection by which it does."""
+    content = WatchedFile(order.bytes, watch)
+    arguments = ("xrdcp", "--force", "--nopbar", "-", root_url(part))
+    command = Command(arguments, VARIABLES, content=content)
+
+    def look(process: int) -> None:
+        content.sent_by(program_sockets.busiest(process))
+
+    try:
+        return tool.ask(command, order.source, order, order.limits.total, look)
+    finally:
+        content.sent_by(None)
 
 
 def ask(end: End, order: Order, *words: str, seconds: float | None = None) -> Ended:

@@ -1,4 +1,4 @@
-"""What servers reported of a transfer's connections, on its page in a real browser."""
+"""What is known of a transfer's connections, on its page in a real browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.browser.pages import fits, look
 from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, seen_by
 from tests.browser.scene import Scene
 from tests.matrix.sent import send
-from tests.matrix.test_connections import BEGAN, flow
+from tests.matrix.test_connections import BEGAN, UPLOAD, flow
 
 TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy_time": 9e6}
 
@@ -22,15 +22,17 @@ TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy
 @seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
 def test_reported_connections_stand_on_the_page_of_a_transfer(visit: Visit, scene: Scene) -> None:
     source, destination = scene.world.ral, scene.world.glasgow
-    own = send(source, destination, BEGAN, scitag=139, samples=[[5.0, 10**9], [10.0, 2 * 10**9]])
+    samples = [[5.0, 10**9], [10.0, 2 * 10**9]]
+    own = send(source, destination, BEGAN, scitag=139, samples=samples, upload=UPLOAD)
     send(source, destination, BEGAN + timedelta(seconds=5), scitag=139)
     flow(source, destination, tcp=TCP | {"rwnd_limited": 4e6, "sndbuf_limited": 0})
     flow(source, destination, sent_bytes=None, ended_at=None, application="", tcp={})
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(f"/transfers/{own}/")
-    part = page.get_by_role("region", name="Connections reported by the servers", exact=True)
+    part = page.get_by_role("region", name="Connections", exact=True)
     expect(part.locator("tbody tr")).to_have_count(2)
     expect(part).to_contain_text("this test or 1 other at the same time")
+    expect(part).to_contain_text("Sonar’s worker sent it to RAL_DATADISK first")
     assert violations(page) == []
     assert fits(page)
     look(page, f"connections-{visit.reader}")

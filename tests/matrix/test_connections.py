@@ -24,7 +24,7 @@ from tests.matrix.world import HOUR, NOW, World
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 SECOND = timedelta(seconds=1)
 BEGAN = NOW - HOUR
-HEADING = "Connections reported by the servers"
+HEADING = "Reported by the servers"
 
 
 def flow(source: Endpoint, destination: Endpoint, **fields: Any) -> Flow:
@@ -149,6 +149,83 @@ def test_scripts_get_the_same_and_addresses_only_with_the_right(
     client.force_login(account(Role.OPERATOR))
     (whole,) = client.get(f"/api/v1/transfers/{own}/").json()["connections"]
     assert (whole["source_address"], whole["reporter"]) == ("192.0.2.1", "192.0.2.1")
+
+
+UPLOAD_HEADING = "Upload of the source file"
+UPLOAD = {
+    "seconds": 0.5,
+    "rtt_ms": 9.5,
+    "rtt_min_ms": 9.125,
+    "rtt_variation_ms": 0.2,
+    "retransmits": 12,
+    "sent_bytes": 4_000_000,
+    "resent_bytes": 40_000,
+    "acknowledged_bytes": 3_960_000,
+    "window_bytes": 144_800,
+    "delivery_rate": 8_100_000,
+    "held_by_receiver": 0.25,
+    "held_by_sender": 0.0,
+}
+
+
+def test_an_upload_of_the_source_file_is_shown_as_what_it_is(
+    client: Client, small_world: World
+) -> None:
+    own = send(small_world.ral, small_world.glasgow, BEGAN, upload=UPLOAD)
+    text = page(client, own)
+    assert HEADING not in text
+    assert UPLOAD_HEADING in text
+    assert "Sonar’s worker sent it to RAL_DATADISK first" in text
+    assert "nothing about the way from RAL_DATADISK to Glasgow_DATADISK" in text
+    for figure in (
+        "upload took 0.500 s",
+        "uploaded 3.96 MB, 7.92 MB/s",
+        "round trip 9.50 ms, at least 9.12 ms",
+        "retransmits 12 (1 % of the bytes)",
+        "window 145 kB",
+        "delivery rate 8.10 MB/s",
+        "receiver full 25 %",
+        "sender full 0 %",
+    ):
+        assert figure in text
+
+
+def test_an_upload_has_dashes_for_what_the_kernel_did_not_tell(
+    client: Client, small_world: World
+) -> None:
+    little = send(
+        small_world.ral, small_world.glasgow, BEGAN, upload={"seconds": 0.5, "rtt_ms": 9.5}
+    )
+    text = page(client, little)
+    assert "uploaded – round trip 9.50 ms retransmits – window –" in text
+    nothing = send(small_world.ral, small_world.glasgow, BEGAN, upload={"seconds": 0.02})
+    text = page(client, nothing)
+    assert "upload took 0.0200 s" in text
+    assert "its connection –" in text
+    assert "None" not in text
+
+
+def test_a_test_that_uploaded_nothing_has_no_such_part(client: Client, small_world: World) -> None:
+    plain = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
+    assert UPLOAD_HEADING not in page(client, plain)
+    assert client.get(f"/api/v1/transfers/{plain}/").json()["upload"] is None
+
+
+def test_scripts_get_an_upload(client: Client, small_world: World) -> None:
+    own = send(small_world.ral, small_world.glasgow, BEGAN, upload=UPLOAD)
+    assert client.get(f"/api/v1/transfers/{own}/").json()["upload"] == {
+        "seconds": 0.5,
+        "bytes": 3_960_000,
+        "rtt_ms": 9.5,
+        "rtt_min_ms": 9.125,
+        "rtt_variation_ms": 0.2,
+        "retransmits": 12,
+        "loss": 0.01,
+        "window_bytes": 144_800,
+        "delivery_rate_mb_s": 8.1,
+        "held_by_receiver": 0.25,
+        "held_by_sender": 0.0,
+    }
 
 
 def test_the_round_trip_of_a_link_is_that_of_connections_that_moved_a_file(

@@ -20,7 +20,8 @@ from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
 from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
-from sonar.movers.watch import Watch
+from sonar.movers.tcp_info import TcpConnection
+from sonar.movers.watch import Upload, Watch
 from tests.credentials import bind
 from tests.sonar.world import NOW, three_endpoints
 
@@ -122,6 +123,20 @@ def test_a_success_keeps_what_was_verified_and_how_it_was_prepared(probe, fake):
     assert (transfer.verified, transfer.verified_note) == (True, "")
     assert (transfer.moved_bytes, transfer.profile.streams_used) == (20 * 10**6, 1)
     assert transfer.prepare_seconds is not None
+
+
+def test_how_the_source_file_was_uploaded_is_kept_of_a_success_and_of_a_failure(probe, fake):
+    connection = TcpConnection(rtt_ms=9.5, retransmits=12, held_by_sender=0.25)
+    kept = {"seconds": 0.5, "rtt_ms": 9.5, "retransmits": 12, "held_by_sender": 0.25}
+    failure = MoverError(Where.SOURCE, "the connection was closed")
+    failed = Outcome(None, failure, None, 0.0, 0.6, upload=Upload(0.5, connection))
+    results.end_probe(claimed(probe), failed)
+    assert Transfer.objects.get().upload == kept
+    other = ordered(*Endpoint.objects.order_by("name")[:2])
+    receipt = Receipt(other.bytes, 4.0)
+    done = Outcome(receipt, None, None, 5.0, 0.6, upload=Upload(0.02, None))
+    results.end_probe(claimed(other), done)
+    assert Transfer.objects.get(state="done").upload == {"seconds": 0.02}
 
 
 def test_why_a_checksum_is_not_verified_is_kept_without_addresses(probe):

@@ -81,7 +81,8 @@ class Planted:
         found = {one for one in (HOST, BASE) if one in "".join(seen.text.split())}
         forms = [letters_of(STRANGER), *codes(STRANGER)]
         found |= {STRANGER for form in forms if form in seen.letters}
-        said = {int(one) for one in re.findall(r":\s?(\d{4,5})(?!\d)", seen.text)}
+        ports = r'(?<!_bytes"):\s?(\d{4,5})(?!\d)'  # a count of bytes is no port
+        said = {int(one) for one in re.findall(ports, seen.text)}
         return found | {f"port {one}" for one in said.intersection(self.ports)}
 
     def found_in(self, piece: str) -> tuple[set[str], set[str]]:

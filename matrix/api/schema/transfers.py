@@ -96,8 +96,31 @@ class Connection(Answer):
     other_tests: int
 
 
+class Upload(Answer):
+    """How Sonar's worker sent the source file to the source before the test.
+
+    It is about the connection from the worker to the source, not about the link. `bytes` arrived;
+    `loss` is the share of bytes that were sent again. Null where the worker's kernel did not say.
+    """
+
+    seconds: float
+    bytes: int | None
+    rtt_ms: float | None
+    rtt_min_ms: float | None
+    rtt_variation_ms: float | None
+    retransmits: int | None
+    loss: float | None
+    window_bytes: int | None
+    delivery_rate_mb_s: float | None
+    held_by_receiver: float | None
+    held_by_sender: float | None
+
+
 class WholeResult(Result):
-    """All that is kept of a result; names of machines only for who may see them."""
+    """All that is kept of a result; names of machines only for who may see them.
+
+    `upload` is null if the source file was there already.
+    """
 
     error_is_permanent: bool
     verified_note: str | None
@@ -105,6 +128,7 @@ class WholeResult(Result):
     activity: str | None
     samples: list[list[float]]
     connections: list[Connection]
+    upload: Upload | None
     worker: str | None = None
     remote_connections: list[str] = []
     log_url: str | None = None
@@ -229,6 +253,19 @@ WHOLE = RESULT | {
             "other_tests": 0,
         }
     ],
+    "upload": {
+        "seconds": 41.25,
+        "bytes": 2000000318,
+        "rtt_ms": 9.5,
+        "rtt_min_ms": 9.1,
+        "rtt_variation_ms": 0.2,
+        "retransmits": 12,
+        "loss": 0.0000087,
+        "window_bytes": 1520400,
+        "delivery_rate_mb_s": 49.2,
+        "held_by_receiver": 0.0,
+        "held_by_sender": 0.12,
+    },
 }
 CSV = (
     "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"

@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers.connections import MACHINES, reported
+from matrix.answers.connections import MACHINES, reported, uploaded
 from matrix.api.base import ApiView
 from matrix.api.cell_text import dumps
 from matrix.api.schema.transfers import TRANSFER
@@ -62,6 +62,7 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
         "activity": profile.activity or None,
         "samples": transfer.samples,
         "connections": [asdict(connection) | hidden for connection in reported(transfer)],
+        "upload": asdict(upload) if (upload := uploaded(transfer)) else None,
     }
     if sees_machines:
         fields["worker"] = transfer.worker or None

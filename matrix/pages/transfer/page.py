@@ -11,7 +11,7 @@ import numpy as np
 from django.conf import settings
 from django.http import Http404, QueryDict
 
-from matrix.answers.connections import reported
+from matrix.answers.connections import reported, uploaded
 from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
 from matrix.answers.probe_request import ORDER, sites_of
@@ -128,6 +128,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
         "timed": CLOCKS.get(transfer.profile.clock, ""),
         "scitag": scitag_words(transfer.scitag),
         "connections": reported(transfer),
+        "upload": uploaded(transfer),
         "beside": beside_words(transfer),
         "verified": verified_words(transfer),
         "moved_share": np.nan if moved is None else moved / transfer.bytes,

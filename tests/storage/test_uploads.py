@@ -1,0 +1,76 @@
+"""Uploads of source files to real XRootD servers: what the worker's kernel tells of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from sonar.movers.base import Where
+from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.measure import measure
+from sonar.movers.watch import Watch
+from tests.storage.conftest import Pair
+from tests.storage.throttle import Throttle
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("_brief_looks")
+
+
+@pytest.mark.parametrize("world", ["plain", "guarded"])
+def test_the_test_that_uploads_the_source_file_has_its_connection_on_record(
+    world: str, request: pytest.FixtureRequest
+) -> None:
+    pair: Pair = request.getfixturevalue(world)
+    order = pair.order(bytes=3_000_017)
+    outcome = measure(HttpTpc(), order, Watch())
+    assert outcome.error is None
+    upload, prepared = outcome.upload, outcome.prepare_seconds
+    assert upload
+    assert prepared
+    assert 0 < upload.seconds < prepared
+    connection = upload.connection
+    assert connection
+    # With the header of its request; over TLS each record has some bytes more.
+    assert 0 < (connection.acknowledged_bytes or 0) - order.bytes < 100_000
+    assert 0 < connection.rtt_ms < 1000
+    again = measure(HttpTpc(), pair.order(bytes=order.bytes), Watch())
+    assert (again.error, again.upload) == (None, None)
+
+
+def test_an_upload_that_breaks_off_is_on_record_as_far_as_it_came(
+    plain: Pair, slow_road: Callable[..., Throttle]
+) -> None:
+    road = slow_road(plain.source, 4e6)
+    order = plain.order(bytes=16_000_017)
+    source = replace(
+        order.source,
+        url=order.source.url.replace(plain.source.url, road.url),
+        base_url=f"{road.url}/base",
+    )
+
+    def break_off() -> None:
+        wait_for(lambda: max(road.moved.values(), default=0) > 500_000, 20, pause=0.005)
+        road.close()
+
+    breaking = threading.Thread(target=break_off)
+    breaking.start()
+    outcome = measure(HttpTpc(), replace(order, source=source), Watch())
+    breaking.join()
+    assert outcome.error
+    assert outcome.error.where is Where.SOURCE
+    upload = outcome.upload
+    assert upload
+    assert upload.connection
+    assert 500_000 < (upload.connection.acknowledged_bytes or 0) < order.bytes
+
+
+def test_an_upload_that_nobody_took_is_on_no_record(plain: Pair) -> None:
+    order = plain.order(bytes=3_000_019)
+    nowhere = "http://127.0.0.1:1"
+    source = replace(order.source, url=f"{nowhere}/base/source/1", base_url=f"{nowhere}/base")
+    outcome = measure(HttpTpc(), replace(order, source=source), Watch())
+    assert outcome.error
+    assert outcome.upload is None
