@@ -175,7 +175,7 @@ def test_an_upload_of_the_source_file_is_shown_as_what_it_is(
     text = page(client, own)
     assert HEADING not in text
     assert UPLOAD_HEADING in text
-    assert "Sonar’s worker sent it to RAL_DATADISK first" in text
+    assert "not at RAL_DATADISK as it should be, so Sonar’s worker sent it there" in text
     assert "nothing about the way from RAL_DATADISK to Glasgow_DATADISK" in text
     for figure in (
         "upload took 0.500 s",
