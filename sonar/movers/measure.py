@@ -100,8 +100,8 @@ class _Clock:
 
 def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
     """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
-    watch.upload = None
-    return replace(_measured(mover, order, watch), upload=watch.upload)
+    outcome = _measured(mover, order, watch)
+    return replace(outcome, upload=watch.upload)
 
 
 def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:

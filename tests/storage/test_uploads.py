@@ -11,6 +11,8 @@ import pytest
 from sonar.movers.base import Where
 from sonar.movers.http_tpc import HttpTpc
 from sonar.movers.measure import measure
+from sonar.movers.tcp_info import TcpConnection
+from sonar.movers.uploads import WatchedFile
 from sonar.movers.watch import Watch
 from tests.storage.conftest import Pair
 from tests.storage.throttle import Throttle
@@ -67,10 +69,11 @@ def test_an_upload_that_breaks_off_is_on_record_as_far_as_it_came(
     assert 500_000 < (upload.connection.acknowledged_bytes or 0) < order.bytes
 
 
-def test_an_upload_that_nobody_took_is_on_no_record(plain: Pair) -> None:
-    order = plain.order(bytes=3_000_019)
-    nowhere = "http://127.0.0.1:1"
-    source = replace(order.source, url=f"{nowhere}/base/source/1", base_url=f"{nowhere}/base")
-    outcome = measure(HttpTpc(), replace(order, source=source), Watch())
-    assert outcome.error
-    assert outcome.upload is None
+def test_an_upload_of_which_no_byte_was_sent_is_on_no_record() -> None:
+    watch = Watch()
+    content = WatchedFile(100, watch)
+    content.sent_by(TcpConnection(9.5))
+    assert watch.upload is None
+    content.read(1)
+    content.sent_by(TcpConnection(9.5))
+    assert watch.upload
