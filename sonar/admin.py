@@ -16,8 +16,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar import accounts, offers, reclassing, roles, scitags, sizes
-from sonar.compatibility import ENDS, endpoint_problem, hosts_problem, is_moved, mesh_problem
+from sonar import accounts, mesh_proxies, offers, reclassing, roles, scitags, sizes
+from sonar.compatibility import ENDS, credential_problems, endpoint_problem, is_moved, mesh_problem
 from sonar.models import (
     Annotation,
     Credential,
@@ -105,12 +105,12 @@ class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
-    """One credential, checked together with the endpoints that use it."""
+    """One credential, checked together with the endpoints and meshes that use it."""
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
-        if not self.errors and (sentence := hosts_problem(self.instance)):
-            self.add_error("hosts", sentence)
+        if not self.errors and (problems := credential_problems(self.instance)):
+            self.add_error(None, ValidationError(problems))
 
 
 @admin.register(Credential)
@@ -260,11 +260,11 @@ class MeshAdmin(NeverDeleted):
     filter_horizontal = ["sources", "destinations"]
     inlines = [MeshIntervalInline]
 
-    def save_model(
-        self, request: HttpRequest, obj: Mesh, form: forms.ModelForm[Mesh], change: bool
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Mesh], formsets: list[Any], change: bool
     ) -> None:
-        super().save_model(request, obj, form, change)
-        if notice := offers.notice(timezone.now()):
+        super().save_related(request, form, formsets, change)
+        for notice in filter(None, (offers.notice(timezone.now()), mesh_proxies.notice())):
             self.message_user(request, notice, messages.WARNING)
 
 

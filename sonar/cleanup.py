@@ -23,8 +23,15 @@ from sonar import mesh_services, movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.mover_catalogue import is_of_network
-from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
-from sonar.movers.mover import Withdraws
+from sonar.movers.base import (
+    CLEANING_LIMITS,
+    AsksService,
+    MoverError,
+    Order,
+    Watch,
+    Where,
+    part_of,
+)
 from sonar.movers.spans import within
 from sonar.movers.watch import Watch
 from sonar.redaction import texts
@@ -180,7 +187,7 @@ def withdraw(order: Order, mover: str) -> MoverError | None:
     All that meshes name are asked: the test that asked is gone. Returns why that failed.
     """
     carrier = movers.get(mover)
-    if not isinstance(carrier, Withdraws):
+    if not isinstance(carrier, AsksService):
         return None
     try:
         registered = [service_of(mesh) for mesh in mesh_services.naming(mover)]

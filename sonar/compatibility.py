@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from django.db.models import Q
 
+from sonar import service_rules
 from sonar.addresses import scheme_of
 from sonar.credentials import names
 from sonar.models import Credential, Endpoint, Mesh
@@ -97,6 +98,19 @@ def hosts_problem(credential: Credential) -> str:
     }
     meshes = credential.meshes.exclude(service="").values_list("name", "service")
     return _left_out(credential, "endpoints", used) or _left_out(credential, "meshes", dict(meshes))
+
+
+def credential_problems(credential: Credential) -> dict[str, str]:
+    """Say by field what in use a credential as it is now would not do for; nothing if for all."""
+    if sentence := hosts_problem(credential):
+        return {"hosts": sentence}
+    if credential._state.adding:
+        return {}
+    for mesh in credential.meshes.exclude(service=""):
+        wrong = service_rules.problems(mesh.mover, mesh.service, credential)
+        if sentence := wrong.get("service_credential", ""):
+            return {"kind": f"The service of the mesh {mesh.name} knows Sonar by it. {sentence}"}
+    return {}
 
 
 def _left_out(credential: Credential, users: str, urls: Mapping[str, str]) -> str:

@@ -14,14 +14,22 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.db.models import Max
 
-from sonar import credential_kinds, credential_states, token_cache
-from sonar.credential_states import LENT, OWN, Trouble, Use
+from sonar import credential_kinds, credential_states, movers, token_cache
+from sonar.credential_states import LENT, OWN, SERVICE, Trouble, Use
 from sonar.db_retry import release_connection
-from sonar.models import Credential, CredentialState, Endpoint, SizeClass
-from sonar.movers.base import MoverError, Where
+from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
+from sonar.movers.base import AsksService, MoverError, Where
 from sonar.token_cache import UsableToken
-from sonar.token_sources.base import CredentialError, Right
-from sonar.transfer_request import LENT_FOR, kind_of, lent_by, look, needed_for, purpose_of
+from sonar.token_sources.base import CredentialError, Purpose, Right
+from sonar.transfer_request import (
+    LENT_FOR,
+    lent_by,
+    look,
+    needed_for,
+    purpose_at_service,
+    purpose_of,
+    service_of,
+)
 
 # Of what nobody renews here: an operator is told this long before, or in its last quarter.
 SOON_SECONDS, SOON_SHARE = 86_400, 1 / 4
@@ -29,21 +37,32 @@ SOON_SECONDS, SOON_SHARE = 86_400, 1 / 4
 
 @dataclass(frozen=True)
 class Usage:
-    """A credential at an endpoint, as its own or lent."""
+    """A credential at an endpoint, as its own or lent, or at the service of a mesh."""
 
-    endpoint: Endpoint
+    place: Endpoint | Mesh
     credential: Credential
     role: str
 
     @property
     def use(self) -> Use:
-        return Use(self.credential.pk, self.endpoint.pk, self.role)
+        return Use(self.credential.pk, self.place.pk, self.role)
+
+    def purposes(self) -> list[Purpose]:
+        """Return which tokens are needed of it."""
+        if isinstance(self.place, Mesh):
+            return [purpose_at_service(self.place, self.credential)]
+        if self.role == OWN:
+            return [purpose_of(self.place, self.credential, Where.SOURCE, Right.OWN)]
+        return [
+            purpose_of(self.place, self.credential, where, right)
+            for where, right in LENT_FOR.items()
+        ]
 
 
 def check(now: datetime, seconds: float) -> None:
     """Bring what is noted of credentials up to date; none is begun after so many seconds."""
     until = time.monotonic() + seconds
-    noted = {Use(row.credential_id, row.endpoint_id, row.role) for row in _rows()}
+    noted = {credential_states.use_of(row) for row in CredentialState.objects.all()}
     longest = SizeClass.objects.aggregate(longest=Max("timeout_seconds"))["longest"] or 0
     each = list(uses())
     release_connection()
@@ -57,17 +76,17 @@ def check(now: datetime, seconds: float) -> None:
 
 
 def uses() -> Iterator[Usage]:
-    """Yield every use of a credential by an endpoint that is not retired. One SQL query."""
+    """Yield every use of a credential by endpoints and meshes in use. Two SQL queries."""
     rows = Endpoint.objects.filter(retired_at=None)
     for endpoint in rows.select_related("credential", "credential_lent"):
         if endpoint.credential:
             yield Usage(endpoint, endpoint.credential, OWN)
         if lent := lent_by(endpoint):
             yield Usage(endpoint, lent, LENT)
-
-
-def _rows() -> list[CredentialState]:
-    return list(CredentialState.objects.all())
+    meshes = Mesh.objects.filter(enabled=True).exclude(service="")
+    for mesh in meshes.select_related("service_credential"):
+        if mesh.service_credential:
+            yield Usage(mesh, mesh.service_credential, SERVICE)
 
 
 def _forget_others(uses_gone: set[Use]) -> None:
@@ -80,7 +99,7 @@ def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> N
         return
     try:
         trouble = trouble_of(usage, needed, asks=usage.use in noted)
-    except MoverError:  # the endpoint is to give it and fails: that says nothing of the credential
+    except MoverError:  # who is to give it, or to take it, fails: that says nothing of it
         return
     if trouble:
         credential_states.note(usage.use, trouble, now)
@@ -91,18 +110,34 @@ def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> N
 
 def trouble_of(usage: Usage, needed: float, *, asks: bool) -> Trouble | None:
     """Say what is wrong with a credential; with ``asks`` who gives its tokens is asked at once."""
-    rights = [Right.OWN] if usage.role == OWN else list(LENT_FOR.values())
-    trouble: Trouble | None = None
-    for right in rights:
-        trouble = trouble or _trouble_of_right(usage, right, needed, asks=asks)
+    if asks and (trouble := _refusal(usage)):
+        return trouble
+    trouble = None
+    for purpose in usage.purposes():
+        trouble = trouble or _trouble_of_token(purpose, needed, asks=asks)
         asks = False  # of two kinds of lent tokens one is asked for; the other if it has failed
     return trouble
 
 
-def _trouble_of_right(usage: Usage, right: Right, needed: float, *, asks: bool) -> Trouble | None:
-    where = Where.DESTINATION if right is Right.LENT_TO_WRITE else Where.SOURCE
-    purpose = purpose_of(usage.endpoint, usage.credential, where, right)
-    renews = kind_of(usage.credential).renews
+def _refusal(usage: Usage) -> Trouble | None:
+    """Ask a service whether it takes its credential; raise MoverError if it does not answer."""
+    if not isinstance(usage.place, Mesh):
+        return None
+    mover = movers.get(usage.place.mover)
+    try:
+        if isinstance(mover, AsksService):
+            mover.introduce(service_of(usage.place), settings.SONAR_CA_BUNDLE)
+    except MoverError as error:
+        if not error.credential_trouble:
+            raise
+        for purpose in usage.purposes():  # what the service refuses is no good, however fresh
+            token_cache.drop(purpose, settings.SONAR_TOKEN_CACHE_DIR)
+        return Trouble(error.credential_trouble, holds=True)
+    return None
+
+
+def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Trouble | None:
+    renews = credential_kinds.describe(purpose.kind).renews
     if renews and not asks:
         entry = token_cache.read(settings.SONAR_TOKEN_CACHE_DIR / token_cache.name_of(purpose))
         if not entry.why:

@@ -15,9 +15,12 @@ from sonar.mover_catalogue import CredentialKind
 
 FILE = "file"
 X509 = "x509"
-SETTINGS = ("issuer", "client_id", "audience", "path_prefix")
+SETTINGS = ("issuer", "client_id", "audience", "path_prefix", "scope")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 PRINTABLE = re.compile(r"[!-~]+")
+# RFC 6749, 3.3.
+SCOPES = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
+OF_STORAGE = "storage."
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class KindDescription:
     """Settings that it may have besides."""
     renews: bool = False
     """Whether tokens are asked for, each as narrow as its use, and renewed before they expire."""
+    not_of_service: str = ""
+    """Why no service can know us by it; empty if one can."""
 
     @property
     def lendable(self) -> bool:
@@ -57,7 +62,7 @@ KINDS: tuple[KindDescription, ...] = (
         path="sonar.token_sources.client_credentials:ClientCredentialsSource",
         shown=CredentialKind.BEARER_TOKEN,
         needs=frozenset({"issuer", "client_id"}),
-        takes=frozenset({"audience", "path_prefix"}),
+        takes=frozenset({"audience", "path_prefix", "scope"}),
         renews=True,
     ),
     KindDescription(
@@ -67,12 +72,15 @@ KINDS: tuple[KindDescription, ...] = (
         path="sonar.token_sources.macaroon:MacaroonSource",
         shown=CredentialKind.BEARER_TOKEN,
         renews=True,
+        not_of_service="macaroons are given by storage endpoints, and a service is none",
     ),
     KindDescription(
         name=X509,
         label="x509: a proxy certificate with its key",
         path="sonar.token_sources.x509:ProxySource",
         shown=CredentialKind.X509_PROXY,
+        not_of_service="a proxy certificate would have to be delegated to the service, which Sonar "
+        "does not do",
     ),
 )
 CHOICES = [(kind.name, kind.label) for kind in KINDS]
@@ -121,6 +129,14 @@ def _of_words(text: str) -> str:
     return "" if PRINTABLE.fullmatch(text) else "It holds no spaces and only ASCII letters."
 
 
+def _of_scope(text: str) -> str:
+    if not SCOPES.fullmatch(text):
+        return "A scope is one or several words, like fts, with one space between them."
+    if any(word.startswith(OF_STORAGE) for word in text.split()):
+        return "It is for services: what is needed at storage endpoints is asked for by itself."
+    return ""
+
+
 def _of_path(path: str) -> str:
     if PRINTABLE.fullmatch(path) and path.startswith("/") and ".." not in path:
         return ""
@@ -132,4 +148,5 @@ RULES = {
     "client_id": _of_words,
     "audience": _of_words,
     "path_prefix": _of_path,
+    "scope": _of_scope,
 }

@@ -1,8 +1,8 @@
 """Which credentials do not work, since when, and which tests wait for them.
 
 Workers that find a credential failing note it, and put the test back; `sonar.credential_checks`
-looks from time to time and takes the note away. What is said of an endpoint is for all readers,
-the sentence with the reason for operators alone.
+looks from time to time and takes the note away. What is said of an endpoint or a mesh is for all
+readers, the sentence with the reason for operators alone.
 """
 
 from __future__ import annotations
@@ -13,18 +13,28 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sonar import credentials
-from sonar.models import CredentialState, Endpoint
+from sonar.models import CredentialState, Endpoint, Mesh
 from sonar.redaction import texts
 
 OWN, LENT = CredentialState.Role.OWN.value, CredentialState.Role.LENT.value
+SERVICE = CredentialState.Role.SERVICE.value
 
 
 class Use(NamedTuple):
-    """A credential at an endpoint, by ids: as its own, or as what the other end is given."""
+    """A credential at an endpoint or the service of a mesh, by ids.
+
+    At an endpoint as its own, or as what the other end is given.
+    """
 
     credential: int
-    endpoint: int
+    place: int
+    """Of the endpoint; of the mesh for the role ``service``."""
     role: str
+
+    @property
+    def column(self) -> str:
+        """Return the column of CredentialState that has the place."""
+        return "mesh_id" if self.role == SERVICE else "endpoint_id"
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ def note(use: Use, trouble: Trouble, now: datetime) -> None:
     """Keep what is wrong, since when it first was. One statement."""
     row = CredentialState(
         credential_id=use.credential,
-        endpoint_id=use.endpoint,
+        **{use.column: use.place},
         role=use.role,
         since=now,
         holds=trouble.holds,
@@ -51,21 +61,24 @@ def note(use: Use, trouble: Trouble, now: datetime) -> None:
     CredentialState.objects.bulk_create(
         [row],
         update_conflicts=True,
-        unique_fields=["credential", "endpoint", "role"],
+        unique_fields=["credential", use.column.removesuffix("_id"), "role"],
         update_fields=["holds", "sentence", "expires_at", "checked_at"],
     )
 
 
 def well(use: Use) -> None:
     """Forget what was wrong."""
-    rows = CredentialState.objects.filter(credential=use.credential, endpoint=use.endpoint)
-    rows.filter(role=use.role).delete()
+    rows = CredentialState.objects.filter(credential=use.credential, role=use.role)
+    rows.filter(**{use.column: use.place}).delete()
 
 
 def failing() -> set[Use]:
     """Return the uses for which tests wait. One SQL query."""
-    rows = CredentialState.objects.filter(holds=True).order_by()
-    return {Use(*row) for row in rows.values_list("credential_id", "endpoint_id", "role")}
+    return {use_of(row) for row in CredentialState.objects.filter(holds=True).order_by()}
+
+
+def use_of(row: CredentialState) -> Use:
+    return Use(row.credential_id, row.mesh_id or row.endpoint_id or 0, row.role)
 
 
 def own_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
@@ -82,6 +95,12 @@ def lent_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
         return False
     key = endpoint.credential_lent_id or endpoint.credential_id
     return Use(key or 0, endpoint.pk, LENT) in uses
+
+
+def service_fails(mesh: Mesh, uses: Collection[Use]) -> bool:
+    """Say whether what the service of a mesh knows us by is among those that fail."""
+    credential = mesh.service_credential_id
+    return credential is not None and Use(credential, mesh.pk, SERVICE) in uses
 
 
 def hindrance(
@@ -106,7 +125,13 @@ def hindrance(
     return waits(failing_lender.name, LENT) if failing_lender else ""
 
 
-def waits(endpoint: str, role: str) -> str:
+def waits(place: str, role: str) -> str:
     """Say what a test waits for, without a name of what only some may see."""
-    lent = "lent " if role == LENT else ""
-    return f"The {lent}credential of {endpoint} does not work: its tests wait until it does."
+    return f"{subject(place, role)} does not work: its tests wait until it does."
+
+
+def subject(place: str, role: str) -> str:
+    """Name a credential by the endpoint, or the mesh, where it is used."""
+    if role == SERVICE:
+        return f"The credential for the service of the mesh {place}"
+    return f"The {'lent ' if role == LENT else ''}credential of {place}"

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from sonar import credential_kinds
 from sonar.addresses import IN_CLEAR, PORTS, scheme_of
+from sonar.mover_catalogue import CredentialKind, asks_service, shows_one_proxy
 
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
@@ -228,9 +229,31 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str, *, by_service: b
     return ""
 
 
-def hindrance(
-    source: Endpoint, destination: Endpoint, mode: str, *, by_service: bool = False
-) -> str:
+def proxy_of(endpoint: Endpoint) -> int | None:
+    """Return the id of an endpoint's own credential if it is an X.509 proxy."""
+    own = endpoint.credential
+    if own is None or own.kind not in credential_kinds.names():
+        return None
+    shown = credential_kinds.describe(own.kind).shown
+    return endpoint.credential_id if shown is CredentialKind.X509_PROXY else None
+
+
+def two_proxies(source: Endpoint, destination: Endpoint, mover: str) -> str:
+    """Say in a sentence that a mover would need two X.509 proxies at once; empty if it does not."""
+    if not shows_one_proxy(mover) or proxy_of(source) == proxy_of(destination):
+        return ""
+    ends = (source, destination)
+    without = [end.name for end in ends if proxy_of(end) is None]
+    advice = "give both endpoints the same credential, or use another mover."
+    if not without:
+        names = f"{source.name} and {destination.name}"
+        return f"{names} have different X.509 proxies, and {mover} shows one to both: {advice}"
+    having = next(end.name for end in ends if proxy_of(end) is not None)
+    return f"{without[0]} has no X.509 proxy, and {mover} would show it that of {having}: {advice}"
+
+
+def hindrance(source: Endpoint, destination: Endpoint, mode: str, mover: str) -> str:
     """Say in a sentence why a test may not use the credentials of its ends; empty if it may."""
-    given_away = forbids(source, destination, mode, by_service=by_service)
-    return problem(source) or problem(destination) or given_away
+    given_away = forbids(source, destination, mode, by_service=asks_service(mover))
+    refused = problem(source) or problem(destination) or given_away
+    return refused or two_proxies(source, destination, mover)

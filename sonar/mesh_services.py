@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from sonar import credential_states
+from sonar.credential_states import SERVICE, Use
 from sonar.models import Mesh, Probe
 from sonar.mover_catalogue import asks_service
 
@@ -36,6 +40,19 @@ def hindrance(mover: str) -> str:
     if not _in_use(mover):
         return f"The mover {mover} asks a service, and no mesh in use says which."
     return f"The mover {mover} asks a service, and the meshes in use name more than one."
+
+
+def credential_hindrance(probe: Probe, uses: Collection[Use]) -> str:
+    """Say in a sentence that a test waits for the credential of its service; empty if not.
+
+    ``uses`` are those that fail: while no service has one, no SQL query.
+    """
+    if not any(use.role == SERVICE for use in uses):
+        return ""
+    mesh = of_probe(probe)
+    if mesh is None or not credential_states.service_fails(mesh, uses):
+        return ""
+    return credential_states.waits(mesh.name, SERVICE)
 
 
 def _only(mover: str) -> Mesh | None:

@@ -62,6 +62,8 @@ class MoverDescription:
     """The largest number of streams that it can be told; None where nobody has said one."""
     credentials: frozenset[CredentialKind] = frozenset()
     """What it is given of those that its endpoints have; no other leaves its file."""
+    one_proxy: bool = False
+    """Whether it shows the same X.509 proxy to both ends, which then must have the same one."""
     needs: tuple[Need, ...] = ()
     """What a worker needs to run it."""
     asks_service: bool = False
@@ -104,6 +106,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         parameters=frozenset({"streams", "scitag"}),
         most_streams=15,
         credentials=frozenset({CredentialKind.X509_PROXY}),
+        one_proxy=True,
         needs=(XRDCP, SETPRIV),
     ),
     MoverDescription(
@@ -115,6 +118,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         only_modes={"root": "pull", "xroot": "pull", "ftp": "push"},
         clock=Clock.TOOL,
         credentials=frozenset({CredentialKind.X509_PROXY}),
+        one_proxy=True,
         needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
     ),
     MoverDescription(
@@ -210,6 +214,11 @@ def carries_files(base_url: str) -> bool:
 def asks_service(mover: str) -> bool:
     """Say whether a mover asks a service; one that there is no more asks none."""
     return any(description.asks_service for description in MOVERS if description.name == mover)
+
+
+def shows_one_proxy(mover: str) -> bool:
+    """Say whether a mover shows both ends the same X.509 proxy; one that is no more shows none."""
+    return any(description.one_proxy for description in MOVERS if description.name == mover)
 
 
 def clock_of(mover: str) -> str:

@@ -174,8 +174,8 @@ def record(probe: Probe, outcome: Outcome) -> None:
     keep_leftovers(probe, outcome)
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
-    elif isinstance(outcome.error, CredentialWait):
-        put_off(probe, outcome.error)
+    elif wait := transfer_request.awaited(probe, outcome.error):
+        put_off(probe, wait)
     elif not results.end_probe(probe, outcome):
         log.warning(
             "probe %s is already recorded: by the sweep, or by a try that got no answer", probe.id

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
-from sonar import addresses, credentials
-from sonar.credential_kinds import FILE
+from sonar import addresses, credential_kinds, credentials
 from sonar.mover_catalogue import asks_service
 
 URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -14,7 +14,14 @@ URL_SENTENCE = (
 )
 
 
-def problems(mover: str, service: str, credential: credentials.Credential | None) -> dict[str, str]:
+class Credential(credentials.Credential, Protocol):
+    """What these rules read of a credential."""
+
+    @property
+    def scope(self) -> str: ...
+
+
+def problems(mover: str, service: str, credential: Credential | None) -> dict[str, str]:
     """Say by field of a mesh what is wrong with its service; nothing if nothing is.
 
     The sentences are for all readers: they name no host.
@@ -31,13 +38,32 @@ def problems(mover: str, service: str, credential: credentials.Credential | None
             "hosts a credential is for."
         )
         return {"service_credential": sentence}
-    if credential and credential.kind != FILE:
-        sentence = f"The credential of the service must be of the kind {FILE}: a token in a file."
+    if credential and (sentence := _of_kind(credential)):
         return {"service_credential": sentence}
     return {}
 
 
-def _of_none(mover: str, service: str, credential: credentials.Credential | None) -> dict[str, str]:
+def _of_kind(credential: Credential) -> str:
+    """Say why no service can know us by a credential of this kind; empty if one can."""
+    usable = [kind.name for kind in credential_kinds.KINDS if not kind.not_of_service]
+    allowed = f"its kind must be {' or '.join(usable)}"
+    if credential.kind not in credential_kinds.names():
+        return f"There is no kind of credential like that of the service: {allowed}."
+    kind = credential_kinds.describe(credential.kind)
+    if kind.not_of_service:
+        return (
+            f"The credential of the service is of the kind {kind.name}, but {kind.not_of_service}: "
+            f"{allowed}."
+        )
+    if "scope" in kind.takes and not credential.scope:
+        return (
+            "The credential of the service names no scope: administrators set it to what the "
+            "service wants, like fts."
+        )
+    return ""
+
+
+def _of_none(mover: str, service: str, credential: Credential | None) -> dict[str, str]:
     fields = {"service": service, "service_credential": credential}
     return {
         name: f"The mover {mover} asks no service: {name} must be left empty."

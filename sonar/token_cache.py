@@ -187,6 +187,13 @@ def write(file: Path, entry: Entry) -> None:
         raise CredentialError(f"SONAR_TOKEN_CACHE_DIR: {error.strerror}") from None
 
 
+def drop(purpose: Purpose, directory: Path) -> None:
+    """Forget a token that is refused, so that the next one is asked for; why it failed stays."""
+    file = directory / name_of(purpose)
+    if not read(file).why:
+        file.unlink(missing_ok=True)
+
+
 def endings_in(directory: Path) -> list[str]:
     """Return the ends of all tokens that are kept, so that texts can be searched for them.
 

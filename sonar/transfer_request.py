@@ -17,14 +17,14 @@ from sonar import (
     token_sources,
 )
 from sonar.credential_kinds import KindDescription
-from sonar.credential_states import LENT, OWN, Trouble, Use
+from sonar.credential_states import LENT, OWN, SERVICE, Trouble, Use
 from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.mover_catalogue import CredentialKind, asks_service, describe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
 from sonar.movers.content import adler32
 from sonar.storage_hosts import known_hosts
 from sonar.token_cache import UsableToken
-from sonar.token_sources.base import CredentialError, Purpose, Right, read_secret
+from sonar.token_sources.base import CredentialError, Purpose, Right
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60
@@ -38,8 +38,8 @@ class CredentialWait(MoverError):
     ``str(error)`` is for all readers, ``trouble`` for operators.
     """
 
-    def __init__(self, endpoint: Endpoint, use: Use, trouble: Trouble) -> None:
-        super().__init__(Where.CONTROL, credential_states.waits(endpoint.name, use.role))
+    def __init__(self, place: Endpoint | Mesh, use: Use, trouble: Trouble) -> None:
+        super().__init__(Where.CONTROL, credential_states.waits(place.name, use.role))
         self.use, self.trouble = use, trouble
 
 
@@ -49,12 +49,11 @@ def order_for(probe: Probe) -> Order:
     Raises MoverError where no token may go, and for a mover that there is not any more, and
     CredentialWait where a credential does not work.
     """
-    by_service = asks_service(probe.mover)
-    if why := credentials.hindrance(
-        probe.source, probe.destination, probe.mode, by_service=by_service
-    ):
+    if why := credentials.hindrance(probe.source, probe.destination, probe.mode, probe.mover):
         raise refused(why)
-    ends = _ends(probe, needed_for(probe.size_class.timeout_seconds))
+    needed = needed_for(probe.size_class.timeout_seconds)
+    service = service_for(probe, needed)
+    ends = _ends(probe, needed)
     return Order(
         source=ends["source"],
         destination=ends["destination"],
@@ -66,17 +65,25 @@ def order_for(probe: Probe) -> Order:
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
         known_hosts=known_hosts(),
-        service=service_for(probe),
+        service=service,
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
 
 
-def service_for(probe: Probe) -> Service | None:
-    """Return the service that a test asks; raise MoverError if there must be one and is none."""
+def service_for(probe: Probe, needed: float) -> Service | None:
+    """Return the service that a test asks, if it can be shown a token for so many seconds.
+
+    Raises MoverError if it cannot, or if there must be one and is none.
+    """
     mesh = mesh_services.of_probe(probe)
     if mesh is None and asks_service(probe.mover):
         raise refused(mesh_services.hindrance(probe.mover) or "Its mesh names no service.")
-    return service_of(mesh) if mesh else None
+    if mesh is None:
+        return None
+    service = service_of(mesh)
+    if mesh.service_credential:
+        service_token(purpose_at_service(mesh, mesh.service_credential), needed)
+    return service
 
 
 def service_of(mesh: Mesh) -> Service:
@@ -89,15 +96,34 @@ def service_of(mesh: Mesh) -> Service:
         raise refused(next(iter(wrong.values())))
     if credential is None:
         return Service(mesh.service)
-    return Service(mesh.service, credential.name, partial(service_token, credential.name))
+    purpose = purpose_at_service(mesh, credential)
+    return Service(mesh.service, credential.name, partial(service_token, purpose))
 
 
-def service_token(name: str) -> str:
-    """Read the token that a service knows us by; raise MoverError if that cannot be done."""
+def service_token(purpose: Purpose, needed: float = MARGIN_SECONDS) -> str:
+    """Return the token that a service knows us by, for one question if nothing else is said.
+
+    Raises MoverError, with the trouble of the credential, if there is none.
+    """
     try:
-        return read_secret(settings.SONAR_CREDENTIALS_DIR / name)
+        return look(purpose, needed).token.text
     except CredentialError as error:
-        raise refused(f"the credential of the service does not work: {error}") from error
+        failure = refused(f"the credential of the service does not work: {error}")
+        failure.credential_trouble = str(error)
+        raise failure from error
+
+
+def awaited(probe: Probe, error: MoverError | None) -> CredentialWait | None:
+    """Return for which credential a test has to wait that ended so; None if for none."""
+    if isinstance(error, CredentialWait):
+        return error
+    if error is None or not error.credential_trouble:
+        return None
+    mesh = mesh_services.of_probe(probe)
+    if mesh is None or mesh.service_credential_id is None:
+        return None
+    use = Use(mesh.service_credential_id, mesh.pk, SERVICE)
+    return CredentialWait(mesh, use, Trouble(error.credential_trouble, holds=True))
 
 
 def _ends(probe: Probe, needed: float) -> dict[str, End]:
@@ -222,16 +248,26 @@ def look(purpose: Purpose, needed: float) -> UsableToken:
 
 def purpose_of(endpoint: Endpoint, credential: Credential, where: Where, right: Right) -> Purpose:
     """Say which token is needed: for this endpoint, its directory, and what is done there."""
+    return _purpose(endpoint.base_url, credential, where, right)
+
+
+def purpose_at_service(mesh: Mesh, credential: Credential) -> Purpose:
+    """Say which token is needed to be known by the service of a mesh."""
+    return _purpose(mesh.service, credential, Where.CONTROL, Right.SERVICE)
+
+
+def _purpose(url: str, credential: Credential, where: Where, right: Right) -> Purpose:
     return Purpose(
         name=credential.name,
         kind=credential.kind,
         secret=settings.SONAR_CREDENTIALS_DIR / credential.name,
         where=where,
-        base_url=endpoint.base_url.rstrip("/"),
+        base_url=url.rstrip("/"),
         right=right,
         issuer=credential.issuer,
         client_id=credential.client_id,
         audience=credential.audience,
         path_prefix=credential.path_prefix,
+        scope=credential.scope if right is Right.SERVICE else "",
         ca_bundle=settings.SONAR_CA_BUNDLE,
     )

@@ -74,6 +74,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.storage_hosts",
             "sonar.fireflies",
             "sonar.mesh_services",
+            "sonar.mesh_proxies",
         }
     ),
     frozenset(

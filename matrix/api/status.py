@@ -93,20 +93,25 @@ def of_work(work: Work, status: Status) -> dict[str, Any]:
 
 
 def of_credential(row: CredentialState, request: Request) -> dict[str, Any]:
-    """Tell since when one is in trouble; its name and why to who may see the endpoint's own."""
+    """Tell since when one is in trouble; its name and why to who may see what uses it."""
+    if row.endpoint:
+        seen = sees(request, "sonar.view_endpoint", [row.endpoint.site_id])
+    else:
+        seen = sees(request, "sonar.view_mesh", [])
     named = {
         "credential": row.credential.name,
         "kind": row.credential.kind,
         "detail": row.sentence,
     }
     return {
-        "endpoint": row.endpoint.name,
-        "site": row.endpoint.site.name,
+        "endpoint": row.endpoint.name if row.endpoint else None,
+        "site": row.endpoint.site.name if row.endpoint else None,
+        "mesh": row.mesh.name if row.mesh else None,
         "role": row.role,
         "since": moment(row.since),
         "tests_wait": row.holds,
         "expires_at": moment(row.expires_at),
-        **(named if sees(request, "sonar.view_endpoint", [row.endpoint.site_id]) else {}),
+        **(named if seen else {}),
     }
 
 

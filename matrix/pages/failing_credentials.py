@@ -8,7 +8,7 @@ from datetime import datetime
 from matrix.pages.notices import Notice
 from matrix.query.addresses import site_url
 from matrix.query.matrix_query import MatrixQuery
-from sonar import roles
+from sonar import credential_states, roles
 from sonar.models import CredentialState
 from sonar.roles import Anyone
 from sonar.units import format_age, format_count
@@ -16,7 +16,7 @@ from sonar.windows import format_moment
 
 # Where many endpoints share one credential, the first ones say it.
 MOST_NAMED = 10
-SEES = "sonar.view_endpoint"
+SEES, SEES_SERVICES = "sonar.view_endpoint", "sonar.view_mesh"
 
 
 def notices(states: Sequence[CredentialState], now: datetime, reader: Anyone) -> list[Notice]:
@@ -30,9 +30,8 @@ def notices(states: Sequence[CredentialState], now: datetime, reader: Anyone) ->
 
 
 def of_state(state: CredentialState, now: datetime, reader: Anyone) -> Notice:
-    """Say it of one; links of its endpoint say nothing while their tests wait."""
-    endpoint, lent = state.endpoint, state.role == CredentialState.Role.LENT
-    subject = f"The {'lent ' if lent else ''}credential of {endpoint.name}"
+    """Say it of one; links of its endpoint or mesh say nothing while their tests wait."""
+    subject = credential_states.subject(state.place, state.role)
     trouble = "does not work" if state.holds else "needs attention"
     effect = "tests that need it wait" if state.holds else "tests still run"
     expiry = f" It expires at {format_moment(state.expires_at)}." if state.expires_at else ""
@@ -41,12 +40,21 @@ def of_state(state: CredentialState, now: datetime, reader: Anyone) -> Notice:
         "credential",
         f"{subject} {trouble}",
         since + expiry + reason(state, reader),
-        ((f"Look at {endpoint.site.name}", site_url(endpoint.site.name, MatrixQuery())),),
+        _links(state),
     )
+
+
+def _links(state: CredentialState) -> tuple[tuple[str, str], ...]:
+    """Lead to the site of an endpoint; a mesh has no page."""
+    if state.endpoint is None:
+        return ()
+    site = state.endpoint.site.name
+    return ((f"Look at {site}", site_url(site, MatrixQuery())),)
 
 
 def reason(state: CredentialState, reader: Anyone) -> str:
     """Say which credential it is and what is wrong, to who may see that."""
-    if not roles.may(reader, SEES, [state.endpoint.site_id]):
+    sites = [state.endpoint.site_id] if state.endpoint else []
+    if not roles.may(reader, SEES if state.endpoint else SEES_SERVICES, sites):
         return ""
     return f" Credential {state.credential.name} ({state.credential.kind}): {state.sentence}."

@@ -5,22 +5,28 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from sonar.models.mesh import Mesh
 from sonar.models.registry import Credential, Endpoint
 
 
 class CredentialState(models.Model):
-    """Since when a credential is in trouble at an endpoint; the row goes when it is well again.
+    """Since when a credential is in trouble where it is used; the row goes when it is well again.
 
-    It is a state of the credential and says nothing of a link: tests that need it wait.
+    That is at an endpoint, or at the service of a mesh. It is a state of the credential and says
+    nothing of a link: tests that need it wait.
     """
 
     class Role(models.TextChoices):
         OWN = "own"
         LENT = "lent"
+        SERVICE = "service"
 
     credential = models.ForeignKey(Credential, on_delete=models.CASCADE)
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
-    role = models.CharField(max_length=4, choices=Role)
+    endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.CASCADE)
+    mesh = models.ForeignKey(
+        Mesh, null=True, on_delete=models.CASCADE, help_text="Whose service knows Sonar by it."
+    )
+    role = models.CharField(max_length=7, choices=Role)
     since = models.DateTimeField()
     holds = models.BooleanField(
         help_text="Whether tests wait for it; if not, what there is still counts for a while."
@@ -37,10 +43,20 @@ class CredentialState(models.Model):
             models.UniqueConstraint(
                 fields=["credential", "endpoint", "role"], name="credentialstate_once"
             ),
+            models.UniqueConstraint(
+                fields=["credential", "mesh", "role"], name="credentialstate_once_for_a_mesh"
+            ),
             models.CheckConstraint(
-                condition=Q(role__in=["own", "lent"]), name="credentialstate_role_is_known"
+                condition=Q(role__in=["own", "lent"], endpoint__isnull=False, mesh=None)
+                | Q(role="service", endpoint=None, mesh__isnull=False),
+                name="credentialstate_is_at_one_place",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.credential} at {self.endpoint} ({self.role}) since {self.since}"
+        return f"{self.credential} at {self.place} ({self.role}) since {self.since}"
+
+    @property
+    def place(self) -> str:
+        """Return the name of the endpoint or mesh."""
+        return str(self.endpoint or self.mesh)

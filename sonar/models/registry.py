@@ -202,13 +202,19 @@ class Credential(models.Model):
     audience = setting_field(
         "audience",
         400,
-        "Of client_credentials: whom its tokens are for; empty for the origin of the endpoint.",
+        "Of client_credentials: whom its tokens are for; empty for the origin of the endpoint or "
+        "service.",
     )
     path_prefix = setting_field(
         "path prefix",
         200,
         "Of client_credentials: the part of the endpoint's path that scopes leave out, like "
         "/atlas; empty if they have the whole path.",
+    )
+    scope = setting_field(
+        "scope",
+        200,
+        "Of client_credentials, for services alone: what their tokens must allow, like fts.",
     )
 
     class Meta:

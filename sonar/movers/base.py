@@ -37,6 +37,9 @@ class MoverError(Exception):
         self.permanent = permanent
         self.left_aside: MoverError | None = None
         """Why a half-uploaded source file is, or may be, left behind; None if there is none."""
+        self.credential_trouble = ""
+        """What is wrong with what the service knows us by, for operators: says nothing about a
+        link. Empty if that is not why."""
         self.is_unsettled = False
         """Whether somebody may still write the destination file, although we have given up."""
 
@@ -178,3 +181,144 @@ class FileInfo:
     bytes: int
     version: str = ""
     """What changes with the content, where the server tells such a thing."""
+
+
+@dataclass
+class Seen:
+    """What was seen of a move while it ran: it stays, however the move ends.
+
+    Each is None, or empty, where nobody can tell.
+    """
+
+    samples: list[Sample] = field(default_factory=list)
+    moved_bytes: int | None = None
+    queue_seconds: float | None = None
+    """Before it began, in the queue of who was asked for it: not part of the receipt's time."""
+    first_byte_seconds: float | None = None
+    transfer_seconds: float | None = None
+    """While bytes moved, as a tool or a service told it: a part of the receipt's time."""
+    checksum_seconds: float | None = None
+    """To verify what arrived; not part of the receipt's time."""
+    streams_used: int | None = None
+    tcp_buffer_used_bytes: int | None = None
+    ip_version: int | None = None
+    remote_connections: tuple[str, ...] = ()
+    remote_id: str = ""
+    """What a service calls it, like the id of a job."""
+    log_url: str = ""
+    """Where a service shows its log of it."""
+    scitag: int | None = None
+    """The flow label that was sent along: experiment and activity."""
+
+
+MAX_SAMPLES = 10_000
+
+
+class Watch:
+    """What the caller holds while a transfer runs: it is told of progress and may stop it.
+
+    ``stop`` may be called from any thread; the mover registers with ``on_stop`` what ends
+    its wait (closing a socket, say).
+    """
+
+    def __init__(self, progress: Callable[[int], None] | None = None) -> None:
+        self._progress = progress
+        self._stopped = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        self.seen = Seen()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def report(self, bytes_moved: int, seconds: float) -> None:
+        """Tell the caller how many bytes have arrived this long after the move began."""
+        self.seen.moved_bytes = bytes_moved
+        if len(self.seen.samples) < MAX_SAMPLES:
+            self.seen.samples.append(Sample(seconds, bytes_moved))
+        if self._progress:
+            self._progress(bytes_moved)
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing for a while; raise Stopped as soon as the caller asks for the end."""
+        self._stopped.wait(max(seconds, 0.0))
+        self.check()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
+
+    def check(self) -> None:
+        """Raise Stopped once the caller has asked for the end."""
+        if self.stopped:
+            raise Stopped
+
+    @contextmanager
+    def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call back, once and at once, when the caller asks for the end."""
+        with self._lock:
+            self._callbacks.append(callback)
+            late = self.stopped
+        if late:
+            callback()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+
+
+class Files(Protocol):
+    """The files at one end, as the steps before and after a transfer need them.
+
+    Every method raises MoverError with ``where`` of the end it was given.
+    """
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        """Return how long the file is, or None if there is none; nobody reads it for that."""
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's adler32, eight hex digits; empty if the server offers none.
+
+        The server may have to read the whole file: it may take so many ``seconds``. Raises
+        Late if it does not answer by then, NotReady if it says to come back.
+        """
+
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file of ``order.bytes`` bytes appear, whole or not at all.
+
+        Until it is whole it is at ``aside(order)``; an error tells in ``left_aside`` if it
+        may have stayed there.
+        """
+
+    def delete(self, end: End, order: Order) -> None:
+        """Delete the file; that it is not there is fine."""
+
+
+@runtime_checkable
+class AsksService(Protocol):
+    """A mover that asks a service for its transfers: they go on without it."""
+
+    def introduce(self, service: Service, ca_bundle: str) -> None:
+        """Raise MoverError if the service does not take what it knows us by, or does not answer."""
+
+    def withdraw(self, order: Order) -> None:
+        """Cancel whatever was asked of ``order.service`` for this destination file.
+
+        That there is nothing is fine. Raises MoverError.
+        """
+
+
+class Mover(Protocol):
+    """One protocol: the verb, and the files it works on; `sonar.mover_catalogue` describes it."""
+
+    @property
+    def files(self) -> Files:
+        """Return what looks at, puts and deletes the files this mover moves."""
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen and wait for its verdict, or raise MoverError."""

@@ -62,6 +62,10 @@ class Fts3:
             if isinstance(metadata, dict) and metadata.get("sonar") == label_of(order):
                 fts.cancel(number)
 
+    def introduce(self, service: Service, ca_bundle: str) -> None:
+        """Raise MoverError if the service does not take what it knows us by, or does not answer."""
+        Fts(service, ca_bundle).introduce()
+
     def _give_up(self, order: Order, watch: Watch, error: MoverError) -> None:
         """Cancel a job that may go on, and say so in the error: FTS ends what runs some time later.
 

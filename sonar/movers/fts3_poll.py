@@ -120,7 +120,9 @@ def overdue(job: Job, order: Order) -> MoverError:
     """Say what it means that a job has not ended: nobody's fault before it has begun."""
     within = f"within {order.limits.total:g} s"
     if job.trouble:
-        return MoverError(Where.CONTROL, f"not known to be finished {within}: {job.trouble}")
+        failure = MoverError(Where.CONTROL, f"not known to be finished {within}: {job.trouble}")
+        failure.credential_trouble = job.trouble.credential_trouble
+        return failure
     state = job.progress.state
     if state in BEGUN:
         return MoverError(Where.TRANSFER, f"FTS: not finished {within}")
@@ -136,11 +138,12 @@ class Pollers:
         self._lock = threading.Lock()
 
     def of(self, service: Service, ca_bundle: str) -> Poller:
-        key = (service.url, service.credential, ca_bundle)
+        """Return that of a service, which is asked from now on as this one says."""
+        key, fts = (service.url, service.credential, ca_bundle), Fts(service, ca_bundle)
         with self._lock:
-            if key not in self._pollers:
-                self._pollers[key] = Poller(Fts(service, ca_bundle))
-            return self._pollers[key]
+            poller = self._pollers.setdefault(key, Poller(fts))
+            poller.fts = fts  # where its token comes from may have been changed in the registry
+            return poller
 
 
 POLLERS = Pollers()

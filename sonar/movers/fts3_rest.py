@@ -58,6 +58,9 @@ MEANINGS = {
 NOT_MODIFIED = 304
 """Its answer to the cancelling of a job that has ended."""
 UNKNOWN = 404
+UNAUTHORIZED = 401
+"""Its answer to a token that it does not take; 403 is that of who knows us and does not allow it.
+"""
 OK = "200"
 """How the status of a job begins, in an answer about several."""
 
@@ -135,14 +138,26 @@ class Fts:
             if error.status not in (NOT_MODIFIED, UNKNOWN):
                 raise
 
+    def introduce(self) -> None:
+        """Ask who we are; any answer is fine but that it does not take our token."""
+        try:
+            self._ask("GET", "whoami")
+        except Refusal as error:
+            if error.status == UNAUTHORIZED:
+                raise
+
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json | list[Any]:
         """Make one request; return what its JSON says, an object or a list."""
         question = Question(method, path, body)
         try:
             end = End(Where.CONTROL, self.service.url, self.service.url, self.service.token())
             headers, pool = {**authorization(end), **HEADERS}, new_pool(self.ca_bundle)
+        except Stopped:
+            raise
         except MoverError as error:
-            raise NotAsked(error.where, str(error), permanent=error.permanent) from error
+            failure = NotAsked(error.where, str(error), permanent=error.permanent)
+            failure.credential_trouble = error.credential_trouble
+            raise failure from error
         with _sent(question, end, pool, headers) as response:
             if not 200 <= response.status < 300:
                 raise refusal(response, end, question)
@@ -223,7 +238,10 @@ def refusal(response: BaseHTTPResponse, end: End, question: Question) -> Refusal
     text = "; ".join(filter(None, (meaning, words)))
     error = refused(end, place, response.status, text)
     permanent = error.permanent and response.status != http.client.FAILED_DEPENDENCY
-    return Refusal(response.status, str(error), words, permanent=permanent)
+    failure = Refusal(response.status, str(error), words, permanent=permanent)
+    if response.status == UNAUTHORIZED:
+        failure.credential_trouble = str(error)
+    return failure
 
 
 def words_of(content: bytes) -> str:

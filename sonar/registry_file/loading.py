@@ -105,8 +105,8 @@ def load(text: str) -> Changes:
         _load_sites(loader, document.sites)
         _load_credentials(loader, document.credentials)
         _load_endpoints(loader, document.endpoints)
-        _check_rebound(loader)
         _load_meshes(loader, document.meshes)
+        _check_rebound(loader)
         _check_moved(loader)
         if loader.problems:
             raise RegistryError(loader.problems)
@@ -145,10 +145,10 @@ def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> Non
 
 
 def _check_rebound(loader: _Loader) -> None:
-    """Judge hosts by the endpoints as they are in the end, those of this file included."""
+    """Judge credentials by what uses them in the end, as this file has it."""
     for index, credential in loader.rebound:
-        if sentence := compatibility.hosts_problem(credential):
-            loader.wrong(("credentials", index, "hosts"), sentence)
+        for key, sentence in compatibility.credential_problems(credential).items():
+            loader.wrong(("credentials", index, key), sentence)
 
 
 def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> None:

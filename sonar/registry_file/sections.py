@@ -51,6 +51,7 @@ class CredentialSection(Section):
     client_id: str = ""
     audience: str = ""
     path_prefix: str = ""
+    scope: str = ""
 
 
 class EndpointSection(Section):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from django.db.models import Q, QuerySet
 
 from sonar import addresses, credential_states, credentials
 from sonar.models import Credential, Endpoint, Mesh
-from sonar.mover_catalogue import asks_service
+from sonar.mover_catalogue import asks_service, shows_one_proxy
 from sonar.scheduler.capacity import either_end
 
 IN_CLEAR = rf"^({'|'.join(addresses.IN_CLEAR)})://"
@@ -24,8 +24,8 @@ def forbidden(meshes: Collection[Mesh]) -> Q:
     if not credentials_by_id:
         return either_end([])
     wrong, refusing, lending, in_clear = [], [], [], []
-    failing = credential_states.failing()
-    for end in _concerned():
+    failing, ends = credential_states.failing(), list(_concerned())
+    for end in ends:
         end.credential = credentials_by_id.get(end.credential_id)
         end.credential_lent = credentials_by_id.get(end.credential_lent_id)
         if credentials.problem(end) or credential_states.own_fails(end, failing):
@@ -44,7 +44,23 @@ def forbidden(meshes: Collection[Mesh]) -> Q:
         of_mode = [mesh.id for mesh in two_ended if mesh.mode == mode]
         matched |= Q(mesh__in=of_mode) & given_away
     by_service = [mesh.id for mesh in meshes if asks_service(mesh.mover)]
-    return matched | Q(mesh__in=by_service) & either_end(refusing)
+    unknown = [mesh.id for mesh in meshes if credential_states.service_fails(mesh, failing)]
+    matched |= Q(mesh__in=by_service) & either_end(refusing) | Q(mesh__in=unknown)
+    with_one_proxy = [mesh.id for mesh in meshes if shows_one_proxy(mesh.mover)]
+    return matched | Q(mesh__in=with_one_proxy) & _two_proxies(ends)
+
+
+def _two_proxies(ends: Iterable[Endpoint]) -> Q:
+    """Match links whose ends have not the same X.509 proxy, nor both of them none."""
+    having: dict[int, list[int]] = {}
+    for end in ends:
+        if proxy := credentials.proxy_of(end):
+            having.setdefault(proxy, []).append(end.id)
+    each = [end for group in having.values() for end in group]
+    matched = Q(destination__in=each) & ~Q(source__in=each)
+    for group in having.values():
+        matched |= Q(source__in=group) & ~Q(destination__in=group)
+    return matched
 
 
 def _concerned() -> QuerySet[Endpoint]:

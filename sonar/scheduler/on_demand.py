@@ -131,7 +131,10 @@ def _disobeyed(probe_requests: Iterable[ProbeRequest]) -> Iterator[Problem]:
 
 
 def _given_away(probe_requests: Sequence[ProbeRequest]) -> Iterator[Problem]:
-    """Yield for which tests a credential would go where it may not. One SQL query at most."""
+    """Yield for which tests a credential would go where it may not. One SQL query at most.
+
+    X.509 proxies too, where a mover has the same one for both ends.
+    """
     ends = {
         end
         for probe_request in probe_requests
@@ -154,6 +157,8 @@ def _given_away(probe_requests: Sequence[ProbeRequest]) -> Iterator[Problem]:
         )
         if sentence:
             yield credentials.PASSIVE_AND_ACTIVE[probe_request.mode][0], sentence
+        if sentence := credentials.two_proxies(source, destination, probe_request.mover):
+            yield "mover", sentence
 
 
 def _base_urls(probe_requests: Iterable[ProbeRequest]) -> dict[str, str]:

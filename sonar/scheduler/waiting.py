@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sonar import credential_states, credentials, mover_catalogue, offers, results
+from sonar import credential_states, credentials, mesh_services, mover_catalogue, offers, results
 from sonar.credential_states import Use
 from sonar.models import Probe
 from sonar.scheduler.capacity import Capacity, exhausted
@@ -37,7 +37,8 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
     if not capacity.waiting:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
-    probes = waiting.select_related(*credentials.WITH_CREDENTIALS).order_by("requested_at", "id")
+    probes = waiting.select_related("mesh", *credentials.WITH_CREDENTIALS)
+    probes = probes.order_by("requested_at", "id")
     today = Today(Restrictions.at(now), offers.by_living(now), credential_states.failing())
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
@@ -85,7 +86,9 @@ def _not_today(probe: Probe, today: Today) -> str:
     if not probe.worker and (sentence := offers.hindrance_of(probe, today.offered)):
         return sentence
     by_service = mover_catalogue.asks_service(probe.mover)
-    if sentence := credentials.hindrance(source, destination, mode, by_service=by_service):
+    if sentence := credentials.hindrance(source, destination, mode, probe.mover):
+        return sentence
+    if by_service and (sentence := mesh_services.credential_hindrance(probe, today.failing)):
         return sentence
     return credential_states.hindrance(
         source, destination, mode, today.failing, by_service=by_service

@@ -27,9 +27,11 @@ class Right(StrEnum):
     OWN = "own"
     LENT_TO_READ = "lent to read"
     LENT_TO_WRITE = "lent to write"
+    SERVICE = "service"
+    """To be known by a service, which has no files."""
 
 
-# Below the base URL of an endpoint, for each right: nothing above or beside it is asked for.
+# Below the base URL of an endpoint, for each right there: nothing above or beside it is asked for.
 DIRECTORIES = {
     Right.OWN: "sonar",
     Right.LENT_TO_READ: "sonar/source",
@@ -39,7 +41,7 @@ DIRECTORIES = {
 
 @dataclass(frozen=True)
 class Purpose:
-    """A token for one endpoint: of which credential, and what it must allow there."""
+    """A token for one endpoint or service: of which credential, and what it must allow there."""
 
     name: str
     """Of the credential."""
@@ -48,14 +50,16 @@ class Purpose:
     """The file of that name."""
     where: Where
     base_url: str
-    """Of the endpoint, which ends without a slash."""
+    """Of the endpoint or service, which ends without a slash."""
     right: Right
     issuer: str = ""
     client_id: str = ""
     audience: str = ""
-    """Empty for the origin of the endpoint."""
+    """Empty for the origin of the endpoint or service."""
     path_prefix: str = ""
     """Part of the endpoint's path that the issuer's paths leave out."""
+    scope: str = ""
+    """What a service wants its tokens to allow."""
     ca_bundle: str = ""
 
     @property

@@ -7,6 +7,7 @@ import time
 from base64 import b64encode
 from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
+from sonar.credential_kinds import OF_STORAGE
 from sonar.movers.base import End, MoverError, Stopped, Where
 from sonar.movers.http_exchange import Web
 from sonar.token_sources.asking import Answer, ask
@@ -89,7 +90,9 @@ def audience_of(base_url: str) -> str:
 
 
 def scope_of(purpose: Purpose) -> str:
-    """Return the scopes to ask for, each with the one path that it is for."""
+    """Return the scopes to ask for: those for a service, or each with the one path it is for."""
+    if purpose.right is Right.SERVICE:
+        return purpose.scope
     path = unquote(urlsplit(purpose.directory).path)
     prefix = purpose.path_prefix.rstrip("/")
     if prefix:
@@ -112,7 +115,7 @@ def token_of(answer: Answer, scope: str, began_at: float) -> StorageToken:
     scopes, granted = set(scope.split()), set((answer.text("scope") or scope).split())
     if missing := scopes - granted:
         raise CredentialError(f"the issuer does not grant {' '.join(sorted(missing))}")
-    if any(extra.startswith("storage.") for extra in granted - scopes):
+    if any(extra.startswith(OF_STORAGE) for extra in granted - scopes):
         raise CredentialError("the issuer grants more rights than were asked for: not used")
     said_at, expires_at = lifetime_of(text)
     seconds = answer.values.get("expires_in")

@@ -22,7 +22,7 @@ from sonar import settings as project
 from sonar import tokens
 from sonar.models import Credential, CredentialState, SignOfLife
 from tests import refusing
-from tests.matrix.world import NOW, World, transfer
+from tests.matrix.world import NOW, World, of_service, transfer
 
 pytestmark = pytest.mark.usefixtures("real_commits", "fresh_status")
 URL = "/metrics"
@@ -71,12 +71,16 @@ def test_credentials_in_trouble_are_there_with_since_when_and_without_their_name
             expires_at=expires_at,
             checked_at=NOW,
         )
+    of_service(credential, "by-fts")
+    of_service(credential, "stopped", enabled=False)
     found = samples(client)
+    assert "stopped" not in str(found)
     since = "sonar_credential_trouble_since_timestamp_seconds"
-    assert found[since, "RAL_DATADISK,own,wait"] == NOW.timestamp()
-    assert found[since, "RAL_DATADISK,lent,run"] == NOW.timestamp()
+    assert found[since, "RAL_DATADISK,,own,wait"] == NOW.timestamp()
+    assert found[since, "RAL_DATADISK,,lent,run"] == NOW.timestamp()
+    assert found[since, ",by-fts,service,wait"] == NOW.timestamp()
     ends = {key: value for key, value in found.items() if "expires" in key[0]}
-    lent = ("sonar_credential_expires_timestamp_seconds", "RAL_DATADISK,lent,run")
+    lent = ("sonar_credential_expires_timestamp_seconds", "RAL_DATADISK,,lent,run")
     assert ends == {lent: NOW.timestamp() + 3600}
     assert "grid-client" not in str(client.get(URL).content)
 

@@ -21,6 +21,7 @@ from sonar.models import (
     CredentialState,
     Downtime,
     Endpoint,
+    Mesh,
     Probe,
     Schedule,
     SignOfLife,
@@ -32,7 +33,7 @@ from sonar.roles import Role
 from tests import refusing
 from tests.accounts import account
 from tests.matrix import world
-from tests.matrix.world import NOW, World, transfer
+from tests.matrix.world import NOW, World, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL, ORDER = "/operations/", "/operations/probes/"
@@ -627,6 +628,40 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
     assert MARKUP not in page
     client.force_login(account(Role.OPERATOR, name="op"))
     assert client.get(URL).content.decode().count("Credential grid-client (file)") == 2
+
+
+def test_so_is_that_of_a_service_and_its_name_only_to_operators(
+    client: Client, small_world: World, well: None
+) -> None:
+    made = Credential.objects.create(name="grid-client", hosts=["fts.example"])
+    of_service(made, "by-fts")
+    said = (
+        "The credential for the service of the mesh by-fts does not work since 2026-11-20 12:00:30 "
+        "UTC (just now): tests that need it wait."
+    )
+    for user in (None, account(Role.SITE_ADMIN, small_world.ral.site)):
+        if user:
+            client.force_login(user)
+        assert said in text(client)
+        assert "grid-client" not in client.get(URL).content.decode()
+    client.force_login(account(Role.OPERATOR, name="op"))
+    assert f"{said} Credential grid-client (file): it is empty." in text(client)
+
+
+def test_links_with_two_proxies_are_said(client: Client, small_world: World, well: None) -> None:
+    proxied = [world.endpoint(name, small_world.ral.site) for name in ("P1", "P2", "P3")]
+    for number, end in enumerate(proxied):
+        kind = {"kind": "x509", "hosts": ["p.example"], "name": f"proxy-{number // 2}"}
+        end.credential, _ = Credential.objects.get_or_create(name=kind["name"], defaults=kind)
+        end.base_url = f"root://p.example/{number}"
+        end.save()
+    Mesh.objects.create(name="by-xrdcp", mover="xrootd")
+    assert (
+        "The mesh by-xrdcp cannot test all of its links: 4 links are not tested. P1 and "
+        "P3 have different X.509 proxies, and xrootd shows one to both: give both "
+        "endpoints the same credential, or use another mover."
+    ) in text(client)
+    assert "Sonar is healthy" not in text(client)
 
 
 def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(

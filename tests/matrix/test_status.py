@@ -28,7 +28,7 @@ from sonar.models import (
 from sonar.roles import Role
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.world import NOW, World, free_link, transfer
+from tests.matrix.world import NOW, World, free_link, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL = "/api/v1/status/"
@@ -172,10 +172,12 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(
             expires_at=None if role == "own" else NOW + HOUR,
             checked_at=NOW,
         )
-    ral, desy = get(client)["credentials"]
+    of_service(credential, "by-fts")
+    ral, desy, mesh = get(client)["credentials"]
     assert ral == {
         "endpoint": "RAL_DATADISK",
         "site": "RAL",
+        "mesh": None,
         "role": "own",
         "since": "2026-11-20T11:00:30Z",
         "tests_wait": True,
@@ -187,10 +189,17 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(
         "2026-11-20T13:00:30Z",
     )
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
-    ral, desy = get(client)["credentials"]
+    ral, desy, unnamed = get(client)["credentials"]
+    assert mesh == unnamed
+    where = [mesh[name] for name in ("endpoint", "site", "mesh", "role")]
+    assert where == [None, None, "by-fts", "service"]
+    assert not {"credential", "kind", "detail"} & set(mesh)
     assert ral["credential"] == "grid-client"
     assert (ral["kind"], ral["detail"]) == ("macaroon", "the endpoint gives no macaroon: 403")
     assert "credential" not in desy
+    client.force_login(account(Role.OPERATOR, name="op"))
+    mesh = get(client)["credentials"][2]
+    assert (mesh["credential"], mesh["detail"]) == ("grid-client", "it is empty")
 
 
 def test_what_waits_is_counted_by_reason_with_the_longest(
@@ -320,7 +329,7 @@ def test_the_first_reading_costs_the_same_with_few_and_with_many(
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(minutes=minute))
         figures.forget()
-        with django_assert_max_num_queries(48) as context:
+        with django_assert_max_num_queries(49) as context:
             get(client)
         counts.append(len(context))
     assert counts[1] == counts[2]

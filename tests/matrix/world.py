@@ -13,7 +13,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sonar import results
-from sonar.models import Endpoint, Mesh, Probe, Profile, Schedule, Site, SizeClass, Transfer
+from sonar.models import (
+    Credential,
+    CredentialState,
+    Endpoint,
+    Mesh,
+    Probe,
+    Profile,
+    Schedule,
+    Site,
+    SizeClass,
+    Transfer,
+)
 
 NOW = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -62,6 +73,20 @@ def make() -> World:
     )
     schedule(world.mesh, *permutations(world.endpoints, 2))
     return world
+
+
+def of_service(credential: Credential, mesh: str, *, enabled: bool = True) -> CredentialState:
+    """Say that the service of a mesh of this name does not take a credential."""
+    fields = {"mover": "fts3", "service": "https://fts.example", "service_credential": credential}
+    return CredentialState.objects.create(
+        credential=credential,
+        mesh=Mesh.objects.create(name=mesh, enabled=enabled, **fields),
+        role="service",
+        since=NOW,
+        holds=True,
+        sentence="it is empty",
+        checked_at=NOW,
+    )
 
 
 def endpoint(

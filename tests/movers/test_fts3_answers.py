@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers import fts3_rest
-from sonar.movers.base import MoverError, Service, Where
+from sonar.movers.base import AsksService, MoverError, Service, Watch, Where
 from sonar.movers.fts3 import Fts3, job_for, submit
 from sonar.movers.fts3_jobs import Progress, failure_of, progress_of
 from sonar.movers.fts3_poll import Job
@@ -251,4 +251,4 @@ def test_who_names_no_service_is_refused():
     with pytest.raises(MoverError, match="no service is known") as caught:
         Fts3().move(ORDER, Watch())
     assert caught.value.permanent
-    assert isinstance(Fts3(), Withdraws)
+    assert isinstance(Fts3(), AsksService)

@@ -608,14 +608,14 @@ def test_the_longest_sentence_fits_where_tests_wait():
     ]
     source, destination = ends
     source.credential = Credential(pk=1, name="c", hosts=["elsewhere.example"])
-    found = [credentials.hindrance(source, destination, "pull")]
+    found = [credentials.hindrance(source, destination, "pull", "http-tpc")]
     source.credential.hosts = ["a.example"]
-    found.append(credentials.hindrance(source, destination, "pull"))
+    found.append(credentials.hindrance(source, destination, "pull", "http-tpc"))
     source.lend_credential = True
     destination.base_url = "http://b.example/"
-    found.append(credentials.hindrance(source, destination, "pull"))
+    found.append(credentials.hindrance(source, destination, "pull", "http-tpc"))
     source.base_url = "http://a.example/"
-    found.append(credentials.hindrance(source, destination, "pull"))
+    found.append(credentials.hindrance(source, destination, "pull", "http-tpc"))
     assert len(set(found)) == 4
     longest = Probe._meta.get_field("waits_because").max_length
     assert max(map(len, found)) <= longest

@@ -407,6 +407,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = path.strip("/").split("/")
         if self.command == "POST":
             self.submit(json.loads(body))
+        elif self.command == "GET" and parts == ["whoami"]:
+            self.say({"user_dn": JOB["user_dn"], "method": "oauth2", "is_root": False})
         elif self.command == "GET" and parts == ["jobs"]:
             self.say(list(self.listed(asked)))
         elif self.command == "GET" and parts[2:] == ["files"]:

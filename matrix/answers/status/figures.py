@@ -19,7 +19,7 @@ from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.waiting import NEXT_TICK
-from sonar import circuits, heartbeats
+from sonar import circuits, heartbeats, mesh_proxies
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason
 from sonar.sealing import GRACE
@@ -72,7 +72,8 @@ class Work:
 
     ``unsealed`` buckets are over and have not been sealed, the first since ``dirty_since``.
     ``circuits`` are those of ends by which tests keep failing, the oldest first; ``credentials``
-    those that do not work or expire soon, the oldest first.
+    those that do not work or expire soon, the oldest first. ``two_proxies`` says by mesh which of
+    its links have more X.509 proxies than its mover can show.
     """
 
     waiting: tuple[WaitingTests, ...]
@@ -81,6 +82,7 @@ class Work:
     dirty_since: datetime | None
     circuits: tuple[Circuit, ...]
     credentials: tuple[CredentialState, ...]
+    two_proxies: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -198,16 +200,17 @@ def read_probes() -> Probes:
 
 
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 5 SQL queries."""
+    """Count what waits, what came in the last hour, and what should be sealed. 6 SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()
     recent = Transfer.objects.filter(started_at__gte=now - HOUR).values_list("state").order_by()
     by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
     failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
-    states = CredentialState.objects.filter(endpoint__retired_at=None)
-    troubled = tuple(states.select_related("endpoint__site", "credential"))
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled)
+    states = CredentialState.objects.filter(endpoint__retired_at=None).exclude(mesh__enabled=False)
+    troubled = tuple(states.select_related("endpoint__site", "mesh", "credential"))
+    proxies = mesh_proxies.conflicts()
+    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled, proxies)
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:

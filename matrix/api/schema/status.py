@@ -95,15 +95,17 @@ class OpenCircuit(Answer):
 
 
 class CredentialInTrouble(Answer):
-    """A credential of an endpoint, its `own` one or the `lent` one, that fails or expires soon.
+    """A credential that fails or expires soon: of an endpoint its `own` one or the `lent` one, or
+    what the `service` of a mesh knows Sonar by. Either `endpoint` and `site` or `mesh` are null.
 
     While `tests_wait`, tests that need it are not started. Its name, its kind and what is wrong
     only for those who may see them.
     """
 
-    endpoint: str
-    site: str
-    role: Literal["own", "lent"]
+    endpoint: str | None
+    site: str | None
+    mesh: str | None
+    role: Literal["own", "lent", "service"]
     since: datetime
     tests_wait: bool
     expires_at: datetime | None
@@ -184,6 +186,7 @@ EXAMPLE: dict[str, Any] = {
         {
             "endpoint": "Glasgow_DATADISK",
             "site": "Glasgow",
+            "mesh": None,
             "role": "own",
             "since": "2026-11-20T11:31:09.120000Z",
             "tests_wait": True,

@@ -26,7 +26,12 @@ def problems(status: Status) -> list[Notice]:
         if not redis.ok:
             silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
     stuck = [] if silent else of_tasks(life)
-    return [*silent, *stuck, *of_movers(life), *of_queue(status), *of_sealing(status)]
+    return [
+        *silent,
+        *stuck,
+        *of_movers(life),
+        *of_work(status),
+    ]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
@@ -56,6 +61,14 @@ def of_movers(life: Life) -> Iterator[Notice]:
     """Look which movers of enabled meshes no worker can run."""
     for mover, sentence in offers.unoffered(life.moment).items():
         yield Notice(f"no-mover-{mover}", f"No worker can run the mover {mover}:", sentence)
+
+
+def of_work(status: Status) -> Iterator[Notice]:
+    """Look at what waits: for another credential, for a worker, for being sealed."""
+    for mesh, sentence in status.work.two_proxies.items():
+        yield Notice("two-proxies", f"The mesh {mesh} cannot test all of its links:", sentence)
+    yield from of_queue(status)
+    yield from of_sealing(status)
 
 
 def of_tasks(life: Life) -> Iterator[Notice]:

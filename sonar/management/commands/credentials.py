@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from sonar import credential_checks, credentials, token_sources
 from sonar.credential_checks import Usage
+from sonar.credential_states import SERVICE
 from sonar.management.columns import in_columns
 from sonar.models import Credential, CredentialState, Endpoint
 from sonar.movers.base import MoverError, Where
@@ -22,8 +23,8 @@ HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 
 class Command(BaseCommand):
     help = (
-        "List the credentials of endpoints: of which kind and for which hosts each one is, which "
-        "endpoints have it as their own, which lend it, whether this process can use its file in "
+        "List the credentials of endpoints and services: of which kind and for which hosts each "
+        "one is, who has it as its own, who lends it, whether this process can use its file in "
         "SONAR_CREDENTIALS_DIR, and which do not work or expire soon. The contents are never "
         "shown. Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in "
         "the admin or by `load_registry`."
@@ -33,7 +34,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--ask",
             action="store_true",
-            help="also ask issuers and endpoints for a token of each kind that is given by them",
+            help="also ask issuers and endpoints for a token of each kind that is given by them, "
+            "and services whether they take what they are shown",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -86,24 +88,28 @@ def file_problem(credential: Credential) -> str:
 
 def noted() -> Iterator[str]:
     """Say what workers have found out."""
-    for row in CredentialState.objects.select_related("credential", "endpoint"):
+    for row in CredentialState.objects.select_related("credential", "endpoint", "mesh"):
         effect = "tests wait" if row.holds else "tests still run"
         yield (
-            f"{row.credential.name} as {row.role} of {row.endpoint.name}, since "
+            f"{row.credential.name} as {row.role} of {row.place}, since "
             f"{format_moment(row.since)}: {row.sentence}; {effect}."
         )
 
 
 def not_given() -> Iterator[str]:
-    """Ask for a token of each credential that is given by somebody, and say who gives none."""
+    """Ask for a token of each credential that is given by somebody, and say who gives none.
+
+    And ask services whether they take theirs.
+    """
     for usage in credential_checks.uses():
-        if kind_of(usage.credential).renews and (why := _refusal(usage)):
-            yield f"{usage.credential.name} as {usage.role} of {usage.endpoint.name}: {why}."
+        is_given = usage.role == SERVICE or kind_of(usage.credential).renews
+        if is_given and (why := _refusal(usage)):
+            yield f"{usage.credential.name} as {usage.role} of {usage.place.name}: {why}."
 
 
 def _refusal(usage: Usage) -> str:
     try:
         trouble = credential_checks.trouble_of(usage, 0, asks=True)
     except MoverError as error:
-        return f"the endpoint does not give one: {error}"
+        return f"it could not be tried: {error}"
     return trouble.sentence if trouble else ""

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from sonar import offers, reclassing, registry_file
+from sonar import mesh_proxies, offers, reclassing, registry_file
 
 
 class Command(BaseCommand):
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         self.stdout.write(registry_file.describe(changes))
         if changes.bounds_moved and (notice := reclassing.notice(reclassing.outside())):
             self.stdout.write(notice)
-        if notice := offers.notice(timezone.now()):
+        for notice in filter(None, (offers.notice(timezone.now()), mesh_proxies.notice())):
             self.stdout.write(notice)
 
 

@@ -19,8 +19,7 @@ from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
 from sonar.movers.base import MoverError, Receipt, Stopped
 from sonar.movers.measure import Outcome
-from sonar.movers.watch import Seen, Watch
-from sonar.transfer_request import CredentialWait
+from sonar.transfer_request import awaited
 from sonar.units import format_bytes, format_rate, three_digits
 
 Named = TypeVar("Named", bound=Model)
@@ -162,9 +161,9 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
         left = f" Left to be cleaned up: {outcome.leftover}." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
     probes.finish(probe, outcome)
-    if isinstance(outcome.error, CredentialWait):
+    if wait := awaited(probe, outcome.error):
         probes.drop(probe)
-        raise CommandError(f"Not started: {outcome.error} Nothing was recorded.")
+        raise CommandError(f"Not started: {wait} Nothing was recorded.")
     if outcome.receipt is None:
         raise CommandError(failure(outcome.error))
     console.print(success(probe, outcome.receipt, outcome.seen))

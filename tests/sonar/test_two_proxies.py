@@ -1,0 +1,145 @@
+"""X.509 proxies at the ends of a link: a program shows one to both, so they must be the same."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from sonar import mesh_proxies, request_probes, scheduler, transfer_request
+from sonar.credentials import hindrance
+from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
+from sonar.movers.base import MoverError
+from sonar.request_probes import ProbeRequest, RefusedError
+from sonar.roles import Role
+from tests.accounts import account
+from tests.sonar.world import NOW, endpoint, mesh
+
+pytestmark = pytest.mark.django_db
+ADVICE = "give both endpoints the same credential, or use another mover."
+DIFFERENT = (
+    "A_DATADISK and C_DATADISK have different X.509 proxies, and xrootd shows one to both: "
+    f"{ADVICE}"
+)
+WITHOUT = f"D_DATADISK has no X.509 proxy, and xrootd would show it that of A_DATADISK: {ADVICE}"
+
+
+@pytest.fixture
+def ends() -> dict[str, Endpoint]:
+    """Return A and B with one proxy, C with another, D with a token, E with nothing."""
+    used = {"A": "one", "B": "one", "C": "two", "D": "token"}
+    made = {}
+    for name in "ABCDE":
+        made[name] = endpoint(name, base_url=f"root://{name.lower()}.example/data")
+        if name in used:
+            kind = "file" if used[name] == "token" else "x509"
+            hosts = [f"{letter.lower()}.example" for letter in used]
+            facts = {"kind": kind, "hosts": hosts}
+            row, _ = Credential.objects.get_or_create(name=used[name], defaults=facts)
+            Endpoint.objects.filter(pk=made[name].pk).update(credential=row, lend_credential=True)
+            made[name].refresh_from_db()
+    return made
+
+
+def request_for(source: Endpoint, destination: Endpoint, mover: str = "xrootd") -> ProbeRequest:
+    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), mover)
+
+
+def refusal(source: Endpoint, destination: Endpoint, mover: str = "xrootd") -> list[str]:
+    """Return what an order is refused with for its mover."""
+    try:
+        request_probes.order([request_for(source, destination, mover)], NOW)
+    except RefusedError as error:
+        return error.errors["mover"]
+    return []
+
+
+def links(rows: object) -> set[str]:
+    return {f"{row.source.name[0]}{row.destination.name[0]}" for row in rows}  # type: ignore[attr-defined]
+
+
+def test_an_order_that_needs_two_proxies_is_refused(ends):
+    assert refusal(ends["A"], ends["C"]) == [DIFFERENT]
+    assert refusal(ends["A"], ends["D"]) == [WITHOUT]
+    assert refusal(ends["D"], ends["A"]) == [WITHOUT]
+    assert refusal(ends["A"], ends["E"], "gfal2")[0].startswith("E_DATADISK has no X.509 proxy")
+    assert refusal(ends["A"], ends["B"]) == refusal(ends["D"], ends["E"]) == []
+    Endpoint.objects.update(credential=None)
+    assert refusal(ends["A"], ends["C"]) == []
+
+
+def test_an_order_whose_ends_get_other_proxies_meanwhile_waits(ends):
+    (ordered,) = request_probes.order([request_for(ends["A"], ends["B"])], NOW)
+    Probe.objects.update(state="waiting")
+    Endpoint.objects.filter(pk=ends["B"].pk).update(credential=ends["C"].credential)
+    assert scheduler.start_waiting(NOW) == []
+    ordered.refresh_from_db()
+    assert ordered.waits_because == DIFFERENT.replace("C_", "B_")
+    probe = Probe.objects.select_related("size_class").get()
+    with pytest.raises(MoverError, match=r"have different X\.509 proxies") as caught:
+        transfer_request.order_for(probe)
+    assert caught.value.permanent
+
+
+def test_the_longest_sentence_fits_where_tests_wait(ends):
+    source, destination = (
+        Endpoint(name=letter * 80, base_url="root://a.example/") for letter in "ab"
+    )
+    longest = Probe._meta.get_field("waits_because").max_length
+    source.credential, source.credential_id = ends["A"].credential, ends["A"].credential_id
+    for other in (None, ends["C"].credential):
+        destination.credential = other
+        sentence = hindrance(source, destination, "pull", "xrootd")
+        assert "X.509" in sentence
+        assert len(sentence) <= longest
+
+
+def test_scheduled_tests_that_need_two_proxies_wait_and_others_run(ends):
+    mesh("by-xrdcp", mover="xrootd")
+    mesh("simulated", mover="fake")
+    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    scheduler.claim_due(NOW)
+    held = Schedule.objects.filter(skipped_because="credential")
+    assert links(held) == {a + b for a in "AB" for b in "CDE"} | {
+        b + a for a in "AB" for b in "CDE"
+    } | {
+        "CD",
+        "CE",
+        "DC",
+        "EC",
+    }
+    assert {row.mesh.name for row in held} == {"by-xrdcp"}
+    assert links(Probe.objects.all()) == {"AB", "BA", "DE", "ED"}
+
+
+def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
+    ends, tmp_path, capsys, client: Client
+):
+    made = mesh("by-xrdcp", mover="xrootd")
+    assert mesh_proxies.conflicts() == {"by-xrdcp": f"16 links are not tested. {DIFFERENT}"}
+    made.sources.set([ends["A"]])
+    made.destinations.set([ends["B"], ends["D"]])
+    said = f"The mesh by-xrdcp: 1 link is not tested. {WITHOUT}"
+    assert mesh_proxies.notice() == said
+    file = tmp_path / "registry.yaml"
+    file.write_text("sites: [{name: X}]\n")
+    call_command("load_registry", str(file))
+    assert said in capsys.readouterr().out
+    client.force_login(account(Role.ADMINISTRATOR, name="root"))
+    form = {"name": "by-xrdcp", "mover": "xrootd", "mode": "pull", "streams": 1, "priority": 5}
+    form |= {"enabled": "on", "intervals-TOTAL_FORMS": 0, "intervals-INITIAL_FORMS": 0}
+    form |= {"sources": [ends["A"].pk], "destinations": [ends["C"].pk]}
+    answer = client.post(f"/admin/sonar/mesh/{made.pk}/change/", form, follow=True)
+    # What is saved now, not what was there before.
+    assert f"The mesh by-xrdcp: 1 link is not tested. {DIFFERENT}" in answer.text
+    made.destinations.set([ends["B"]])
+    assert mesh_proxies.notice() == ""
+    made.destinations.set([ends["D"]])
+    Mesh.objects.update(enabled=False)
+    assert mesh_proxies.notice() == ""
+
+
+def test_where_no_mover_shows_proxies_nothing_is_looked_for(ends, django_assert_num_queries):
+    mesh("simulated", mover="fake")
+    with django_assert_num_queries(1):
+        assert mesh_proxies.conflicts() == {}
