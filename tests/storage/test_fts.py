@@ -207,6 +207,7 @@ def test_who_is_refused_by_the_service_blames_no_link(fts, plain, status, words,
     assert (error.where, error.permanent) == (Where.CONTROL, permanent)
     assert words in str(error)
     assert str(status) in str(error)
+    assert error.credential_trouble == (str(error) if status == 401 else "")
     assert fts.jobs == {}
     assert fts.counted("POST") == 1
 
