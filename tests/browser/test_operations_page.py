@@ -13,9 +13,11 @@ from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
+    Mesh,
     Probe,
     Schedule,
     SignOfLife,
+    Site,
     SizeClass,
 )
 from sonar.roles import Role
@@ -89,7 +91,21 @@ def busy(scene: Scene) -> Probe:
             expires_at=None if holds else world.NOW + 30 * MINUTE,
             checked_at=world.NOW,
         )
+    world.of_service(client, "grid-by-fts")
+    two_proxies()
     return running[0]
+
+
+def two_proxies() -> None:
+    """Register a mesh whose ends show a proxy each."""
+    site = Site.objects.create(name="Lancaster", cloud="UK", tier=2)
+    for number in range(2):
+        end = world.endpoint(f"RAL-TAPE-WITH-A-LONG-NAME-{number}", site)
+        facts = {"name": f"proxy-{number}", "hosts": ["ral"], "kind": "x509"}
+        end.credential = Credential.objects.create(**facts)
+        end.base_url = f"root://ral/{number}"
+        end.save()
+    Mesh.objects.create(name="grid-by-xrdcp", mover="xrootd")
 
 
 def probe(scene: Scene, size: str, share: float, **fields: object) -> Probe:
