@@ -76,11 +76,11 @@ def test_credentials_in_trouble_are_there_with_since_when_and_without_their_name
     found = samples(client)
     assert "stopped" not in str(found)
     since = "sonar_credential_trouble_since_timestamp_seconds"
-    assert found[since, "RAL_DATADISK,own,wait,"] == NOW.timestamp()
-    assert found[since, "RAL_DATADISK,lent,run,"] == NOW.timestamp()
-    assert found[since, ",service,wait,by-fts"] == NOW.timestamp()
+    assert found[since, "RAL_DATADISK,,own,wait"] == NOW.timestamp()
+    assert found[since, "RAL_DATADISK,,lent,run"] == NOW.timestamp()
+    assert found[since, ",by-fts,service,wait"] == NOW.timestamp()
     ends = {key: value for key, value in found.items() if "expires" in key[0]}
-    lent = ("sonar_credential_expires_timestamp_seconds", "RAL_DATADISK,lent,run,")
+    lent = ("sonar_credential_expires_timestamp_seconds", "RAL_DATADISK,,lent,run")
     assert ends == {lent: NOW.timestamp() + 3600}
     assert "grid-client" not in str(client.get(URL).content)
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from sonar import cleanup, credential_checks, probes, registry_file, scheduler
-from sonar.models import CredentialState, Leftover, Probe, Schedule, Transfer
+from sonar.models import CredentialState, Leftover, Probe, Schedule, SizeClass, Transfer
 from sonar.movers import fts3_poll
 from tests.storage.conftest import Pair
 from tests.storage.fts import FtsServer, fts_server
@@ -145,6 +145,20 @@ def test_a_token_that_is_away_while_a_job_waits_does_it_no_harm(
     worker.join(30)
     assert Transfer.objects.get().state == "done"
     assert not CredentialState.objects.exists()
+
+
+def test_a_token_that_stays_away_until_the_limit_is_no_failure_either(
+    guarded: Pair, fts: FtsServer, secrets: Path
+) -> None:
+    register(guarded, fts)
+    SizeClass.objects.update(timeout_seconds=2)
+    fts.queue_seconds = 60
+    worker = run_aside()
+    assert wait_for(lambda: fts.jobs, 20, 0.02)
+    (secrets / "fts").unlink()
+    worker.join(30)
+    assert waits()
+    assert CredentialState.objects.get().sentence == "No such file or directory"
 
 
 def test_a_service_knows_us_by_a_token_of_an_issuer(

@@ -110,7 +110,7 @@ def of_tests(status: Status) -> Iterator[Metric]:
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
     """Since when credentials are in trouble, by where they are: their names are not for all."""
-    labels = ["endpoint", "role", "tests", "mesh"]
+    labels = ["endpoint", "mesh", "role", "tests"]
     words = "Since when a credential does not work, or will soon not work any more."
     since = GaugeMetricFamily(
         "sonar_credential_trouble_since_timestamp_seconds", words, None, labels
@@ -118,8 +118,8 @@ def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
     words = "When a credential in trouble expires, where that is known."
     ends = GaugeMetricFamily("sonar_credential_expires_timestamp_seconds", words, None, labels)
     for row in states:
-        place = [str(row.endpoint or ""), row.role, "wait" if row.holds else "run"]
-        place.append(str(row.mesh or ""))
+        place = [str(row.endpoint or ""), str(row.mesh or "")]
+        place += [row.role, "wait" if row.holds else "run"]
         since.add_metric(place, row.since.timestamp())
         if row.expires_at:
             ends.add_metric(place, row.expires_at.timestamp())
