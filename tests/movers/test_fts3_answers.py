@@ -16,7 +16,7 @@ from sonar.movers import fts3_rest
 from sonar.movers.base import AsksService, MoverError, Service, Watch, Where
 from sonar.movers.fts3 import Fts3, job_for, submit
 from sonar.movers.fts3_jobs import Progress, failure_of, progress_of
-from sonar.movers.fts3_poll import Job
+from sonar.movers.fts3_poll import Job, Pollers
 from sonar.movers.fts3_rest import Fts
 from sonar.movers.mover import Withdraws
 from sonar.movers.watch import Watch
@@ -252,3 +252,11 @@ def test_who_names_no_service_is_refused():
         Fts3().move(ORDER, Watch())
     assert caught.value.permanent
     assert isinstance(Fts3(), AsksService)
+
+
+def test_jobs_are_asked_after_with_what_is_registered_now():
+    pollers, url = Pollers(), "https://fts.example:8446"
+    poller = pollers.of(Service(url, "fts", lambda: "old"), "")
+    assert pollers.of(Service(url, "fts", lambda: "new"), "") is poller
+    assert poller.fts.service.token() == "new"
+    assert pollers.of(Service(url, "another"), "") is not poller
