@@ -445,10 +445,16 @@ FORCE_SCRIPT_NAME = envpath("SONAR_PATH")
 STATIC_URL = "static/"
 STATIC_ROOT = SONAR_HOME / "static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "sonar.static_finders.AskedFor",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "sonar.static_names.HashedNames"},
 }
+# Each is compressed once, by the name that pages ask for.
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 # Source maps are half of all bytes, and only developers' tools ask for them.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 

@@ -118,6 +118,7 @@ PROJECT_FILES = {
     "sonar.wsgi",
     "sonar.gunicorn_conf",
     "sonar.apps",
+    "sonar.static_finders",
     "sonar.static_names",
     "sonar",
 }

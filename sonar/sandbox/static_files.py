@@ -33,7 +33,7 @@ def are_laid_out() -> bool:
 
 
 def lay_out() -> None:
-    """Copy, name and compress them: half a minute of both cores, most of it brotli's."""
+    """Copy, name and compress them: a quarter of a minute, most of it brotli's."""
     of_these = stamp()
     _note().unlink(missing_ok=True)
     call_command("collectstatic", interactive=False, verbosity=0)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ FILL_SECONDS = 300
 STOP_SECONDS = 15
 LOADED = 30  # what a loaded machine adds
 CLASSES = ("small", "medium", "large")
+# Of tests of all links with a published rate: each takes half a minute, on a busy machine a minute.
+ROUNDS = 20
 
 
 class Run:
@@ -141,28 +144,68 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
 
 @pytest.mark.long
 def test_measured_rates_are_those_that_were_published(run: Run):
+    """A machine that is at something else makes tests slow and never fast: the best of each counts.
+
+    Their links are tested again until that is so, not when it is their turn minutes later.
+    """
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, 300)
-    # A machine that is at something else makes tests slow and never fast: the best of each link
-    # counts, and each has a second one within ten minutes and a third one within twenty.
-    run.wait_for("rates in the order of those published", lambda: likeness(run) > 0.9, 1300)
+    with requests.Session() as operator:
+        operator.headers["Authorization"] = f"Token {token(run)}"
+        for _ in range(ROUNDS):
+            if likeness(run) > 0.9:
+                break
+            for test in [order(operator, run, *link) for link in published_rates()]:
+                run.wait_for("the tests ordered", partial(has_ended, test), 300)
+    assert likeness(run) > 0.9
+
+
+def token(run: Run) -> str:
+    arguments = ("create", "admin", "--scopes=operate", "--name=rates", "--days=1")
+    done = run.manage("token", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def order(operator: requests.Session, run: Run, source: str, destination: str) -> str:
+    """Order a large test of a link; return where it says how far it is."""
+    asked = {"source": source, "destination": destination, "sizes": ["large"]}
+    answer = operator.post(f"{run.url}/api/v1/probes/", json=asked, timeout=30)
+    assert answer.status_code == 202, answer.text
+    url: str = answer.json()["probes"][0]["url"]
+    return url
+
+
+def has_ended(test: str) -> bool:
+    answer = requests.get(test, timeout=30)
+    answer.raise_for_status()
+    ended: bool = answer.json()["ended"]
+    return ended
+
+
+def published_rates() -> dict[tuple[str, str], float]:
+    with PUBLISHED.open() as rows:
+        table = {row.pop("source"): row for row in csv.DictReader(rows)}
+    table.pop("Average")
+    return {
+        (source, destination): float(rate)
+        for source, row in table.items()
+        for destination, rate in row.items()
+        if destination != "Average"
+    }
 
 
 def likeness(run: Run) -> float:
     """Return the rank correlation of the rates that are published and those of the matrix."""
     matrix = run.matrix("large", "max")
-    places = [
+    sources, destinations = (
         {one["name"]: place for place, one in enumerate(matrix[side])}
         for side in ("sources", "destinations")
-    ]
-    with PUBLISHED.open() as rows:
-        published = {row.pop("source"): row for row in csv.DictReader(rows)}
-    published.pop("Average")
-    pairs = []
-    for source, row in published.items():
-        row.pop("Average")
-        for destination, rate in row.items():
-            value = matrix["cells"]["value"][places[0][source]][places[1][destination]]
-            pairs += [(float(rate), value)] if value is not None else []
+    )
+    measured = {
+        (source, destination): matrix["cells"]["value"][sources[source]][destinations[destination]]
+        for source, destination in published_rates()
+    }
+    pairs = [(rate, measured[link]) for link, rate in published_rates().items() if measured[link]]
     assert len(pairs) >= 85
     return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
@@ -175,9 +218,10 @@ def test_simulated_rates_are_labelled(run: Run):
 
 @pytest.mark.long
 def test_static_files_are_served_compressed_and_cacheable(run: Run):
-    page = requests.get(run.url, timeout=30).text
-    files = set(re.findall(r'(?:src|href)="([^"]+\.(?:js|css))"', page))
-    assert any("plotly" in path for path in files)
+    pages = [requests.get(run.url + path, timeout=30) for path in ("/", "/api/v1/docs/", "/admin/")]
+    assert all(page.ok for page in pages)
+    files = set(re.findall(r'(?:src|href)="([^"]+\.(?:js|css))"', "".join(p.text for p in pages)))
+    assert all(any(one in path for path in files) for one in ("plotly", "swagger", "/admin/"))
     for path, encoding in product(files, ("gzip", "br")):
         answer = requests.get(
             run.url + path, headers={"Accept-Encoding": encoding}, timeout=30, stream=True
