@@ -8,7 +8,6 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from matrix.answers.changes.search import search_all
 from sonar import changes, db_retry
 
 log = logging.getLogger(__name__)
@@ -17,6 +16,9 @@ log = logging.getLogger(__name__)
 @shared_task(throws=db_retry.DATABASE_AWAY)
 def find_changes() -> None:
     """Search for changes of level where there are new results, and drop those too old to tell."""
+    # All workers and the beat know this task: numpy is loaded by the one that has it to do.
+    from matrix.answers.changes.search import search_all
+
     now = timezone.now()
     changes.forget(now, settings.SONAR_KEEP_DAYS)
     for outcome in search_all(now):

@@ -14,9 +14,9 @@ from threading import Event, Thread
 from django.utils import timezone
 
 from sonar.db_retry import DATABASE_AWAY, one_line, release_connection
-from sonar.fireflies.endpoint_addresses import Addresses
+from sonar.fireflies.endpoint_addresses import Addresses, plain
 from sonar.fireflies.flows import flow_of, store
-from sonar.fireflies.packet import MOST_BYTES, parsed, plain
+from sonar.fireflies.packet import MOST_BYTES, parsed
 from sonar.models import Flow
 
 log = logging.getLogger(__name__)

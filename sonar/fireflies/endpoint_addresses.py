@@ -9,16 +9,20 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from sonar.addresses import host_of
-from sonar.fireflies.packet import plain
 from sonar.models import Endpoint
 from sonar.registry_cache import registry_version
 
 KEPT_SECONDS = 600.0
 
 log = logging.getLogger(__name__)
+
+
+def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return an address of IPv4 that is written as one of IPv6 as what it is."""
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def look_up(host: str) -> set[str]:

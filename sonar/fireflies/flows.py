@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from sonar.fireflies.endpoint_addresses import Addresses
-from sonar.fireflies.packet import Firefly, plain
+from sonar.fireflies.endpoint_addresses import Addresses, plain
 from sonar.models import Flow
+
+if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets
+    from sonar.fireflies.packet import Firefly
 
 log = logging.getLogger(__name__)
 

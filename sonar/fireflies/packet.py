@@ -30,11 +30,6 @@ Port = Annotated[int, Field(ge=0, le=65_535)]
 Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 
-def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return an address of IPv4 that is written as one of IPv6 as what it is."""
-    return getattr(address, "ipv4_mapped", None) or address
-
-
 def numbers(netlink: object) -> object:
     """Keep those of TCP's numbers that are of use."""
     if not isinstance(netlink, dict):

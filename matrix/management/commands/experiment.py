@@ -6,7 +6,7 @@ import signal
 import threading
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -17,6 +17,7 @@ from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.experiments.words import conclusion, title
 from matrix.query.forms import BadQueryError
 from sonar import experiments, mover_catalogue, request_probes
+from sonar.management.base import QuickCommand
 from sonar.models import Experiment
 from sonar.models.mesh import Mode
 from sonar.units import three_digits
@@ -24,7 +25,7 @@ from sonar.units import three_digits
 LOOK_AGAIN_SECONDS = 1.0
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Order tests from SOURCE to DESTINATION that differ in one thing, let the workers carry "
         "them out one after the other, and say what they show. All limits of both endpoints "

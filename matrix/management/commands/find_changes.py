@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress
 
 from matrix.answers.changes.search import Outcome, search
+from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.units import format_count, three_digits
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Search the results of the last 90 days for changes of level, of links, of endpoints and "
         "of the whole grid, and keep what is found. Sonar does so by itself every "

@@ -9,13 +9,14 @@ from threading import Event
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from sonar.fireflies.collector import Collector, Networks
 from sonar.fireflies.endpoint_addresses import Addresses
+from sonar.management.base import QuickCommand
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Collect fireflies: UDP packets in which storage servers that mark their packets say, for "
         "each connection of a transfer, how long its round trip is, how much was sent again and "

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from sonar import credential_checks, credentials, token_sources
 from sonar.credential_checks import Usage
-from sonar.credential_states import SERVICE
+from sonar.management.base import QuickCommand
 from sonar.management.columns import in_columns
 from sonar.models import Credential, CredentialState, Endpoint
 from sonar.movers.base import MoverError, Where
@@ -21,7 +21,7 @@ from sonar.windows import format_moment
 HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "List the credentials of endpoints and services: of which kind and for which hosts each "
         "one is, who has it as its own, who lends it, whether this process can use its file in "

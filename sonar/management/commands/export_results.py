@@ -12,10 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, cast
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from sonar.management.base import QuickCommand
 from sonar.management.commands.probe import named
 from sonar.models import Endpoint, Profile, SizeClass
 from sonar.records import exporting
@@ -23,7 +24,7 @@ from sonar.records.exporting import Choice
 from sonar.windows import parse_time
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Write results as CSV, oldest first, in the format that import_results reads. Filters can "
         "be repeated. Lost results are left out: their worker died, so they say nothing about a "

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 from django.utils import timezone
 from rich.console import Console
@@ -19,11 +19,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from sonar.management.base import QuickCommand
 from sonar.records import importing
 from sonar.records.importing import FaultyFileError
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Import results of transfers from CSV files, plain or gzip. Each file is stored as a "
         "whole or not at all, with every mistake listed by its line. A result whose id is already "

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from sonar import mesh_proxies, offers, reclassing, registry_file
+from sonar import offers, reclassing, registry_file
+from sonar.management.base import QuickCommand
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Bring the registry (size classes, sites, credentials, endpoints, meshes) in line with a "
         "YAML file. The whole file is loaded or nothing; what is only in the database is left "

@@ -8,13 +8,14 @@ import socket
 import threading
 from typing import Any, NoReturn, TypeVar
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import Model
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from sonar import mover_catalogue, probes, queueing, request_probes, scheduler
+from sonar.management.base import QuickCommand
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
 from sonar.movers.base import MoverError, Receipt, Stopped
@@ -26,7 +27,7 @@ Named = TypeVar("Named", bound=Model)
 LOOK_AGAIN_SECONDS = 0.5
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Send one test file from SOURCE to DESTINATION now, show its progress and record the "
         "result. The budgets and downtimes of both endpoints apply. While another test of the link "

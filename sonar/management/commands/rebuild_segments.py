@@ -6,19 +6,20 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress
 
 from sonar import sealing, windows
+from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.units import format_count, three_digits
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Rebuild the hour and day segments from the raw results, day by day, newest first. Pages "
         "and API keep working meanwhile. Each day is replaced as a whole, so it is safe to stop or "

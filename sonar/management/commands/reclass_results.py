@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
 from sonar import reclassing
+from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.reclassing import Moves
 from sonar.units import format_count, three_digits
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Move results to the size class that matches their size, newest first, after the bounds "
         "of size classes have changed. Pages and API keep working and stay exact; the affected "

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from sonar import roles
+from sonar.management.base import QuickCommand
 from sonar.management.columns import in_columns
 from sonar.models import Site
 from sonar.roles import Role
@@ -16,7 +17,7 @@ from sonar.roles import Role
 LIST = "list"
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Give an account a role in place of its old one: `role USER ROLE`, for a site admin "
         "followed by the sites. `role list` shows all accounts. Accounts are created in the admin."

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from sonar import tokens
+from sonar.management.base import QuickCommand
 from sonar.management.columns import in_columns
 from sonar.models import Token
 from sonar.windows import format_time
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     help = (
         "Create, list and revoke the tokens that scripts send to the API as "
         "'Authorization: Token ...'. A token is printed once, alone on standard output; "
