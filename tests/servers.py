@@ -5,6 +5,7 @@ A plugin and not a conftest, because they must run before pytest-django reads th
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Generator
@@ -14,6 +15,10 @@ from pathlib import Path
 import pytest
 
 from sonar.sandbox import embedded
+from tests import template
+
+# Until all is imported, of which nothing goes away (conftest.py).
+gc.disable()
 
 # The suite is about what PostgreSQL does, not about surviving a power cut.
 FAST_AND_LOSSY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
@@ -31,6 +36,7 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     os.environ["SONAR_HOME"] = str(home)
     os.environ["SONAR_SECRET_KEY"] = "only-for-tests"
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright's loop and Django's ORM
+    template.copy_to(home / "postgres", *FAST_AND_LOSSY)
     database = embedded.postgres(home / "postgres", sockets, home / "pg.log", *FAST_AND_LOSSY)
     os.environ["DATABASE_URL"] = _running.enter_context(database)
     queue = embedded.redis_server(home / "redis", sockets, home / "redis.log")

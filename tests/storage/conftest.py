@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -136,12 +137,25 @@ def _brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def sonar(tmp_path: Path) -> Iterator[Sonar]:
-    """Return a whole Sonar that has a web process, a database without tables, and a Redis."""
-    tmp_path.chmod(0o755)
+    """Return a whole Sonar that has a web process, a database and a Redis."""
+    with started(tmp_path, tables=True) as made:
+        yield made
+
+
+@pytest.fixture
+def new_sonar(tmp_path: Path) -> Iterator[Sonar]:
+    """Return one whose database has no tables yet."""
+    with started(tmp_path, tables=False) as made:
+        yield made
+
+
+@contextmanager
+def started(place: Path, *, tables: bool) -> Iterator[Sonar]:
+    place.chmod(0o755)
     with embedded.socket_directory() as sockets:
-        made = Sonar(tmp_path, sockets)
+        made = Sonar(place, sockets)
         try:
-            made.start()
+            made.start(tables=tables)
             yield made
         finally:
             made.close()

@@ -47,14 +47,13 @@ class Grid:
         self._commands: dict[str, list[str]] = {}
 
     def start_services(self, settings: Mapping[str, str]) -> None:
-        """Start PostgreSQL and Redis, and make the tables."""
+        """Start PostgreSQL, which has the tables, and Redis."""
         self.database.start()
         self.queue.start()
         self.env = os.environ | settings
         self.env |= {"DATABASE_URL": self.database.url, "REDIS_URL": self.queue.url}
         self.env |= {"SONAR_HOME": str(self.place), "DJANGO_SETTINGS_MODULE": "sonar.settings"}
         self.env |= {"SONAR_SECRET_KEY": "only-for-tests"}
-        self.manage("migrate", "--verbosity=0")
         self.database.ask(JOURNAL)
 
     def load(self, registry: Mapping[str, Any]) -> None:

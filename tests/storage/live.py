@@ -15,6 +15,7 @@ from typing import Any
 import urllib3
 
 from sonar.sandbox import embedded, processes
+from tests import template
 from tests.storage.workers import BEAT, worker
 from tests.waiting import wait_for
 
@@ -41,7 +42,11 @@ class Sonar:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = listening.getsockname()[1]
 
-    def start(self) -> None:
+    def start(self, *, tables: bool = True) -> None:
+        """Start the web, PostgreSQL and Redis; without tables, `migrate` makes them."""
+        self.tables = tables
+        if tables:
+            template.copy_to(self.place / "postgres")
         self.env = os.environ | SETTINGS | {"SONAR_HOME": str(self.place)}
         self.env |= {"DATABASE_URL": self.start_database(), "REDIS_URL": self.start_redis()}
         bind = f"127.0.0.1:{self.port}"
@@ -51,7 +56,8 @@ class Sonar:
     def start_database(self) -> str:
         data, log = self.place / "postgres", self.place / "postgres.log"
         self.services["database"] = embedded.postgres(data, self.sockets, log)
-        return self.services["database"].__enter__()
+        url = self.services["database"].__enter__()
+        return template.with_tables(url) if self.tables else url
 
     def start_redis(self) -> str:
         data, log = self.place / "redis", self.place / "redis.log"
@@ -62,7 +68,7 @@ class Sonar:
         self.services.pop(name).__exit__(None, None, None)
 
     def migrate(self) -> None:
-        command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+        command = [sys.executable, "manage.py", "migrate", "--verbosity=0", "--skip-checks"]
         subprocess.run(command, env=self.env, check=True)
 
     def run(self, name: str, *arguments: str) -> None:

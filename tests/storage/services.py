@@ -12,6 +12,7 @@ import psycopg
 import redis
 
 from sonar.sandbox import embedded
+from tests import template
 
 PATIENCE = "-c statement_timeout=60s"
 
@@ -26,8 +27,11 @@ class Database:
         self.url = ""
 
     def start(self) -> None:
+        """Start it, with all tables the first time."""
+        if not self.data.exists():
+            template.copy_to(self.data)
         self._running = embedded.postgres(self.data, self._sockets, self._log, *self._options)
-        self.url = self._running.__enter__()
+        self.url = template.with_tables(self._running.__enter__())
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: SIGINT breaks sessions off and writes all, SIGQUIT is a crash."""

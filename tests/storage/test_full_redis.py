@@ -34,7 +34,6 @@ def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
 ) -> None:
     refuse, why = refusing.WAYS[way]
     url = sonar.env["REDIS_URL"]
-    sonar.migrate()
     sonar.wait_for(lambda: answers(sonar), 120)
 
     # Who starts now waits until it is over.
@@ -80,7 +79,6 @@ def silenced(way: str) -> set[str]:
 
 
 def test_a_beat_whose_redis_is_away_says_so_in_a_line(sonar: Sonar) -> None:
-    sonar.migrate()
     sonar.run("beat")
     sonar.wait_for(lambda: any("Sent the task" in line for line in said(sonar, "beat")), 120)
     sonar.stop_service("redis")

@@ -13,8 +13,9 @@ pytestmark = pytest.mark.long
 
 
 def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(
-    sonar: Sonar,
+    new_sonar: Sonar,
 ) -> None:
+    sonar = new_sonar
     sonar.wait_for(lambda: answers(sonar), 120)
     assert "migrations are not applied" in sonar.missing()["database"]
     sonar.migrate()

@@ -105,7 +105,6 @@ class Sonar:
         self.env = os.environ | SETTINGS
         self.env |= {"DATABASE_URL": self.database.url, "REDIS_URL": self.queue.url}
         self.env |= {"SONAR_HOME": str(self.place), "DJANGO_SETTINGS_MODULE": "sonar.settings"}
-        self.run("manage.py", "migrate", "--verbosity=0")
         self.run("manage.py", "load_registry", str(self.registry()))
         self.database.ask(JOURNAL)
         for name in COMMANDS:
