@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.core.management import call_command
+from django.core.management import call_command, get_commands, load_command_class
 
 
 @pytest.mark.django_db
@@ -20,3 +20,12 @@ def test_the_migrations_can_be_undone_and_done_again():
 
 def test_django_finds_nothing_wrong():
     call_command("check", fail_level="WARNING")
+
+
+def test_no_command_of_sonar_waits_for_the_checks():
+    own = {name: app for name, app in get_commands().items() if app in ("sonar", "matrix")}
+    assert {"load_registry", "find_changes"} <= set(own)
+    waits = {
+        name for name, app in own.items() if load_command_class(app, name).requires_system_checks
+    }
+    assert waits == set()

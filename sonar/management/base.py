@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.core.management.base import BaseCommand
 
 
@@ -13,4 +11,4 @@ class QuickCommand(BaseCommand):
     They are no more than `manage.py check` says, and take three quarters of its start.
     """
 
-    requires_system_checks: ClassVar[tuple[str, ...]] = ()
+    requires_system_checks: tuple[str, ...] = ()

@@ -152,3 +152,15 @@ def test_the_threads_of_a_worker_share_connections_by_default(worker: Worker):
     # Each probe notes its progress about four times; without a pool each note is a connection.
     assert NOTES > 30
     assert sessions() - before <= 8
+
+
+def test_a_worker_loads_no_page_and_nothing_that_another_one_may_have_to_do():
+    program = "from sonar.celery import app\napp.loader.import_default_modules()"
+    show = "\nimport sys\nprint(*app.tasks, *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program + show], check=True, capture_output=True, text=True
+    )
+    loaded = set(done.stdout.split())
+    assert {"sonar.tasks.transfer", "matrix.tasks.find_changes", "sonar.tasks"} <= loaded
+    others = {"pandas", "pydantic", "sonar.urls", "matrix.answers", "matrix.pages"}
+    assert loaded & others == set()
