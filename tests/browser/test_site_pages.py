@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sonar import results
-from sonar.models import Endpoint, Mesh, Schedule, Site, SizeClass
+from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
 from sonar.sandbox import topology
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
@@ -33,8 +33,9 @@ def grid_in_a_box(real_commits: None, at_noon: None) -> None:
     classes = {one.name: one for one in SizeClass.objects.all()}
     sites = topology.load_sites()
     places = {one.name: register(one) for one in sites}
+    profile = world.profile()
     made = [
-        measured(places, link, classes[size], number, rng)
+        measured(places, link, classes[size], profile, number, rng)
         for link in topology.load_links()
         for size in classes
         for number in range(2)
@@ -74,6 +75,7 @@ def measured(
     places: dict[str, Endpoint],
     link: topology.Link,
     size: SizeClass,
+    profile: Profile,
     number: int,
     rng: np.random.Generator,
 ) -> results.Result:
@@ -84,7 +86,7 @@ def measured(
         source_id=places[link.source].id,
         destination_id=places[link.destination].id,
         size_class_id=size.id,
-        profile_id=world.profile().id,
+        profile_id=profile.id,
         state="failed" if failed else "done",
         started_at=world.NOW - timedelta(hours=4 * number, minutes=int(rng.integers(0, 200))),
         seconds=seconds * float(rng.lognormal(0, 0.1)),
