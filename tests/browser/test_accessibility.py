@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page
 
 from sonar.roles import Role
 from tests.accounts import account
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night, violations
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits
 from tests.browser.readers import LAPTOP, NARROW, seen_by
@@ -83,13 +85,11 @@ NOT_FOUND = (
 )
 
 
-def by_day_and_night(page: Page) -> list[str]:
+def looked_at(page: Page) -> list[str]:
     """Look at a page in light and in dark, once its pictures are there."""
     page.emulate_media(color_scheme="light")
     until_settled(page)
-    by_day = violations(page)
-    page.emulate_media(color_scheme="dark")
-    return by_day + [f"in the dark: {one}" for one in violations(page)]
+    return by_day_and_night(page)
 
 
 @pytest.mark.long
@@ -99,7 +99,7 @@ def test_no_page_breaks_a_rule(visit: Visit, scene_of_today: Scene) -> None:
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
     for name, path in PAGES.items():
         page = visit.open(path.format(**ids))
-        found[name] = by_day_and_night(page)
+        found[name] = looked_at(page)
     assert not any(found.values()), in_words(found)
 
 
@@ -112,7 +112,7 @@ def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(
     found = {}
     for name, path in PAGES_ON_SLOWNESS.items():
         page = visit.open(path.format(**vars(slow_scene)))
-        found[name] = by_day_and_night(page)
+        found[name] = looked_at(page)
         if not fits(page):
             found[name].append("wider than the screen")
     assert not any(found.values()), in_words(found)
@@ -121,7 +121,7 @@ def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(
 @everybody
 def test_pages_of_an_empty_sonar_break_no_rule(visit: Visit, real_commits: None) -> None:
     found = {
-        path: by_day_and_night(visit.open(path))
+        path: looked_at(visit.open(path))
         for path in ("/", "/table/", "/sites/", "/operations/", "/causes/", "/changes/")
     }
     assert not any(found.values()), in_words(found)
@@ -129,9 +129,9 @@ def test_pages_of_an_empty_sonar_break_no_rule(visit: Visit, real_commits: None)
 
 @everybody
 def test_pages_that_say_no_break_no_rule(visit: Visit, scene: Scene) -> None:
-    found = {"bad parameter": by_day_and_night(visit.open("/?size=huge", status=400))}
+    found = {"bad parameter": looked_at(visit.open("/?size=huge", status=400))}
     for path in NOT_FOUND:
-        found[path] = by_day_and_night(visit.open(path, status=404))
+        found[path] = looked_at(visit.open(path, status=404))
     assert not any(found.values()), in_words(found)
 
 
@@ -139,6 +139,45 @@ def test_a_rule_that_is_broken_is_reported_with_its_place(visit: Visit, scene: S
     page = visit.open("/search/")
     page.evaluate("document.querySelector('main').innerHTML += '<input id=bare>'")
     assert [one.split(" ")[0] for one in violations(page)] == ["label"]
+
+
+PLANTED = """() => {
+    document.querySelector("main").innerHTML += `<p id=pale>Pale</p><p id=dim>Dim</p>
+        <div id=late><input></div>`;
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`
+        @media (prefers-color-scheme: light) { #pale { color: #ddd; background: #fff; } }
+        @media (prefers-color-scheme: dark) { #dim { color: #333; background: #000; } }
+        %s`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}"""
+ONLY_BY_NIGHT = "@media (prefers-color-scheme: light) { #late { display: none; } }"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("", ["color-contrast #pale", "label #late > input", "in the dark: color-contrast #dim"]),
+        (
+            ONLY_BY_NIGHT,
+            [
+                "color-contrast #pale",
+                "in the dark: color-contrast #dim",
+                "in the dark: label #late > input",
+            ],
+        ),
+    ],
+    ids=["colours alone differ", "more than colours differs"],
+)
+def test_what_is_broken_in_one_scheme_alone_is_found(
+    visit: Visit, scene: Scene, more: str, expected: list[str]
+) -> None:
+    """A rule that has to do with no colour is asked once, unless the dark changes what it sees."""
+    page = visit.open("/search/")
+    assert looked_at(page) == []
+    page.evaluate(PLANTED % more)
+    found = [re.sub(r" \(.*?\n  (.*?): .*", r" \1", one, flags=re.S) for one in looked_at(page)]
+    assert found == expected
 
 
 def in_words(found: dict[str, list[str]]) -> str:
