@@ -23,15 +23,8 @@ from sonar import mesh_services, movers, offers
 from sonar.db_retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.mover_catalogue import is_of_network
-from sonar.movers.base import (
-    CLEANING_LIMITS,
-    AsksService,
-    MoverError,
-    Order,
-    Watch,
-    Where,
-    part_of,
-)
+from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
+from sonar.movers.mover import AsksService
 from sonar.movers.spans import within
 from sonar.movers.watch import Watch
 from sonar.redaction import texts

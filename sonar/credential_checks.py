@@ -18,7 +18,8 @@ from sonar import credential_kinds, credential_states, movers, token_cache
 from sonar.credential_states import LENT, OWN, SERVICE, Trouble, Use
 from sonar.db_retry import release_connection
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
-from sonar.movers.base import AsksService, MoverError, Where
+from sonar.movers.base import MoverError, Where
+from sonar.movers.mover import AsksService
 from sonar.token_cache import UsableToken
 from sonar.token_sources.base import CredentialError, Purpose, Right
 from sonar.transfer_request import (

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0022_what_networks_say'),
+        ('sonar', '0023_credentials_of_services'),
     ]
 
     operations = [

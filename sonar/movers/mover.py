@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from sonar.movers.base import End, FileInfo, Order, Receipt
+from sonar.movers.base import End, FileInfo, Order, Receipt, Service
 from sonar.movers.watch import Watch
 
 
@@ -36,8 +36,11 @@ class Files(Protocol):
 
 
 @runtime_checkable
-class Withdraws(Protocol):
-    """A mover whose transfers go on without it: a service has been asked for them."""
+class AsksService(Protocol):
+    """A mover that asks a service for its transfers: they go on without it."""
+
+    def introduce(self, service: Service, ca_bundle: str) -> None:
+        """Raise MoverError if the service does not take what it knows us by, or does not answer."""
 
     def withdraw(self, order: Order) -> None:
         """Cancel whatever was asked of ``order.service`` for this destination file.

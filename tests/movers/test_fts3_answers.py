@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers import fts3_rest
-from sonar.movers.base import AsksService, MoverError, Service, Watch, Where
+from sonar.movers.base import MoverError, Service, Where
 from sonar.movers.fts3 import Fts3, job_for, submit
 from sonar.movers.fts3_jobs import Progress, failure_of, progress_of
 from sonar.movers.fts3_poll import Job, Pollers
 from sonar.movers.fts3_rest import Fts
-from sonar.movers.mover import Withdraws
+from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch
 from sonar.remote_names import LOG_URL, REMOTE_ID, kept
 from tests.movers.orders import order_between

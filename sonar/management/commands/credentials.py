@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from sonar import credential_checks, credentials, token_sources
 from sonar.credential_checks import Usage
+from sonar.credential_states import SERVICE
 from sonar.management.base import QuickCommand
 from sonar.management.columns import in_columns
 from sonar.models import Credential, CredentialState, Endpoint

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from sonar import offers, reclassing, registry_file
+from sonar import mesh_proxies, offers, reclassing, registry_file
 from sonar.management.base import QuickCommand
 
 

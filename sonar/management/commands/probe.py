@@ -20,6 +20,7 @@ from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
 from sonar.movers.base import MoverError, Receipt, Stopped
 from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen, Watch
 from sonar.transfer_request import awaited
 from sonar.units import format_bytes, format_rate, three_digits
 
