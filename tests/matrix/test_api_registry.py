@@ -16,7 +16,17 @@ from django.urls import resolve
 
 from matrix.api.schema import describe
 from sonar import reclassing
-from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass, Version
+from sonar.models import (
+    Annotation,
+    Credential,
+    Downtime,
+    Endpoint,
+    Mesh,
+    SignOfLife,
+    Site,
+    SizeClass,
+    Version,
+)
 from sonar.roles import Role
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
 from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
@@ -238,6 +248,29 @@ def test_a_mesh_is_written_and_read_in_the_notation_of_registry_files(root: Clie
     assert patch(root, "meshes/uk/", {"scitag": None}).json()["scitag"] is None
     replaced = patch(root, "meshes/uk/", {"every": {"medium": "90s"}}).json()["every"]
     assert replaced == {"medium": 90}
+
+
+def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root: Client) -> None:
+    assert "notice" not in made(root, "meshes")
+    signs = {"name": "w", "kind": "worker", "seen_at": NOW, "every_seconds": 10}
+    SignOfLife.objects.create(**signs, queues=["transfers", "transfers.http-tpc"])
+    answer = patch(root, "meshes/uk/", {"mover": "gfal2"}).json()
+    assert answer["notice"].startswith("No worker can run the mover gfal2: to run it, a worker ")
+    assert answer["mover"] == Mesh.objects.get(name="uk").mover == "gfal2"
+    assert "notice" not in get(root, "meshes/uk/")
+    assert "notice" not in patch(root, "meshes/uk/", {"enabled": False}).json()
+
+
+def test_who_writes_a_mesh_is_told_which_links_have_two_proxies(root: Client) -> None:
+    proxy = Credential.objects.create(name="proxy", kind="x509", hosts=["ral.example"])
+    disks = Endpoint.objects.filter(label="DATADISK")
+    disks.filter(name="RAL_DATADISK").update(
+        base_url="root://ral.example/data", credential=proxy, lend_credential=True
+    )
+    disks.filter(name="DESY_DATADISK").update(base_url="root://desy.example/data")
+    ends = {"sources": ["RAL_DATADISK"], "destinations": ["DESY_DATADISK"]}
+    answer = made(root, "meshes", mover="xrootd", **ends)
+    assert answer["notice"].startswith("1 link is not tested. DESY_DATADISK has no X.509 proxy")
 
 
 def test_a_note_has_its_author_and_begins_now(root: Client) -> None:

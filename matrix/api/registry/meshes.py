@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Annotated, Literal
 
 from django.db.models import Prefetch, QuerySet
+from django.utils import timezone
 from pydantic import Field
 from pydantic.fields import FieldInfo
 from rest_framework.request import Request
@@ -29,7 +30,7 @@ from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar import credentials, mover_catalogue, scitags, service_rules
+from sonar import credentials, mesh_proxies, mover_catalogue, offers, scitags, service_rules
 from sonar.compatibility import ENDS, kept_mesh_problem
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
@@ -142,6 +143,18 @@ class Meshes(Resource[Mesh]):
         service=(str, ""),
         service_credential=(str, ""),
     )
+    written = record_of(
+        NewMesh,
+        "A mesh as it was stored. Only if it is enabled and tests of it cannot run as things are, "
+        "`notice` says why, and what to do.",
+        name="MeshWritten",
+        sources=Ends,
+        destinations=Ends,
+        every=dict[str, int],
+        service=(str, ""),
+        service_credential=(str, ""),
+        notice=(str, ""),
+    )
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
         "list": CallText("All meshes", "By name."),
@@ -195,6 +208,14 @@ class Meshes(Resource[Mesh]):
             "quiet_hours": row.quiet_hours,
             "scitag": scitags.written(row.scitag),
         }
+
+    def remarks(self, row: Mesh, values: Values) -> Json:
+        if not row.enabled:
+            return {}
+        unoffered = offers.hindrance(row.mover, offers.by_living(timezone.now()))
+        sentences = (unoffered, mesh_proxies.conflicts().get(row.name, ""))
+        notice = " ".join(filter(None, sentences))
+        return {"notice": notice} if notice else {}
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
