@@ -18,9 +18,9 @@ from sonar import (
     cleanup,
     company,
     credential_states,
+    endings,
     movers,
     network_request,
-    results,
     transfer_request,
 )
 from sonar.credentials import WITH_CREDENTIALS
@@ -176,7 +176,7 @@ def record(probe: Probe, outcome: Outcome) -> None:
         hand_back(probe)
     elif wait := transfer_request.awaited(probe, outcome.error):
         put_off(probe, wait)
-    elif not results.end_probe(probe, outcome):
+    elif not endings.end_probe(probe, outcome):
         log.warning(
             "probe %s is already recorded: by the sweep, or by a try that got no answer", probe.id
         )

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from sonar import cleanup, results
+from sonar import cleanup, endings
 from sonar.models import Probe
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def lose(probe: Probe, now: datetime) -> bool:
     """End a probe as lost and remember what it may have left; False if it ended meanwhile."""
     # A worker that hangs while it records holds the row: that must not hold up the sweep.
     free = Probe.objects.select_for_update(skip_locked=True).filter(id=probe.id)
-    if not list(free) or not results.lose_probe(probe, now):
+    if not list(free) or not endings.lose_probe(probe, now):
         return False
     cleanup.keep(cleanup.places_of(probe), probe.mover, WHY_LEFT, now)
     return True

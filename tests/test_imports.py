@@ -65,6 +65,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"sonar.network_results"}),
     frozenset({"sonar.results", "sonar.sealing", "sonar.roles", "sonar.db_retry"}),
+    frozenset({"sonar.endings"}),
     frozenset(
         {
             "sonar.heartbeats",

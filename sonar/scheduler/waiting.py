@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sonar import credential_states, credentials, mesh_services, mover_catalogue, offers, results
+from sonar import credential_states, credentials, endings, mesh_services, mover_catalogue, offers
 from sonar.credential_states import Use
 from sonar.models import Probe
 from sonar.scheduler.capacity import Capacity, exhausted
@@ -62,7 +62,7 @@ def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
     for probe in probes:
         if retired := [end for end in (probe.source, probe.destination) if end.retired_at]:
             why = f"{retired[0].name} was retired while the test waited"
-            results.end_waiting(probe, why, now)
+            endings.end_waiting(probe, why, now)
         else:
             yield probe
 

@@ -18,7 +18,7 @@ import requests
 import sonar_client
 from django.utils import timezone
 
-from sonar import probes, results, scheduler
+from sonar import endings, probes, scheduler
 from sonar.models import Probe, Transfer
 from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
@@ -258,7 +258,7 @@ def end_tests() -> None:
         error = MoverError(Where.DESTINATION, "no room left")
         small = row.size_class.name == "small"
         outcome = Outcome(receipt, None, None, 5) if small else Outcome(None, error, None, 5)
-        results.end_probe(probe, outcome)
+        endings.end_probe(probe, outcome)
 
 
 def test_a_refused_order_says_why(run: Run, token: str) -> None:

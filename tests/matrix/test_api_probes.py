@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from matrix.query.filters import either
-from sonar import probes, request_probes, results, scheduler, tokens
+from sonar import endings, probes, request_probes, scheduler, tokens
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.mover_catalogue import names
 from sonar.movers.base import Receipt
@@ -130,7 +130,7 @@ def test_five_tests_fit_a_cap_of_two_one_after_the_other(
         assert get(operator, f"{one['id']}/")["state"] == "queued"
         running = probes.claim(UUID(one["id"]), NOW)
         assert running is not None
-        results.end_probe(running, Outcome(Receipt(1, 4.0), None, None, 5.0))
+        endings.end_probe(running, Outcome(Receipt(1, 4.0), None, None, 5.0))
         scheduler.start_waiting(NOW)
     assert Transfer.objects.filter(state="done").count() == 5
 
@@ -361,7 +361,7 @@ def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(
         "id": [f"The test {one.id} is already running: it cannot be cancelled."]
     }
     assert Probe.objects.filter(id=one.id, state="running").exists()
-    assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
+    assert endings.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     response = cancel(operator, one.id)
     assert response.status_code == 409
     assert "has ended" in response.json()["detail"]
@@ -426,7 +426,7 @@ def test_a_test_that_has_ended_is_the_transfer_it_has_become(
     client: Client, small_world: World
 ) -> None:
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
-    assert results.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
+    assert endings.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     found = get(client, f"{one.id}/")
     assert found.pop("ended") is True
     assert found == client.get(f"/api/v1/transfers/{one.id}/").json()

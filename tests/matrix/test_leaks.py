@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.status import figures
-from sonar import results, tokens
+from sonar import endings, tokens
 from sonar.models import (
     Annotation,
     Credential,
@@ -121,7 +121,7 @@ def not_verified(made: World) -> None:
     receipt = Receipt(bytes=2 * 10**9, seconds=10.0)
     note = "https://{}.example.org/data/x: {} is at work".format(*marks)
     outcome = Outcome(receipt, None, None, 10.0, 1.0, verified=False, verified_note=note)
-    assert results.end_probe(ended, outcome)
+    assert endings.end_probe(ended, outcome)
     assert "is at work" in Transfer.objects.get(verified=False).verified_note
 
 
@@ -149,7 +149,7 @@ def swept(made: World) -> object:
 def lost() -> None:
     """End a test whose worker died as the sweep does, in its words."""
     dead = probe_of(MARKS["worker of a lost transfer"], NOW - HOUR, free_link())
-    assert results.lose_probe(dead, NOW)
+    assert endings.lose_probe(dead, NOW)
     assert Transfer.objects.filter(state="lost").exists()
 
 

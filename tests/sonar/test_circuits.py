@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from sonar import circuits, probes, results, scheduler
+from sonar import circuits, endings, probes, scheduler
 from sonar.models import Circuit, Endpoint, MeshInterval, Probe, Schedule, SizeClass
 from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
@@ -43,7 +43,7 @@ def end(probe: Probe, fails: Where | None = None) -> None:
     else:
         error = MoverError(fails, f"{running.source.base_url}/x: no answer from 10.0.0.7")
         outcome = Outcome(None, error, None, 5.0)
-    assert results.end_probe(running, outcome)
+    assert endings.end_probe(running, outcome)
 
 
 def counted() -> dict[str, int]:
@@ -79,7 +79,7 @@ def test_what_is_lost_says_nothing_of_an_end():
     ).probes[0]
     lost = probes.claim(ordered.id, NOW)
     assert lost is not None
-    assert results.lose_probe(lost, NOW + HOUR)
+    assert endings.lose_probe(lost, NOW + HOUR)
     assert counted() == {"GLASGOW_DATADISK": 1}
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import company, probes, results, sweep, tasks
+from sonar import company, endings, probes, sweep, tasks
 from sonar.company import Company, Span
 from sonar.models import Endpoint, Probe, RecentRun, SizeClass, Transfer
 from sonar.movers.base import MoverError, Receipt, Stopped, Where
@@ -75,7 +75,7 @@ NEVER_BEGAN = Outcome(None, MoverError(Where.SOURCE, "no such file"), None, 0.0)
 
 
 def ended(probe: Probe, outcome: Outcome) -> Transfer:
-    assert results.end_probe(probe, outcome)
+    assert endings.end_probe(probe, outcome)
     return Transfer.objects.select_related("profile").get(id=probe.id)
 
 
@@ -162,7 +162,7 @@ def test_what_never_moved_and_what_was_lost_knows_of_no_company(db):
     glasgow, lancs, _ = three_endpoints()
     never = ended(running(glasgow, lancs, 0), NEVER_BEGAN)
     lost = running(glasgow, lancs, 0)
-    results.lose_probe(lost, at(9000))
+    endings.lose_probe(lost, at(9000))
     for transfer in (never, Transfer.objects.select_related("profile").get(id=lost.id)):
         assert company_of(transfer) == (None, None, None, None)
         assert transfer.profile.beside is None
@@ -199,8 +199,8 @@ def test_queued_and_waiting_tests_are_no_company(db):
 def test_a_second_end_of_one_run_leaves_no_second_trace(db):
     glasgow, lancs, _ = three_endpoints()
     probe = running(glasgow, lancs, 0)
-    assert results.end_probe(probe, done(0, 10))
-    assert not results.end_probe(probe, done(0, 10))
+    assert endings.end_probe(probe, done(0, 10))
+    assert not endings.end_probe(probe, done(0, 10))
     assert RecentRun.objects.count() == 1
 
 
@@ -292,7 +292,7 @@ def test_two_that_end_at_once_see_each_other_once_in_whatever_order_their_statem
         first, second = running(glasgow, lancs, 0), running(lancs, glasgow, 0)
 
         def end_the_other(probe: Probe = second) -> None:
-            assert results.end_probe(probe, done(10, 20))
+            assert endings.end_probe(probe, done(10, 20))
 
         between = Before(number, partial(in_a_thread, end_the_other))
         with connection.execute_wrapper(between):
@@ -316,7 +316,7 @@ def test_many_that_end_at_the_same_moment_all_see_each_other_once(real_commits):
         try:
             Probe.objects.exists()  # connect before, not among the others' ends
             together.wait(60)
-            assert results.end_probe(probe, done(10, 20))
+            assert endings.end_probe(probe, done(10, 20))
         finally:
             connection.close()
 

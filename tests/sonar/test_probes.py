@@ -15,7 +15,7 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import cleanup, db_retry, movers, probes, results, scheduler, sweep, transfer_request
+from sonar import cleanup, db_retry, endings, movers, probes, scheduler, sweep, transfer_request
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
 from sonar.movers.fake import FakeFiles, FakeMover
@@ -87,7 +87,7 @@ def test_the_source_file_stays_and_the_destination_file_goes(probe, fake):
 def test_a_failure_is_kept_without_addresses_that_not_all_may_see(probe):
     why = "lancs/data/sonar/incoming/7: fake://glasgow/data refused, so did 10.0.0.7"
     outcome = Outcome(None, MoverError(Where.DESTINATION, why), None, 1.5)
-    results.end_probe(claimed(probe), outcome)
+    endings.end_probe(claimed(probe), outcome)
     error = Transfer.objects.get().error
     assert error == ("LANCS_DATADISK/sonar/incoming/7: GLASGOW_DATADISK refused, so did [address]")
 
@@ -130,12 +130,12 @@ def test_how_the_source_file_was_uploaded_is_kept_of_a_success_and_of_a_failure(
     kept = {"seconds": 0.5, "rtt_ms": 9.5, "retransmits": 12, "held_by_sender": 0.25}
     failure = MoverError(Where.SOURCE, "the connection was closed")
     failed = Outcome(None, failure, None, 0.0, 0.6, upload=Upload(0.5, connection))
-    results.end_probe(claimed(probe), failed)
+    endings.end_probe(claimed(probe), failed)
     assert Transfer.objects.get().upload == kept
     other = ordered(*Endpoint.objects.order_by("name")[:2])
     receipt = Receipt(other.bytes, 4.0)
     done = Outcome(receipt, None, None, 5.0, 0.6, upload=Upload(0.02, None))
-    results.end_probe(claimed(other), done)
+    endings.end_probe(claimed(other), done)
     assert Transfer.objects.get(state="done").upload == {"seconds": 0.02}
 
 
@@ -143,7 +143,7 @@ def test_why_a_checksum_is_not_verified_is_kept_without_addresses(probe):
     note = "HEAD lancs/data/sonar/incoming/7: 500 from 10.0.0.7"
     receipt = Receipt(probe.bytes, 4.0)
     outcome = Outcome(receipt, None, None, 5.0, verified=False, verified_note=note)
-    results.end_probe(claimed(probe), outcome)
+    endings.end_probe(claimed(probe), outcome)
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.verified) == ("done", False)
     assert transfer.verified_note == ("HEAD LANCS_DATADISK/sonar/incoming/7: 500 from [address]")
@@ -198,8 +198,8 @@ def test_a_claimed_probe_has_a_deadline_beyond_its_time_limit(probe):
 def test_the_end_of_a_run_that_was_taken_back_counts_nothing(probe):
     """A worker that was thought dead reports after the sweep has ended its probe."""
     running = claimed(probe)
-    assert results.lose_probe(running, NOW)
-    assert not results.end_probe(running, FAILED)
+    assert endings.lose_probe(running, NOW)
+    assert not endings.end_probe(running, FAILED)
     assert Transfer.objects.get().state == "lost"
 
 
@@ -207,8 +207,8 @@ def test_the_end_of_an_earlier_run_does_not_end_a_later_one(probe):
     earlier = claimed(probe)
     probes.hand_back(earlier)
     later = probes.claim(probe.id, NOW + timedelta(minutes=1))
-    assert not results.end_probe(earlier, FAILED)
-    assert results.end_probe(later, FAILED)
+    assert not endings.end_probe(earlier, FAILED)
+    assert endings.end_probe(later, FAILED)
 
 
 def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkeypatch):
@@ -287,7 +287,7 @@ def test_a_result_that_the_database_did_not_take_is_kept_and_offered_again(
     probe, monkeypatch, error
 ):
     monkeypatch.setattr(db_retry, "FIRST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(results, "end_probe", fails(3, error, results.end_probe))
+    monkeypatch.setattr(endings, "end_probe", fails(3, error, endings.end_probe))
     running = claimed_now(probe)
     probes.finish(running, FAILED)
     assert Transfer.objects.get().state == "failed"
@@ -302,7 +302,7 @@ def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, mo
         running.deadline -= timedelta(seconds=seconds)
 
     monkeypatch.setattr(db_retry.time, "sleep", sleep)
-    monkeypatch.setattr(results, "end_probe", fails(999, OperationalError("no"), results.end_probe))
+    monkeypatch.setattr(endings, "end_probe", fails(999, OperationalError("no"), endings.end_probe))
     probes.finish(running, FAILED)
     assert pauses[:3] == [0.1, 0.2, 0.4]
     assert max(pauses) == 10.0

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from sonar import cleanup, probes, results, scheduler
+from sonar import cleanup, endings, probes, scheduler
 from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.measure import Outcome
@@ -87,7 +87,7 @@ def test_connections_that_a_server_tells_are_kept_without_tokens(credential: str
     told = (f"tcp:[::1]:1094 {credential}", f"tcp:{'1' * 5000}")
     error = MoverError(Where.SOURCE, f"GET https://lancs.example/x: {credential}")
     seen = Seen(remote_connections=told)
-    assert results.end_probe(probe, Outcome(None, error, None, 1.0, seen=seen))
+    assert endings.end_probe(probe, Outcome(None, error, None, 1.0, seen=seen))
     kept = Transfer.objects.get()
     assert kept.remote_connections == ["tcp:[::1]:1094 ***", f"tcp:{'1' * 196}"]
     assert kept.error.endswith(": ***")

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import mover_catalogue, probes, request_probes, results, scheduler, tasks
+from sonar import endings, mover_catalogue, probes, request_probes, scheduler, tasks
 from sonar import settings as project
 from sonar.celery import app
 from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
@@ -77,7 +77,7 @@ def finish(probe: Probe) -> None:
     """Let a queued test run and end."""
     running = probes.claim(probe.id, NOW)
     assert running is not None
-    assert results.end_probe(running, Outcome(Receipt(running.bytes, 4.0), None, None, 5.0))
+    assert endings.end_probe(running, Outcome(Receipt(running.bytes, 4.0), None, None, 5.0))
 
 
 def test_five_of_one_link_run_one_after_the_other_in_the_order_in_which_they_were_given(db):
@@ -273,7 +273,7 @@ def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
     with pytest.raises(NotCancelledError, match="is already running"):
         cancel(one.id, NOW)
     assert states() == ["running"]
-    assert results.end_probe(running, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
+    assert endings.end_probe(running, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     with pytest.raises(NotCancelledError, match="has ended"):
         cancel(one.id, NOW)
     assert Transfer.objects.count() == 1
