@@ -249,14 +249,16 @@ def test_a_missing_base_is_not_made(fts, plain):
 
 
 def test_a_server_that_dies_midway_fails_the_transfer(fts, mortal, slow_road: Road):
-    road = slow_road(mortal.source)
+    road = slow_road(mortal.source, 2e6)
     source = end(Where.SOURCE, road.url, f"source/{BIG}")
     running = Running(order_at(fts, mortal, source=source, bytes=BIG))
-    assert wait_for(lambda: is_(fts, "ACTIVE"), 15, 0.02)
+    assert wait_for(lambda: is_(fts, "ACTIVE"), 30, 0.02)
+    uploaded = road.moved.total()
+    assert wait_for(lambda: road.moved.total() > uploaded + BIG / 12, 15, 0.02)
     road.close()
     outcome = running.ended()
     assert outcome.error
-    assert outcome.error.where in {Where.TRANSFER, Where.SOURCE}
+    assert outcome.error.where == Where.TRANSFER
     assert mortal.left_behind() == []
 
 

@@ -39,6 +39,7 @@ class Throttle:
         self._shared = Pace(bytes_per_second) if shared else None
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
+        self._closed, self._opening = False, threading.Lock()
         self.moved: Counter[int] = Counter()
         """Bytes by connection, numbered as they came, both ways together."""
         self._numbers = count()
@@ -60,7 +61,10 @@ class Throttle:
         except OSError:
             near.close()
             return
-        self._sockets += [near, far]
+        with self._opening:
+            self._sockets += [near, far]
+            if self._closed:  # after the connection was taken, and before it was known of
+                self._shut()
         number = next(self._numbers)
         for ends in ((near, far), (far, near)):
             threading.Thread(target=self._pass_on, args=(*ends, number), daemon=True).start()
@@ -77,6 +81,11 @@ class Throttle:
                 sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        with self._opening:
+            self._closed = True
+            self._shut()
+
+    def _shut(self) -> None:
         for sock in self._sockets:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
