@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
@@ -77,6 +77,15 @@ def ends(meaning: str) -> FieldInfo:
 
 Ends = Annotated[Literal["all"] | list[str], Field(json_schema_extra=without_constant)]
 
+# What is answered otherwise than it is sent.
+AS_ANSWERED: dict[str, Any] = {
+    "sources": Ends,
+    "destinations": Ends,
+    "every": dict[str, int],
+    "service": (str, ""),
+    "service_credential": (str, ""),
+}
+
 
 class NewMesh(Body):
     """A mesh to add, in the notation of registry files."""
@@ -137,22 +146,14 @@ class Meshes(Resource[Mesh]):
         NewMesh,
         "A mesh. Intervals are in seconds by size class; those not named are not tested. Its "
         "service and the credential for it are shown only to those who may see them.",
-        sources=Ends,
-        destinations=Ends,
-        every=dict[str, int],
-        service=(str, ""),
-        service_credential=(str, ""),
+        **AS_ANSWERED,
     )
     written = record_of(
         NewMesh,
         "A mesh as it was stored. Only if it is enabled and tests of it cannot run as things are, "
         "`notice` says why, and what to do.",
         name="MeshWritten",
-        sources=Ends,
-        destinations=Ends,
-        every=dict[str, int],
-        service=(str, ""),
-        service_credential=(str, ""),
+        **AS_ANSWERED,
         notice=(str, ""),
     )
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
