@@ -40,7 +40,8 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     # A worker that hangs gives no sign, though its process is there.
     control = sonar.running["control"]
     control.send_signal(signal.SIGSTOP)
-    assert "“control”" in sonar.wait_until({"workers", "beat"})["workers"]
+    sonar.wait_for(lambda: "“control”" in sonar.missing().get("workers", ""))
+    sonar.wait_until({"workers", "beat"})
     control.send_signal(signal.SIGCONT)
     sonar.wait_until(set())
 
