@@ -23,6 +23,14 @@ from sonar.registry_file.sections import (
 )
 
 CREDENTIALS = ("credential", "credential_lent")
+# What a single row of a section is called.
+SINGLE = {
+    "size_classes": "size class",
+    "sites": "site",
+    "credentials": "credential",
+    "endpoints": "endpoint",
+    "meshes": "mesh",
+}
 
 
 @dataclass
@@ -268,13 +276,17 @@ def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeC
 
 def describe(changes: Changes) -> str:
     """Write what a load did, one line a kind and verb, names in full while they are few."""
-    lines = []
+    lines: list[str] = []
     for verb, rows in (
         ("added", changes.added),
         ("changed", changes.changed),
-        ("left as they were", changes.left),
+        ("as before", changes.left),
     ):
-        for kind, names in rows.items():
-            few = f": {', '.join(names)}" if len(names) <= 8 else ""
-            lines.append(f"{verb}: {len(names)} {kind.replace('_', ' ')}{few}")
+        lines += [f"{verb}: {_rows(kind, names)}" for kind, names in rows.items() if names]
     return "\n".join(lines) or "nothing to do"
+
+
+def _rows(kind: str, names: list[str]) -> str:
+    noun = SINGLE[kind] if len(names) == 1 else kind.replace("_", " ")
+    few = f": {', '.join(names)}" if len(names) <= 8 else ""
+    return f"{len(names)} {noun}{few}"

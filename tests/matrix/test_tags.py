@@ -255,9 +255,9 @@ def test_a_registry_file_writes_tags_and_without_them_there_are_none(tmp_path: P
     load(tmp_path, FILE)
     assert Site.objects.get(name="RAL").tags == ["atlas", "tape"]
     assert Endpoint.objects.get(name="RAL_TAPE").tags == ["a:b"]
-    assert "left as they were: 1 sites" in load(tmp_path, FILE)
+    assert "as before: 1 site" in load(tmp_path, FILE)
     without = FILE.replace(", tags: [tape, atlas, tape]", "").replace(', tags: ["a:b"]', "")
-    assert "changed: 1 sites" in load(tmp_path, without)
+    assert "changed: 1 site" in load(tmp_path, without)
     assert Site.objects.get(name="RAL").tags == Endpoint.objects.get(name="RAL_TAPE").tags == []
 
 

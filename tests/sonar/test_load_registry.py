@@ -66,7 +66,7 @@ def test_a_file_is_loaded_whole_and_says_what_it_added(tmp_path):
     said = load(tmp_path, GOOD)
     assert "added: 2 sites: GLASGOW, RAL" in said
     assert "added: 2 endpoints: GLASGOW_DATADISK, RAL_DATADISK" in said
-    assert "added: 1 meshes: uk" in said
+    assert "added: 1 mesh: uk" in said
     glasgow = Endpoint.objects.get(name="GLASGOW_DATADISK")
     assert (glasgow.site.name, glasgow.inbound_cap, glasgow.outbound_cap) == ("GLASGOW", 4, 2)
     uk = Mesh.objects.get(name="uk")
@@ -96,7 +96,7 @@ def test_loading_it_again_changes_nothing(tmp_path):
     said = load(tmp_path, GOOD)
     assert "added" not in said
     assert "changed" not in said
-    assert "left as they were: 2 endpoints" in said
+    assert "as before: 2 endpoints" in said
     assert snapshot() == before
     assert Version.objects.get(name="registry").value == version
 
@@ -104,15 +104,17 @@ def test_loading_it_again_changes_nothing(tmp_path):
 def test_a_changed_value_changes_its_row_only(tmp_path):
     load(tmp_path, GOOD)
     said = load(tmp_path, GOOD.replace("inbound_cap: 4", "inbound_cap: 5"))
-    assert "changed: 1 endpoints: GLASGOW_DATADISK" in said
-    assert "left as they were: 1 endpoints: RAL_DATADISK" in said
+    assert "changed: 1 endpoint: GLASGOW_DATADISK" in said
+    assert "as before: 1 endpoint: RAL_DATADISK" in said
 
 
 def test_a_changed_interval_or_member_changes_its_mesh(tmp_path):
     load(tmp_path, GOOD)
-    assert "changed: 1 meshes: uk" in load(tmp_path, GOOD.replace("10m", "20m"))
+    said = load(tmp_path, GOOD.replace("10m", "20m"))
+    assert "changed: 1 mesh: uk" in said
+    assert "mesh" not in said.partition("as before")[2]
     all_sources = GOOD.replace("sources: [GLASGOW_DATADISK]", "sources: all").replace("10m", "20m")
-    assert "changed: 1 meshes: uk" in load(tmp_path, all_sources)
+    assert "changed: 1 mesh: uk" in load(tmp_path, all_sources)
 
 
 def test_what_the_file_does_not_name_is_left_alone(tmp_path):
