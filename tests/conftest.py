@@ -29,13 +29,13 @@ MONTHS = [datetime(2026, month, 1, tzinfo=UTC) for month in (10, 11, 12)]
 
 
 # How many examples Hypothesis tries. `quick` takes the same ones each time, so that what has passed
-# passes again; `thorough` takes four times as many and looks for new ones. Nothing is timed: the
+# passes again; `thorough` takes several times as many and looks for new ones. Nothing is timed: the
 # machine may be busy. That fixtures stay from one example to the next is on purpose.
 COMMON = hypothesis.settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-hypothesis.settings.register_profile("thorough", COMMON, max_examples=60)
+hypothesis.settings.register_profile("thorough", COMMON, max_examples=100)
 hypothesis.settings.register_profile("quick", COMMON, max_examples=15, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "quick")
 
