@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from sonar import roles
 from sonar.models import Token
-from sonar.models.registry import NAME, NAME_SENTENCE
+from sonar.models.names import NAME, NAME_SENTENCE
 from sonar.roles import Role
 
 LONGEST_DAYS = 3650

@@ -13,7 +13,7 @@ from matrix.query.forms import BadQueryError
 from matrix.store import probes, transfers
 from sonar import mover_catalogue, roles
 from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
-from sonar.models.registry import NAME
+from sonar.models.names import NAME
 from sonar.request_probes import ProbeRequest
 from sonar.roles import Anyone
 

@@ -3,7 +3,8 @@
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
-import sonar.models.registry
+import sonar.models.credential
+import sonar.models.tags
 from django.db import migrations, models
 
 
@@ -17,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='credential',
             name='hosts',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=255, validators=[sonar.models.registry.validate_host]), help_text='Where it may be sent: hosts, or host:port for only that port, in lower case.', size=None),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=255, validators=[sonar.models.credential.validate_host]), help_text='Where it may be sent: hosts, or host:port for only that port, in lower case.', size=None),
         ),
         migrations.AlterField(
             model_name='endpoint',
@@ -42,7 +43,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='endpoint',
             name='tags',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, beside those of its site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.registry.validate_tags]),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, beside those of its site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.tags.validate_tags]),
         ),
         migrations.AlterField(
             model_name='mesh',
@@ -57,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='site',
             name='tags',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, for all endpoints of the site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.registry.validate_tags]),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, for all endpoints of the site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.tags.validate_tags]),
         ),
         migrations.AlterConstraint(
             model_name='endpoint',

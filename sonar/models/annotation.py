@@ -6,7 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.models.registry import Endpoint, Site
+from sonar.models.endpoint import Endpoint
+from sonar.models.site import Site
 
 
 class Annotation(models.Model):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.models.registry import Endpoint, SizeClass, reference
+from sonar.models.endpoint import Endpoint
+from sonar.models.references import reference
+from sonar.models.size_class import SizeClass
 
 
 class Change(models.Model):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from sonar.models.credential import Credential
+from sonar.models.endpoint import Endpoint
 from sonar.models.mesh import Mesh
-from sonar.models.registry import Credential, Endpoint
 
 
 class CredentialState(models.Model):

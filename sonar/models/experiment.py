@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.models.registry import Endpoint, SizeClass
+from sonar.models.endpoint import Endpoint
+from sonar.models.size_class import SizeClass
 
 
 class Experiment(models.Model):

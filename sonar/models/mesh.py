@@ -8,16 +8,11 @@ from django.db import models
 from django.db.models import F, Q
 
 from sonar import mover_catalogue, scitags, service_rules
-from sonar.models.registry import (
-    NAME,
-    Credential,
-    Endpoint,
-    SizeClass,
-    is_new,
-    name_field,
-    reference,
-    refuse_case_twin,
-)
+from sonar.models.credential import Credential
+from sonar.models.endpoint import Endpoint
+from sonar.models.names import NAME, is_new, name_field, refuse_case_twin
+from sonar.models.references import reference
+from sonar.models.size_class import SizeClass
 from sonar.models.testing_times import QuietHours, two_ends
 
 

@@ -7,8 +7,9 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
+from sonar.models.endpoint import Endpoint
 from sonar.models.mesh import Mesh, Mode
-from sonar.models.registry import Endpoint, SizeClass
+from sonar.models.size_class import SizeClass
 from sonar.models.transfer import WHERE, Transfer
 
 

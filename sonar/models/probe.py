@@ -7,8 +7,10 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
+from sonar.models.endpoint import Endpoint
 from sonar.models.mesh import Mesh, Mode, Schedule
-from sonar.models.registry import Endpoint, SizeClass, reference
+from sonar.models.references import reference
+from sonar.models.size_class import SizeClass
 
 
 class Probe(models.Model):

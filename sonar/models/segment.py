@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from sonar.models.registry import SizeClass
+from sonar.models.size_class import SizeClass
 
 
 class Level(models.TextChoices):

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from knox.models import AbstractAuthToken
 
-from sonar.models.registry import NAME, NAME_SENTENCE
+from sonar.models.names import NAME, NAME_SENTENCE
 
 
 class Token(AbstractAuthToken):  # type: ignore[misc]  # knox has no types

@@ -7,8 +7,10 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
+from sonar.models.endpoint import Endpoint
 from sonar.models.mesh import Mesh, Mode
-from sonar.models.registry import Endpoint, SizeClass, reference
+from sonar.models.references import reference
+from sonar.models.size_class import SizeClass
 from sonar.mover_catalogue import CLOCKS
 
 WHERE = ["source", "destination", "transfer", "control"]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from sonar.credential_kinds import FILE
-from sonar.models.registry import tidy
+from sonar.models.tags import tidy
 from sonar.mover_catalogue import DEFAULT
 from sonar.registry_file.meshes import interval, known_mover, quiet_times
 from sonar.scitags import parsed as parsed_scitag

@@ -12,8 +12,8 @@ import pytest
 from sonar import mover_catalogue, movers
 from sonar.addresses import PROTOCOLS
 from sonar.credentials import PASSIVE_AND_ACTIVE
+from sonar.models.endpoint import BASE_URL, BASE_URL_SENTENCE
 from sonar.models.mesh import Mode
-from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
 from sonar.mover_catalogue import MOVERS, PARAMETERS, MoverDescription
 from sonar.mover_needs import Program, PythonPackage
 from sonar.movers.base import MoverError, Order

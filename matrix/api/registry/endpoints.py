@@ -29,7 +29,7 @@ from matrix.query.forms import BadQueryError
 from sonar import credentials
 from sonar.compatibility import endpoint_problem, is_moved
 from sonar.models import Endpoint, Site
-from sonar.models.registry import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
+from sonar.models.endpoint import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
 from sonar.roles import ENDPOINT_COLUMNS
 
 # Of all that the model takes, what has a host that is a name or an address.

@@ -19,7 +19,7 @@ from matrix.http.exceptions import Conflict
 from matrix.http.permissions import allow_somewhere
 from matrix.query.forms import BadQueryError
 from sonar.models import Version
-from sonar.models.registry import TAKEN
+from sonar.models.names import TAKEN
 from sonar.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)

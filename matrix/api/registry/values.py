@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from sonar.models.registry import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
+from sonar.models.names import NAME
+from sonar.models.tags import MOST_TAGS, TAG, TAG_RULE, tidy
 from sonar.scitags import NOTATION
 from sonar.windows import parse_time
 

@@ -15,7 +15,7 @@ from django.http import QueryDict
 
 from matrix.store.notes import IN_RANGE, NO_TIME, NoteForm
 from sonar.models import Annotation, Downtime, Endpoint, Site
-from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
+from sonar.models.endpoint import MOST_CAP, MOST_DAILY_BYTES
 from sonar.roles import ENDPOINT_COLUMNS
 from sonar.units import format_bytes
 
