@@ -11,12 +11,22 @@ import socket
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from sonar.addresses import PORTS
 from sonar.redaction.disguises import Span, View, codes, fold, letters_of
+from sonar.redaction.ip_addresses import (
+    IPV4,
+    ODD_IPV4,
+    address_of,
+    are_octets,
+    international,
+    ipv6_places,
+    plain,
+)
+from sonar.redaction.surroundings import is_below, stands_alone, whole, with_scheme
 
 SERVER, ADDRESS, PORT, BASE = "[server]", "[address]", "[port]", "[base]"
 HEAD = 6
@@ -32,14 +42,6 @@ PORT_AFTER = re.compile(r"\.?:\d{1,8}(?!\d)")
 # Of a host that is divided by other letters its port may be, too.
 DIVIDED_PORT = re.compile(r"\W{0,3}:\W{0,3}\d(?:\s{0,2}\d){0,4}")
 PATH = re.compile(r"(?<![\w.\]~/-])/[^\s\"'<>?#,;:()]*")
-_DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"
-IPV4 = re.compile(rf"(?<!\d)\d{{1,4}}(?:{_DOT}\d{{1,4}}){{3,}}(?!\d)")
-# As inet_aton reads them: in hex, octal, or with fewer parts.
-ODD_IPV4 = re.compile(
-    r"(?<![\w.])(?:0x[0-9a-f]{1,8}|\d{1,11})(?:\.(?:0x[0-9a-f]{1,8}|\d{1,11})){0,3}(?![\w-])"
-)
-IPV6 = re.compile(r"[0-9a-f:.]+")
-ZONE = re.compile(r"%[\w-]+")
 PORT_WORD = re.compile(r"(?<![a-z])ports?(?:\s+(?:number|no\.?))?[\"']?[\s:=#]{0,3}[\"']?(\d{1,8})")
 NUMBER = re.compile(
     r"(?<![\w/-])(?<!\d\.)0{0,3}(\d{4,5})(?![\w-])(?!\.\d)"
@@ -83,7 +85,7 @@ class Servers:
             place.port or 0 for places in self.places.values() for place in places
         } - set(range(ORDINARY_PORTS))
         self._deepest = max((path.count("/") for path in self._bases), default=0)
-        addresses = map(_address, self.places)
+        addresses = map(address_of, self.places)
         self._addresses = {
             int(address) for address in addresses if isinstance(address, IPv4Address)
         }
@@ -104,7 +106,7 @@ class Servers:
         try:
             parts = urlsplit(base_url)
             spelt, port = parts.netloc.rpartition("@")[2].rstrip("."), parts.port
-            host = _plain(parts.hostname or "")
+            host = plain(parts.hostname or "")
         except ValueError:  # no URL that a mover could use: nothing was ever asked there
             return
         self._names.add(fold(name))
@@ -117,14 +119,14 @@ class Servers:
 
     def _write(self, spelt: str) -> None:
         """Note all ways in which a host may be written."""
-        host = _plain(spelt)
-        forms = {host} if _address(host) else {host, *_international(spelt.lower())}
+        host = plain(spelt)
+        forms = {host} if address_of(host) else {host, *international(spelt.lower())}
         for form in forms:
-            if not _address(form):
+            if not address_of(form):
                 self._words[form] = host
             letters = letters_of(form)
             if len(letters) >= HEAD:
-                spaced = ADDRESS if isinstance(_address(host), IPv4Address) else ""
+                spaced = ADDRESS if isinstance(address_of(host), IPv4Address) else ""
                 self._forms[letters].append(Form(form, host, spaced))
             for written in {form, spelt, spelt.upper()}:
                 for code in codes(written):
@@ -174,29 +176,29 @@ class Servers:
             if view.text[start:end] == form.text and not form.text.isalnum():
                 return self._word(view, start, end, form, first)
             if not form.text:
-                return _stretched(view.text, start, end, re.compile(r"\S"))
-            if view.text[start:end] != form.text and _stands_alone(view.text, start, end):
+                return Span(*whole(view.text, start, end, re.compile(r"\S")), SERVER)
+            if view.text[start:end] != form.text and stands_alone(view.text, start, end):
                 port = DIVIDED_PORT.match(view.text, end)
-                return Span(_with_scheme(view.text, start), port.end() if port else end, SERVER)
+                return Span(with_scheme(view.text, start), port.end() if port else end, SERVER)
         return None
 
     def _word(
         self, view: View, start: int, end: int, form: Form, first: Collection[str]
     ) -> Span | None:
         """Return a host with what is written on to it: that is another one, or an endpoint."""
-        whole = _stretched(view.text, start, end, LOCAL_WORD)
-        bare = view.text[whole.start : whole.end].strip("._-")
+        begin, finish = whole(view.text, start, end, LOCAL_WORD)
+        bare = view.text[begin:finish].strip("._-")
         if bare in self._names and bare != form.text:
             return None
         host = form.host if bare == form.text else ""
-        end = max(end, whole.start + len(view.text[whole.start : whole.end].rstrip("._-")))
-        return self._server(view, start if host else whole.start, end, host, first)
+        end = max(end, begin + len(view.text[begin:finish].rstrip("._-")))
+        return self._server(view, start if host else begin, end, host, first)
 
     def _server(self, view: View, start: int, end: int, host: str, first: Collection[str]) -> Span:
         """Return a host with its scheme, port and base path, and whose it is."""
-        start, port = _with_scheme(view.text, start), None
+        start, port = with_scheme(view.text, start), None
         if view.text[start - 1 : start] == "[" and view.text[end : end + 1] == "]":
-            start, end = _with_scheme(view.text, start - 1), end + 1
+            start, end = with_scheme(view.text, start - 1), end + 1
         if match := PORT_AFTER.match(view.text, end):
             end, port = match.end(), int(match[0].lstrip(".:"))
         name, taken = self._name(host, port, view.text, end, first)
@@ -209,9 +211,9 @@ class Servers:
         places = self.places.get(host, [])
         here = [place for place in places if port in (None, place.port)]
         taken = max(
-            (len(place.path) for place in here if _is_below(text, end, place.path)), default=0
+            (len(place.path) for place in here if is_below(text, end, place.path)), default=0
         )
-        nearest = [place for place in here if taken and _is_below(text, end, place.path)]
+        nearest = [place for place in here if taken and is_below(text, end, place.path)]
         nearest = [place for place in nearest if len(place.path) == taken]
         for candidates in (nearest, here if port else [], places):
             names = {place.name for place in candidates}
@@ -224,13 +226,13 @@ class Servers:
         """Yield every IP address: a registered host has more than the registry knows."""
         for match in IPV4.finditer(view.text):
             parts = re.findall(r"\d+", match[0])
-            if any(_are_octets(parts[at : at + 4]) for at in range(len(parts) - 3)):
+            if any(are_octets(parts[at : at + 4]) for at in range(len(parts) - 3)):
                 host = ".".join(str(int(part)) for part in parts)
                 yield self._address_span(view, match.start(), match.end(), host, first)
         for match in ODD_IPV4.finditer(view.text):
             if self._is_odd_address(match, view.text):
                 yield self._address_span(view, match.start(), match.end(), "", first)
-        for start, end in _ipv6(view.text):
+        for start, end in ipv6_places(view.text):
             yield self._address_span(view, start, end, view.text[start:end], first)
 
     def _address_span(
@@ -243,7 +245,7 @@ class Servers:
         """Return the registered address that a text is, with or without a port at its end."""
         text = text.partition("%")[0]
         for candidate in (text, text.rpartition(":")[0], text.rpartition(".")[0]):
-            if (host := _plain(candidate)) in self.places:
+            if (host := plain(candidate)) in self.places:
                 return host
         return ""
 
@@ -292,103 +294,9 @@ class Servers:
                 yield Span(*match.span(1), PORT)
 
 
-def _plain(host: str) -> str:
-    """Return a host as its spellings are looked up: small, or an address in its shortest form."""
-    host = fold(host).rstrip(".")
-    address = _address(host)
-    return str(address) if address else host
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
-
-
-def _international(host: str) -> Iterator[str]:
-    """Yield a host as the DNS has it and as people do."""
-    try:
-        yield host.encode("idna").decode()
-        yield fold(host.encode("idna").decode("idna"))
-    except UnicodeError:  # no name of the DNS: it is written as it is
-        return
-
-
-def _are_octets(parts: list[str]) -> bool:
-    return all(int(part) <= 255 for part in parts)
-
-
-def _ipv6(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what looks like an IPv6 address; times of day and names of C++ do not."""
-    for match in IPV6.finditer(text):
-        start, end = _within_word(text, match), match.end()
-        while end > start and text[end - 1] == ".":
-            end -= 1
-        if text[start:end].endswith(":") and not text[start:end].endswith("::"):
-            end -= 1
-        if _is_ipv6(text[start:end], followed_by=text[end : end + 1]):
-            zone = ZONE.match(text, end)
-            yield start, zone.end() if zone else end
-
-
-def _within_word(text: str, match: re.Match[str]) -> int:
-    """Return where an address may begin: not in a word before it, as `tcp:` or `XrdCl::`."""
-    before = text[match.start() - 1 : match.start()] if match.start() else ""
-    word = re.match(r"[^:]*(?:::(?!:)|:|$)", match[0])
-    inside = before.isalnum() or before == "_"
-    return match.start() + (len(word[0]) if inside and word else 0)
-
-
-def _is_ipv6(run: str, followed_by: str) -> bool:
-    colons = run.count(":")
-    if colons < 2 or not any(letter.isalnum() for letter in run):
-        return False
-    if "::" not in run:
-        return colons >= 5
-    if followed_by.isalnum() or followed_by == "_":
-        return colons >= 3
-    return any(letter.isdigit() for letter in run) or colons >= 3
-
-
-def _with_scheme(text: str, start: int) -> int:
-    """Return where the user information and the scheme before a host begin."""
-    if text[start - 1 : start] == "@":
-        start -= 1
-        while start and not (text[start - 1].isspace() or text[start - 1] in "/@\"'"):
-            start -= 1
-    if text[max(0, start - 3) : start] == "://":
-        start -= 3
-        while start and (text[start - 1].isalnum() or text[start - 1] in "+.-"):
-            start -= 1
-    return start
-
-
-def _is_below(text: str, at: int, path: str) -> bool:
-    """Say whether a path, or one below it, stands at this place."""
-    after = text[at + len(path) : at + len(path) + 1]
-    return text.startswith(path, at) and not (after.isalnum() or after in {"_", "-", "~", "%"})
-
-
-def _stretched(text: str, start: int, end: int, letter: re.Pattern[str]) -> Span:
-    """Return a part with all that is written on to it."""
-    while start and letter.match(text[start - 1]):
-        start -= 1
-    while end < len(text) and letter.match(text[end]):
-        end += 1
-    return Span(start, end, SERVER)
-
-
 def _spaced(text: str, start: int, end: int, form: Form) -> Span | None:
     """Return what is divided by spaces and by nothing else."""
     divided = text[start:end] != form.text and "".join(text[start:end].split()) == form.text
-    if divided and _stands_alone(text, start, end):
+    if divided and stands_alone(text, start, end):
         return Span(start, end, form.spaced)
     return None
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    return not (before.isalnum() or after.isalnum())
