@@ -104,6 +104,12 @@ class SiteAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return [] if administrator else ["admins"]
 
 
+def warn_of_proxies(model_admin: admin.ModelAdmin[Any], request: HttpRequest) -> None:
+    """Tell who has saved something which links have two X.509 proxies now."""
+    if notice := mesh_proxies.notice():
+        model_admin.message_user(request, notice, messages.WARNING)
+
+
 class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
     """One credential, checked together with the endpoints and meshes that use it."""
 
@@ -128,6 +134,13 @@ class CredentialAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             .get_queryset(request)
             .prefetch_related("endpoints", "lending_endpoints", "meshes")
         )
+
+    def save_model(
+        self, request: HttpRequest, obj: Credential, form: forms.ModelForm[Credential], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if "kind" in form.changed_data:
+            warn_of_proxies(self, request)
 
     @admin.display(description="used by")
     def used_by(self, credential: Credential) -> str:
@@ -157,6 +170,13 @@ class EndpointAdmin(NeverDeleted):
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
     actions = ["retire"]
+
+    def save_model(
+        self, request: HttpRequest, obj: Endpoint, form: forms.ModelForm[Endpoint], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if not {"base_url", "credential", "retired_at"}.isdisjoint(form.changed_data):
+            warn_of_proxies(self, request)
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
@@ -264,8 +284,9 @@ class MeshAdmin(NeverDeleted):
         self, request: HttpRequest, form: forms.ModelForm[Mesh], formsets: list[Any], change: bool
     ) -> None:
         super().save_related(request, form, formsets, change)
-        for notice in filter(None, (offers.notice(timezone.now()), mesh_proxies.notice())):
+        if notice := offers.notice(timezone.now()):
             self.message_user(request, notice, messages.WARNING)
+        warn_of_proxies(self, request)
 
 
 @admin.register(Probe)

@@ -261,7 +261,9 @@ def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root: Client) -> Non
     assert "notice" not in patch(root, "meshes/uk/", {"enabled": False}).json()
 
 
-def test_who_writes_a_mesh_is_told_which_links_have_two_proxies(root: Client) -> None:
+def test_who_writes_a_mesh_or_an_end_of_it_is_told_which_links_have_two_proxies(
+    root: Client,
+) -> None:
     proxy = Credential.objects.create(name="proxy", kind="x509", hosts=["ral.example"])
     disks = Endpoint.objects.filter(label="DATADISK")
     disks.filter(name="RAL_DATADISK").update(
@@ -270,7 +272,12 @@ def test_who_writes_a_mesh_is_told_which_links_have_two_proxies(root: Client) ->
     disks.filter(name="DESY_DATADISK").update(base_url="root://desy.example/data")
     ends = {"sources": ["RAL_DATADISK"], "destinations": ["DESY_DATADISK"]}
     answer = made(root, "meshes", mover="xrootd", **ends)
-    assert answer["notice"].startswith("1 link is not tested. DESY_DATADISK has no X.509 proxy")
+    why = "1 link is not tested. DESY_DATADISK has no X.509 proxy"
+    assert answer["notice"].startswith(why)
+    answer = patch(root, "endpoints/DESY_DATADISK/", {"base_url": "root://desy.example/other"})
+    assert answer.json()["notice"].startswith(f"The mesh uk: {why}")
+    assert "notice" not in patch(root, "endpoints/DESY_DATADISK/", {"inbound_cap": 3}).json()
+    assert "notice" not in patch(root, "endpoints/DESY_DATADISK/", {"retired": True}).json()
 
 
 def test_a_note_has_its_author_and_begins_now(root: Client) -> None:

@@ -139,6 +139,31 @@ def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
     assert mesh_proxies.notice() == ""
 
 
+def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_ends(
+    ends, client: Client
+):
+    made = mesh("by-xrdcp", mover="xrootd")
+    made.sources.set([ends["D"]])
+    made.destinations.set([ends["E"]])
+    client.force_login(account(Role.ADMINISTRATOR, name="root"))
+    token = ends["D"].credential
+    form = {"name": token.name, "hosts": ",".join(token.hosts), "kind": "x509"}
+    answer = client.post(f"/admin/sonar/credential/{token.pk}/change/", form, follow=True)
+    why = "E_DATADISK has no X.509 proxy, and xrootd would show it that of D_DATADISK"
+    assert f"The mesh by-xrdcp: 1 link is not tested. {why}" in answer.text
+
+    columns = ("name", "label", "base_url", "software", "inbound_cap", "outbound_cap")
+    form = {column: getattr(ends["E"], column) for column in columns}
+    form |= {"site": ends["E"].site_id, "tags": "", "budget_bytes_per_day": ""}
+    page = f"/admin/sonar/endpoint/{ends['E'].pk}/change/"
+    answer = client.post(page, form | {"inbound_cap": 3}, follow=True)
+    assert "was changed successfully" in answer.text
+    assert "1 link is not tested" not in answer.text
+    form["base_url"] = "root://e.example/other"
+    answer = client.post(page, form, follow=True)
+    assert f"1 link is not tested. {why}" in answer.text
+
+
 def test_where_no_mover_shows_proxies_nothing_is_looked_for(ends, django_assert_num_queries):
     mesh("simulated", mover="fake")
     with django_assert_num_queries(1):

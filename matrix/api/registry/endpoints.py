@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.db.models import Q
 from django.utils import timezone
@@ -26,7 +26,7 @@ from matrix.api.registry.values import (
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.forms import BadQueryError
-from sonar import credentials
+from sonar import credentials, mesh_proxies
 from sonar.compatibility import endpoint_problem, is_moved
 from sonar.models import Endpoint, Site
 from sonar.models.endpoint import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
@@ -44,6 +44,16 @@ CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 CREDENTIALS = ("credential", "credential_lent")
 # What is for those who may see it, as that may be where Sonar writes and with what.
 INTERNAL = ("base_url", *CREDENTIALS, "lend_credential")
+# What decides which X.509 proxy an end has, and whether it is an end at all.
+PROXY_FIELDS = ("base_url", "credential", "retired")
+# What is answered otherwise than it is sent.
+AS_ANSWERED: dict[str, Any] = {
+    "retired_at": datetime | None,
+    "base_url": (str, ""),
+    "credential": (str, ""),
+    "credential_lent": (str, ""),
+    "lend_credential": (bool, False),
+}
 STORAGE = "davs://storage.example.org:1094/atlas"
 INTERNAL_EXAMPLE = {
     "base_url": STORAGE,
@@ -90,11 +100,15 @@ class Endpoints(Resource[Endpoint]):
     answer = record_of(
         NewEndpoint,
         "An endpoint. Its base_url and credentials are shown only to those who may see them.",
-        retired_at=datetime | None,
-        base_url=(str, ""),
-        credential=(str, ""),
-        credential_lent=(str, ""),
-        lend_credential=(bool, False),
+        **AS_ANSWERED,
+    )
+    written = record_of(
+        NewEndpoint,
+        "An endpoint as it was stored. If meshes have links with two X.509 proxies after a change "
+        "of its base_url, its credential or whether it is in use, `notice` names them.",
+        name="EndpointWritten",
+        **AS_ANSWERED,
+        notice=(str, ""),
     )
     parameters = (
         of_row("site", "Endpoints of this site.", "GLASGOW", Site),
@@ -153,6 +167,10 @@ class Endpoints(Resource[Endpoint]):
 
     def hidden(self, row: Endpoint, request: Request) -> Collection[str]:
         return () if sees(request, "sonar.view_endpoint", [row.site_id]) else INTERNAL
+
+    def remarks(self, row: Endpoint, values: Values) -> Json:
+        notice = "" if values.keys().isdisjoint(PROXY_FIELDS) else mesh_proxies.notice()
+        return {"notice": notice} if notice else {}
 
     def sites(self, row: Endpoint) -> Collection[int]:
         return [row.site_id] if row.site_id else []
