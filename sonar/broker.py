@@ -84,6 +84,13 @@ class PatientConsumer(Consumer):
 
     _pause = FIRST_PAUSE_SECONDS
 
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - Celery's own
+        """Leave out what workers would tell each other, whatever the command line says.
+
+        Nobody here asks for it, and as Redis goes away it ends in 125 lines of tracebacks.
+        """
+        super().__init__(*args, without_gossip=True, without_mingle=True, **named)
+
     def on_ready(self) -> None:
         self._pause = FIRST_PAUSE_SECONDS
         super().on_ready()

@@ -127,7 +127,6 @@ def start_nodes(children: Children, directory: Path) -> None:
 def start_workers(children: Children, place: Path) -> None:
     """Start what measures: workers for transfers, for control and for cleaning, and the beat."""
     worker = ["celery", "-A", "sonar.celery", "worker", "--pool=threads", "--loglevel=WARNING"]
-    worker += ["--without-gossip", "--without-mingle"]
     in_flight = str(project.SONAR_IN_FLIGHT)
     children.start("worker", *worker, "-Q", "transfers", "-n", "transfers@%h", "-c", in_flight)
     children.start("control", *worker, "-Q", "control", "-n", "control@%h", "-c", "2")

@@ -20,7 +20,7 @@ LIMIT_MB = 400
 def worker(real_commits: None, tmp_path: Path) -> Iterator[int]:
     needs("xrootd", "gfal-copy", "globus-url-copy", "globus-gridftp-server", "flock")
     processes = workers.Processes(tmp_path, {})
-    options = ["--pool=threads", "--without-gossip", "--without-mingle", "-c", "50"]
+    options = ["--pool=threads", "-c", "50"]
     yield processes.start("worker", *options, "-Q", "transfers").pid
     processes.close()
 

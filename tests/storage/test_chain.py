@@ -20,7 +20,7 @@ from tests.storage.xrootd import give_to_server
 pytestmark = pytest.mark.usefixtures("real_commits")
 
 SLOW = 2e6  # bytes per second: 12 MB take six seconds, time enough to interrupt them
-WORKER = ["worker", "--pool=threads", "-c", "8", "--loglevel=INFO", "--without-gossip"]
+WORKER = ["worker", "--pool=threads", "-c", "8", "--loglevel=INFO"]
 
 REGISTRY = """
 size_classes:

@@ -55,7 +55,7 @@ FOR_OPERATORS = {
     ("sonar_leftover", "error"),
     ("sonar_transfer", "remote_connections"),
 }
-WORKER = ["worker", "--pool=threads", "--loglevel=DEBUG", "--without-gossip"]
+WORKER = ["worker", "--pool=threads", "--loglevel=DEBUG"]
 PUSHED = ("everything", "failure")
 SIZE = 200_000
 # Ends of lines, rows of JSON, tags of pages.

@@ -181,7 +181,7 @@ def run(
         left = order_all(issuer, start_echo(tmp_path, stack), telling)
         queue = everything_in_redis()
         processes.start(
-            "worker", "--pool=threads", "--loglevel=DEBUG", "--without-gossip", "-c", "16",
+            "worker", "--pool=threads", "--loglevel=DEBUG", "-c", "16",
             "-Q", "transfers,cleaning",
         )  # fmt: skip
         waits = Probe.objects.filter(state="waiting")

@@ -15,13 +15,13 @@ from tests.waiting import wait_for
 LONGEST_SECONDS = 120.0
 
 CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
-WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO", "--without-gossip"]
+WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO"]
 BEAT = [*CELERY, "beat", "--loglevel=INFO", "--pidfile="]
 
 
 def worker(queue: str, threads: int, name: str = "") -> list[str]:
     """Return the command of a worker of one queue."""
-    options = ["--without-mingle", "-c", str(threads), "-Q", queue, "-n", f"{name or queue}@%h"]
+    options = ["-c", str(threads), "-Q", queue, "-n", f"{name or queue}@%h"]
     return [*WORKER, *options]
 
 
