@@ -8,7 +8,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
         xrootd-client xrootd-client-plugins gfal2-util-scripts python3-gfal2-util gfal2-plugin-http \
         gfal2-plugin-xrootd gfal2-plugin-gridftp globus-gass-copy-progs iperf3 util-linux \
     && rm -rf /var/lib/apt/lists/*
-RUN useradd --create-home --home-dir /var/lib/sonar sonar
+# docker-compose.yml names the number of this user.
+RUN useradd --uid 1000 --create-home --home-dir /var/lib/sonar sonar
 WORKDIR /opt/sonar
 COPY requirements.txt ./
 RUN pip install --no-cache-dir --require-hashes -r requirements.txt

@@ -40,7 +40,8 @@ def envint(name: str, default: int, minimum: int = 1) -> int:
 
 
 def envlist(name: str, default: str) -> list[str]:
-    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+    text = os.environ.get(name, "").strip() or default
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]"
