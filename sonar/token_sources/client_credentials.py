@@ -7,12 +7,14 @@ import time
 from base64 import b64encode
 from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
-from sonar.credential_kinds import OF_STORAGE
 from sonar.movers.base import End, MoverError, Stopped, Where
 from sonar.movers.http_exchange import Web
 from sonar.token_sources.asking import Answer, ask
+from sonar.token_sources.audiences import audience_of, require_audience
 from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
 from sonar.token_sources.lifetimes import lifetime_of
+from sonar.token_sources.scopes import require_scope
+from sonar.token_sources.unverified import is_token
 
 SCOPES = {
     Right.OWN: ("storage.read", "storage.modify"),
@@ -41,7 +43,9 @@ class ClientCredentialsSource:
             raise
         except MoverError as error:
             raise CredentialError(f"the issuer does not answer: {error}") from None
-        return token_of(answer, scope_of(purpose), began_at)
+        token = token_of(answer, scope_of(purpose), began_at)
+        require_audience(token.text, _audience(purpose))
+        return token
 
     def _token_endpoint(self, purpose: Purpose) -> str:
         issuer = purpose.issuer.rstrip("/")
@@ -65,7 +69,7 @@ class ClientCredentialsSource:
         form = {
             "grant_type": "client_credentials",
             "scope": scope_of(purpose),
-            "audience": purpose.audience or audience_of(purpose.base_url),
+            "audience": _audience(purpose),
         }
         return ask(self._web, at(address), purpose.ca_bundle, headers, urlencode(form).encode())
 
@@ -81,12 +85,8 @@ def same_origin(address: str, issuer: str) -> bool:
     return same and "\\" not in address and address.isprintable()
 
 
-def audience_of(base_url: str) -> str:
-    """Return the origin of an endpoint as tokens name it: https, and no port that goes unsaid."""
-    scheme, _, rest = base_url.partition("://")
-    host = rest.partition("/")[0].lower()
-    web = {"davs": "https", "dav": "http"}.get(scheme, scheme)
-    return f"{web}://{host.removesuffix(':443') if web == 'https' else host}"
+def _audience(purpose: Purpose) -> str:
+    return purpose.audience or audience_of(purpose.base_url)
 
 
 def scope_of(purpose: Purpose) -> str:
@@ -110,13 +110,9 @@ def token_of(answer: Answer, scope: str, began_at: float) -> StorageToken:
         code = answer.text("error")
         said = f" {code}" if CODE.fullmatch(code) else ""
         raise CredentialError(f"the issuer gives no token: {answer.status}{said}")
-    if not text.isascii() or not text.isprintable():
+    if not is_token(text):
         raise CredentialError("the issuer gives something that is no token")
-    scopes, granted = set(scope.split()), set((answer.text("scope") or scope).split())
-    if missing := scopes - granted:
-        raise CredentialError(f"the issuer does not grant {' '.join(sorted(missing))}")
-    if any(extra.startswith(OF_STORAGE) for extra in granted - scopes):
-        raise CredentialError("the issuer grants more rights than were asked for: not used")
+    require_scope(text, answer.values.get("scope"), scope)
     said_at, expires_at = lifetime_of(text)
     seconds = answer.values.get("expires_in")
     ends = [began_at + seconds] if isinstance(seconds, int | float) and seconds > 0 else []

@@ -7,14 +7,18 @@ when it ends to count each macaroon says itself.
 from __future__ import annotations
 
 import json
-import re
 import time
+from collections.abc import Collection, Iterable
+from urllib.parse import unquote, urlsplit
 
 from sonar.movers.base import End, MoverError
 from sonar.movers.http_exchange import Web, authorization
+from sonar.movers.messages import one_line
 from sonar.token_sources.asking import Answer, CertifiedWeb, ask
 from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
-from sonar.token_sources.lifetimes import decoded, lifetime_of
+from sonar.token_sources.lifetimes import lifetime_of
+from sonar.token_sources.scopes import is_within
+from sonar.token_sources.unverified import caveats_of, is_token
 
 ACTIVITIES = {
     Right.OWN: "DOWNLOAD,UPLOAD,DELETE,MANAGE,LIST",
@@ -27,7 +31,9 @@ NEEDED = {
     Right.LENT_TO_READ: {"DOWNLOAD"},
     Right.LENT_TO_WRITE: {"UPLOAD"},
 }
-ACTIVITY = re.compile(rb"activity:([A-Z_,]+)")
+# Who may do anything else may do this.
+INCLUDED = {"READ_METADATA"}
+ACTIVITY, PATH = "activity:", "path:"
 LIFE_SECONDS = 3600
 CERTIFICATE = "-----BEGIN "
 ASKS_AGAIN = {408, 425, 429, 500, 502, 503, 504}
@@ -58,17 +64,50 @@ def token_of(answer: Answer, purpose: Purpose, began_at: float) -> StorageToken:
     if answer.status in ASKS_AGAIN:
         why = f"the request for a macaroon was answered with {answer.status}"
         raise MoverError(purpose.where, why)
-    if answer.status != 200 or not text.isascii() or not text.isprintable() or not text:
+    if answer.status != 200 or not is_token(text):
         raise CredentialError(f"the endpoint gives no macaroon: {answer.status}")
-    if missing := NEEDED[purpose.right] - allowed_by(text):
-        raise CredentialError(f"the endpoint gives a macaroon without {', '.join(sorted(missing))}")
+    _require_narrow(text, purpose)
     seconds = answer.values.get("expires_in")
     ends = [began_at + (seconds if isinstance(seconds, int | float) else LIFE_SECONDS)]
     expires_at = lifetime_of(text).expires_at
     return StorageToken(text, began_at, min(ends + ([expires_at] if expires_at else [])))
 
 
-def allowed_by(macaroon: str) -> set[str]:
-    """Return what is allowed by all caveats of a macaroon; all if none of them is of that kind."""
-    caveats = [set(names.decode().split(",")) for names in ACTIVITY.findall(decoded(macaroon))]
-    return set.intersection(*caveats) if caveats else set.union(*NEEDED.values())
+def _require_narrow(macaroon: str, purpose: Purpose) -> None:
+    """Raise CredentialError for a macaroon that allows anything else than was asked for."""
+    caveats = caveats_of(macaroon)
+    if caveats is None:
+        why = "the endpoint gives something that is no macaroon: what it allows cannot be read"
+        raise CredentialError(why)
+    allowed = _allowed_by(_values(ACTIVITY, caveats))
+    request, place = ACTIVITIES[purpose.right], unquote(urlsplit(purpose.directory).path)
+    extra = [_more_activities(allowed, request), _more_paths(_values(PATH, caveats), place)]
+    if any(extra):
+        words = one_line(" ".join(filter(None, extra)), macaroon)
+        why = f"the endpoint was asked for {request} below {place}, and gives {words}: not used"
+        raise CredentialError(why)
+    if missing := NEEDED[purpose.right] - (allowed or set()):
+        raise CredentialError(f"the endpoint gives a macaroon without {', '.join(sorted(missing))}")
+
+
+def _more_activities(allowed: set[str] | None, request: str) -> str:
+    if allowed is None:
+        return "every activity"
+    return ",".join(sorted(allowed - set(request.split(",")) - INCLUDED))
+
+
+def _more_paths(paths: Collection[str], place: str) -> str:
+    """Say for which paths it is; nothing if one of them is what was asked for: they all count."""
+    if any(is_within(path, place) for path in paths):
+        return ""
+    return f"below {' and '.join(path or '/' for path in paths) or 'every path'}"
+
+
+def _values(name: str, caveats: Iterable[str]) -> list[str]:
+    return [caveat.removeprefix(name) for caveat in caveats if caveat.startswith(name)]
+
+
+def _allowed_by(activities: Iterable[str]) -> set[str] | None:
+    """Return what all caveats of activities allow; None, which is all, if there are none."""
+    each = [{name.strip() for name in names.split(",")} for names in activities]
+    return set.intersection(*each) if each else None

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from sonar import token_cache, token_sources
 from sonar.movers.base import MoverError, Where
 from sonar.token_cache import Entry
+from sonar.token_sources import unverified
 from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken
 from sonar.token_sources.client_credentials import audience_of, scope_of
 from sonar.token_sources.lifetimes import lifetime_of
@@ -199,7 +200,7 @@ def test_the_earlier_of_two_ends_counts(purpose, issuer):
         ({"token": {"access_token": "a\nb"}}, "something that is no token"),
         ({"token": {"scope": "storage.read:/disk/sonar"}}, "does not grant storage.modify:/disk"),
         ({"token": {"scope": "storage.read:/disk/sonar storage.modify:/disk/sonar storage.read:/"}},
-         "more rights than were asked for"),
+         "and gives storage.read:/: not used"),
     ],
 )  # fmt: skip
 def test_an_issuer_that_says_something_else_gives_no_token(purpose, issuer, changes, sentence):
@@ -213,6 +214,166 @@ def test_other_scopes_of_the_client_do_no_harm(purpose, issuer):
     scope = f"{scope_of(purpose)} openid wlcg"
     issuer.changes = {"token": {"scope": scope}}
     assert obtained(purpose).text == issuer.tokens[-1]
+
+
+LENT = "storage.read:/disk/sonar/source"
+
+
+@pytest.fixture
+def lent(purpose: Purpose) -> Purpose:
+    return replace(purpose, right=Right.LENT_TO_READ)
+
+
+def gives(issuer: Issuer, scope: object, **claims: object) -> str:
+    """Let an issuer give a token with this scope and say nothing of it beside."""
+    token = issuer.token(scope, "https://se.example", **claims)
+    issuer.changes = {"token": {"access_token": token, "scope": None}}
+    return token
+
+
+@pytest.mark.parametrize(
+    ("scope", "given"),
+    [
+        ("storage.modify:/", "storage.modify:/"),
+        (f"{LENT} storage.modify:/disk/sonar/source", "storage.modify:/disk/sonar/source"),
+        ([LENT, "storage.create:/disk/sonar/source"], "storage.create:/disk/sonar/source"),
+        ([f"{LENT} storage.stage:/disk/sonar/source"], "storage.stage:/disk/sonar/source"),
+        ("storage.read:/disk/sonar", "storage.read:/disk/sonar"),
+        ("storage.read:/disk/sonar/sources", "storage.read:/disk/sonar/sources"),
+        ("storage.read:/", "storage.read:/"),
+        ("storage.read://", "storage.read://"),
+        ("storage.read", "storage.read"),
+        ("storage.read:", "storage.read:"),
+        (f"{LENT}/..", f"{LENT}/.."),
+        (f"{LENT}/%2e%2e/%2E.", f"{LENT}/%2e%2e/%2E."),
+        (f"{LENT}/../source", f"{LENT}/../source"),
+        (f"{LENT} read:/", "read:/"),
+        (f"{LENT} write:/disk/sonar/source", "write:/disk/sonar/source"),
+        (f"{LENT} read", "read"),
+        (f"{LENT} storage.anything:/x", "storage.anything:/x"),
+    ],
+)
+def test_a_token_that_allows_more_than_was_asked_for_is_not_used_whatever_is_said_of_it(
+    lent, issuer, scope, given
+):
+    token = gives(issuer, scope)
+    sentence = f"the issuer was asked for {LENT}, and gives {{}}: not used"
+    assert refusal(lent) == sentence.format(given)
+    for said in (LENT, "openid"):
+        issuer.changes["token"]["scope"] = said
+        assert token not in refusal(lent)
+    issuer.changes["token"] |= {"access_token": "opaque", "scope": f"{LENT} storage.modify:/"}
+    assert refusal(lent) == sentence.format("storage.modify:/")
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        LENT, [LENT], f"{LENT}/", "storage.read:/disk//sonar/source", f"{LENT} openid wlcg",
+        "storage.read:/disk/s%6fnar/source", f"{LENT}/20", "read:/disk/sonar/source", None,
+    ],
+)  # fmt: skip
+def test_a_token_that_allows_what_was_asked_for_or_less_is_used(lent, issuer, scope):
+    assert obtained(lent).text == issuer.tokens[-1]
+    token = gives(issuer, scope)
+    assert obtained(lent).text == token
+
+
+def test_what_changes_files_may_make_them_too(purpose, issuer):
+    asked = scope_of(purpose)
+    for more in ("storage.create:/disk/sonar", "write:/disk/sonar/incoming"):
+        token = gives(issuer, f"{asked} {more}")
+        assert obtained(purpose).text == token
+    gives(issuer, "storage.read:/disk/sonar storage.create:/disk/sonar")
+    assert refusal(purpose) == "the issuer does not grant storage.modify:/disk/sonar"
+
+
+@pytest.mark.parametrize("claim", ["scope", "scp"])
+@pytest.mark.parametrize("value", [5, {"storage.read": "/"}, [LENT, 5]])
+def test_scopes_that_cannot_be_read_are_not_used(lent, issuer, claim, value):
+    gives(issuer, **{"scope": LENT, claim: value})
+    assert refusal(lent) == f"the issuer gives a token whose {claim} cannot be read: not used"
+
+
+def test_both_names_of_the_claim_count(lent, issuer):
+    gives(issuer, LENT, scp=["storage.modify:/"])
+    assert "and gives storage.modify:/: not used" in refusal(lent)
+
+
+def test_rights_of_groups_are_not_used(lent, issuer):
+    gives(issuer, LENT, **{"wlcg.groups": ["/atlas", "/atlas/production"]})
+    assert refusal(lent) == (
+        f"the issuer was asked for {LENT}, and gives the rights of /atlas /atlas/production: "
+        "not used"
+    )
+    token = gives(issuer, LENT, **{"wlcg.groups": []})
+    assert obtained(lent).text == token
+
+
+def test_a_token_for_a_service_allows_nothing_at_storage(purpose, issuer):
+    service = replace(purpose, right=Right.SERVICE, scope="fts wlcg.groups")
+    groups = {"wlcg.groups": ["/atlas"]}
+    token = gives(issuer, "fts wlcg.groups", **groups)
+    assert obtained(service).text == token
+    gives(issuer, "fts wlcg.groups storage.read:/", **groups)
+    assert "and gives storage.read:/: not used" in refusal(service)
+    gives(issuer, "openid")
+    assert refusal(service) == "the issuer does not grant fts wlcg.groups"
+
+
+ANYBODY = "https://wlcg.cern.ch/jwt/v1/any"
+
+
+@pytest.mark.parametrize(
+    ("audience", "given"),
+    [
+        (ANYBODY, ANYBODY),
+        (["https://se.example", ANYBODY], ANYBODY),
+        (["https://se.example", "https://other.example"], "https://other.example"),
+        ("https://se.example:8443", "https://se.example:8443"),
+        ("http://se.example", "http://se.example"),
+        (None, "anybody"),
+        ([], "anybody"),
+        (5, "anybody"),
+        ([5], "anybody"),
+    ],
+)
+def test_a_token_for_others_than_it_was_asked_for_is_not_used(lent, issuer, audience, given):
+    gives(issuer, LENT, aud=audience)
+    asked = "the issuer was asked for a token for https://se.example, and gives one for "
+    assert refusal(lent) == f"{asked}{given}: not used"
+
+
+@pytest.mark.parametrize(
+    "audience",
+    ["https://se.example", ["https://se.example"], "https://se.example/", "https://SE.example:443"],
+)
+def test_an_audience_is_the_same_however_it_is_written(lent, issuer, audience):
+    token = gives(issuer, LENT, aud=audience)
+    assert obtained(lent).text == token
+
+
+def test_a_credential_that_asks_for_tokens_for_anybody_gets_them(lent, issuer):
+    for audience in (ANYBODY, ["https://a.example", "https://b.example"], None):
+        token = gives(issuer, LENT, aud=audience)
+        assert obtained(replace(lent, audience=ANYBODY)).text == token
+
+
+def test_a_token_that_cannot_be_read_allows_what_its_issuer_says(lent, issuer):
+    for text in ("opaque", "a.b.c", "eyJhbGciOiJkaXIifQ..x.y.z"):
+        for scope in (None, LENT):
+            issuer.changes = {"token": {"access_token": text, "scope": scope}}
+            assert obtained(lent).text == text
+    for text in ("x" * 16_385, issuer.token(" ".join([LENT] * 999), "https://se.example")):
+        issuer.changes = {"token": {"access_token": text, "scope": None}}
+        assert refusal(lent) == "the issuer gives something that is no token"
+
+
+def test_no_part_of_a_token_or_secret_is_in_a_refusal(lent, issuer):
+    token = gives(issuer, LENT)
+    issuer.changes["token"]["scope"] = f"storage.modify:/{token}"
+    assert token[:40] not in refusal(lent)
+    assert len(refusal(lent)) < 400
 
 
 def test_an_issuer_that_refuses_is_quoted_by_its_code_alone(purpose, issuer, tmp_path):
@@ -231,11 +392,43 @@ def test_an_issuer_that_is_away_or_not_trusted_is_said(purpose, issuer):
 # Macaroons
 
 
+def macaroon(*caveats: str, third_party: str = "") -> str:
+    """Return a macaroon in format 1, as dCache and XRootD write it."""
+    packets = [("location", b"se"), ("identifier", b"x"), *(("cid", c.encode()) for c in caveats)]
+    if third_party:
+        packets += [("cid", third_party.encode()), ("vid", b"v" * 40), ("cl", b"https://other")]
+    packets.append(("signature", bytes(range(32))))
+    content = b""
+    for name, value in packets:
+        packet = name.encode() + b" " + value + b"\n"
+        content += b"%04x" % (len(packet) + 4) + packet
+    return text_of(content)
+
+
+def macaroon_2(*caveats: str, third_party: str = "") -> str:
+    """Return a macaroon in the binary format 2."""
+
+    def field(kind: int, value: bytes) -> bytes:
+        low, high = len(value) & 0x7F, len(value) >> 7
+        return bytes([kind, low | 0x80, high] if high else [kind, low]) + value
+
+    content = b"\x02" + field(1, b"se") + field(2, b"x") + b"\0"
+    for caveat in caveats:
+        content += field(2, caveat.encode()) + b"\0"
+    if third_party:
+        content += field(1, b"https://other") + field(2, third_party.encode())
+        content += field(4, b"v" * 40) + b"\0"
+    return text_of(content + b"\0" + field(6, bytes(range(32))))
+
+
 class Dcache(BaseHTTPRequestHandler):
-    """Answers as dCache does, or with ``status``."""
+    """Answers as dCache does, or with ``status``, or a macaroon with other ``caveats``."""
 
     status = 200
     leads_to = ""
+    caveats: tuple[str, ...] = ()
+    write = staticmethod(macaroon)
+    given = ""
     heard: list[tuple[str, dict[str, Any], str]] = []
 
     def log_message(self, *_: Any) -> None:
@@ -246,8 +439,10 @@ class Dcache(BaseHTTPRequestHandler):
         assert self.headers["Content-Type"] == "application/macaroon-request"
         self.heard.append((self.path, asked, str(self.headers["Authorization"])))
         url = f"https://se.example{self.path}"
-        target = {"targetWithMacaroon": f"{url}?authz={MACAROON}", "target": url}
-        content = json.dumps({"macaroon": MACAROON, "uri": target}).encode()
+        usual = ("iid:x", "id:1;2;sonar", ENDS, f"path:{self.path}", *asked["caveats"])
+        given = Dcache.given = Dcache.write(*(self.caveats or usual))
+        target = {"targetWithMacaroon": f"{url}?authz={given}", "target": url}
+        content = json.dumps({"macaroon": given, "uri": target}).encode()
         self.send_response(self.status)
         if self.leads_to:
             self.send_header("Location", self.leads_to)
@@ -257,15 +452,13 @@ class Dcache(BaseHTTPRequestHandler):
 
 
 ENDS_AT = datetime(2100, 1, 1, 12, tzinfo=UTC)
-MACAROON = text_of(
-    b"0014location dCache\n0034identifier x\n001ccid before:2100-01-01T12:00:00.123Z\n"
-    b"001ccid before:2101-01-01T12:00:00Z\n002fsignature abc\n"
-)
+ENDS = "before:2100-01-01T12:00:00.123Z"
 
 
 @pytest.fixture
 def dcache() -> Iterator[ThreadingHTTPServer]:
     Dcache.status, Dcache.leads_to, Dcache.heard = 200, "", []
+    Dcache.caveats, Dcache.write = (), macaroon
     with closing(ThreadingHTTPServer(("127.0.0.1", 0), Dcache)) as server:
         server.close = server.server_close
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -286,25 +479,114 @@ def test_a_macaroon_is_asked_from_its_directory_for_what_is_done_there(macaroons
         (Right.LENT_TO_WRITE, "/atlas/disk/sonar/incoming", "UPLOAD,LIST"),
     ):
         token = obtained(replace(macaroons, right=right))
-        assert token.text == MACAROON
+        assert token.text == Dcache.given
         body = {"caveats": [f"activity:{activities}"], "validity": "PT3600S"}
         assert Dcache.heard[-1] == (path, body, f"Bearer {SECRET}")
         # dCache does not say how long it counts: it was asked for an hour.
         assert token.left(time.time()) == pytest.approx(3600, abs=3)
 
 
-def test_a_macaroon_ends_with_the_first_of_its_caveats():
-    assert expiry(MACAROON) == ENDS_AT.timestamp()
+def test_a_macaroon_ends_with_the_first_of_its_caveats(macaroons):
+    both = (ENDS, "before:2101-01-01T12:00:00Z")
+    for write in (macaroon, macaroon_2):
+        for text in (write(*both), write(*reversed(both)), write(*both) + "=="):
+            assert expiry(text) == ENDS_AT.timestamp()
+        # Of who else is asked first nobody knows when that ends.
+        assert expiry(write(third_party=ENDS)) is None
+    soon = datetime.now(UTC) + timedelta(seconds=600)
+    path = "path:/atlas/disk/sonar/source"
+    Dcache.caveats = (f"before:{soon:%Y-%m-%dT%H:%M:%SZ}", path, "activity:DOWNLOAD,LIST")
+    token = obtained(replace(macaroons, right=Right.LENT_TO_READ))
+    assert token.left(time.time()) == pytest.approx(600, abs=5)
 
 
-def test_a_macaroon_without_the_rights_that_are_needed_is_not_used(macaroons, monkeypatch):
-    weak = text_of(b"0014cid activity:READ_METADATA\n0014cid activity:DOWNLOAD,UPLOAD,DELETE\n")
-    monkeypatch.setitem(globals(), "MACAROON", weak)
+def test_a_macaroon_without_the_rights_that_are_needed_is_not_used(macaroons):
+    path = "path:/atlas/disk/sonar"
+    Dcache.caveats = (path, "activity:READ_METADATA", "activity:DOWNLOAD,UPLOAD,DELETE")
     assert refusal(macaroons) == "the endpoint gives a macaroon without DELETE, DOWNLOAD, UPLOAD"
-    narrow = text_of(b"0014cid activity:DOWNLOAD,LIST\n0014cid activity:DOWNLOAD,UPLOAD\n")
-    monkeypatch.setitem(globals(), "MACAROON", narrow)
-    assert obtained(replace(macaroons, right=Right.LENT_TO_READ)).text == narrow
-    assert refusal(replace(macaroons, right=Right.LENT_TO_WRITE)).endswith("without UPLOAD")
+    Dcache.caveats = (f"{path}/source", "activity:DOWNLOAD,LIST", "activity:DOWNLOAD,UPLOAD")
+    assert obtained(replace(macaroons, right=Right.LENT_TO_READ)).text == Dcache.given
+    Dcache.caveats = (f"{path}/incoming", "activity:DOWNLOAD,LIST", "activity:DOWNLOAD,UPLOAD")
+    narrow = replace(macaroons, right=Right.LENT_TO_WRITE)
+    Dcache.caveats = (f"{path}/incoming", "activity:UPLOAD,LIST", "activity:LIST")
+    assert refusal(narrow).endswith("without UPLOAD")
+
+
+LENT_PATH, LENT_ACTIVITY = "path:/atlas/disk/sonar/source", "activity:DOWNLOAD,LIST"
+
+
+@pytest.mark.parametrize("write", [macaroon, macaroon_2])
+@pytest.mark.parametrize(
+    ("caveats", "given"),
+    [
+        ((LENT_PATH,), "every activity"),
+        ((LENT_ACTIVITY,), "every path"),
+        ((ENDS,), "every activity below every path"),
+        ((LENT_PATH, "activity:DOWNLOAD,LIST,DELETE"), "DELETE"),
+        ((LENT_PATH, "activity:DOWNLOAD, DELETE"), "DELETE"),
+        ((LENT_PATH, "activity:DOWNLOAD,SOMETHING_NEW"), "SOMETHING_NEW"),
+        ((LENT_PATH, "activity:DOWNLOAD,UPLOAD", "activity:DOWNLOAD,UPLOAD,LIST"), "UPLOAD"),
+        (("path:/atlas/disk/sonar", LENT_ACTIVITY), "below /atlas/disk/sonar:"),
+        (("path:/", LENT_ACTIVITY), "below /:"),
+        (("path:/atlas/disk/sonar/sources", LENT_ACTIVITY), "below /atlas/disk/sonar/sources:"),
+        ((f"{LENT_PATH}/..", LENT_ACTIVITY), "below /atlas/disk/sonar/source/..:"),
+        ((f"{LENT_PATH}/%2e%2E/x", LENT_ACTIVITY), "below /atlas/disk/sonar/source/%2e%2E/x:"),
+        (("path:", LENT_ACTIVITY), "below /:"),
+        (("Path:/atlas/disk/sonar/source", LENT_ACTIVITY), "every path"),
+    ],
+)  # fmt: skip
+def test_a_macaroon_that_allows_more_than_was_asked_for_is_not_used(
+    macaroons, caveats, given, write
+):
+    Dcache.caveats, Dcache.write = caveats, write
+    sentence = refusal(replace(macaroons, right=Right.LENT_TO_READ))
+    asked = "the endpoint was asked for DOWNLOAD,LIST below /atlas/disk/sonar/source, and gives "
+    assert sentence.startswith(asked)
+    assert given in sentence
+    assert sentence.endswith(": not used")
+    assert Dcache.given not in sentence
+
+
+def test_what_somebody_else_must_confirm_first_is_no_limit_that_can_be_read(macaroons):
+    for write in (macaroon, macaroon_2):
+        Dcache.write = lambda *caveats, write=write: write(*caveats, third_party=LENT_ACTIVITY)
+        Dcache.caveats = (LENT_PATH,)
+        assert "every activity" in refusal(replace(macaroons, right=Right.LENT_TO_READ))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/atlas/disk/sonar/source/", "//atlas//disk/sonar/source", "/atlas/d%69sk/sonar/source/x"],
+)
+def test_a_macaroon_for_the_same_path_or_less_is_used_however_it_is_written(macaroons, path: str):
+    Dcache.caveats = (f"path:{path}", "path:/atlas", "activity:DOWNLOAD,READ_METADATA")
+    assert obtained(replace(macaroons, right=Right.LENT_TO_READ)).text == Dcache.given
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["opaque", "a.b.c", macaroon(LENT_PATH)[:-8], macaroon(LENT_PATH)[8:], macaroon_2("x")[:-4],
+     text_of(b"\x02" + b"\xff" * 40), text_of(b"\x02\x02\x7fx"), text_of(b"0004" * 9),
+     text_of(b"-001location x\n"), "MDAx" * 5000,
+     text_of(b"000flocation x\n0011identifier x\nffffsignature x\n")],
+)  # fmt: skip
+def test_what_no_macaroon_can_be_read_in_is_not_used(macaroons, text: str):
+    Dcache.write = lambda *_: text
+    assert refusal(macaroons) in {
+        "the endpoint gives something that is no macaroon: what it allows cannot be read",
+        "the endpoint gives no macaroon: 200",
+    }
+
+
+@given(st.binary(max_size=90) | st.binary(max_size=60).map(lambda rest: b"\x02" + rest))
+def test_whatever_bytes_a_macaroon_has_its_caveats_are_read_or_unknown(content: bytes):
+    assert unverified.caveats_of(text_of(content)) is None or content
+
+
+@given(st.lists(st.text(max_size=200), max_size=4))
+def test_caveats_are_read_as_they_were_written(caveats: list[str]):
+    for write in (macaroon, macaroon_2):
+        assert unverified.caveats_of(write(*caveats)) == caveats
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405])
@@ -486,7 +768,7 @@ def test_while_the_issuer_is_down_the_old_token_is_used_as_long_as_it_lasts(
 
 
 def test_an_endpoint_that_is_down_costs_no_macaroon_that_still_counts(macaroons, dcache, kept_in):
-    assert usable(macaroons, kept_in) == MACAROON
+    assert usable(macaroons, kept_in) == Dcache.given
     age(macaroons, kept_in, began_at=-2500, expires_at=1100)
     Dcache.status = 503
     assert token_cache.obtain(macaroons, kept_in, 7260).trouble == ""

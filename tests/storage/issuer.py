@@ -106,7 +106,7 @@ class Issuer:
         given = {"access_token": token, "expires_in": int(self.life), "scope": form["scope"]}
         return given | self._changed("token")
 
-    def token(self, scope: str, audience: str, **claims: object) -> str:
+    def token(self, scope: object, audience: str, **claims: object) -> str:
         """Sign a token by this issuer's clock."""
         now = int(time.time() + self.ahead)
         said: dict[str, object] = {

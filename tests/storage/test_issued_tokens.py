@@ -170,6 +170,22 @@ def test_the_server_lets_a_token_no_further_than_its_path_and_audience(grid: Gri
     assert looks(grid.source, "/base/sonar/x", token_of(grid.ends["B"], Right.OWN)) == 403
 
 
+def test_a_token_that_allows_too_much_reaches_no_server_and_tests_wait(
+    grid: Grid, settings: Settings
+) -> None:
+    wide = grid.issuer.token("storage.modify:/ storage.read:/", grid.source.url)
+    grid.issuer.changes = {"token": {"access_token": wide, "scope": None}}
+    probe = ordered(grid.ends["A"], grid.ends["B"])
+    probes.run(probe.id)
+    probe.refresh_from_db()
+    assert probe.state == "waiting"
+    assert CredentialState.objects.get().sentence == (
+        "the issuer was asked for storage.read:/sonar storage.modify:/sonar, and gives "
+        "storage.modify:/ storage.read:/: not used"
+    )
+    assert token_cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR) == []
+
+
 def test_a_credential_for_another_audience_or_path_is_refused_by_the_server(grid: Grid) -> None:
     for values in ({"audience": "https://elsewhere.example"}, {"path_prefix": ""}):
         Credential.objects.filter(name="client").update(
