@@ -66,9 +66,10 @@ def check(now: datetime, seconds: float) -> None:
     noted = {credential_states.use_of(row) for row in CredentialState.objects.all()}
     longest = SizeClass.objects.aggregate(longest=Max("timeout_seconds"))["longest"] or 0
     each = list(uses())
+    names = set(Credential.objects.values_list("name", flat=True))
     release_connection()
     _forget_others(noted - {usage.use for usage in each})
-    token_cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
+    token_cache.forget(settings.SONAR_TOKEN_CACHE_DIR, names)
     random.shuffle(each)  # what does not answer takes the time of others: not always the same
     for usage in each:
         if time.monotonic() >= until:
@@ -139,15 +140,20 @@ def _refusal(usage: Usage) -> Trouble | None:
 
 def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Trouble | None:
     renews = credential_kinds.describe(purpose.kind).renews
-    if renews and not asks:
-        entry = token_cache.read(settings.SONAR_TOKEN_CACHE_DIR / token_cache.name_of(purpose))
-        if not entry.why:
-            return None
+    file = settings.SONAR_TOKEN_CACHE_DIR / token_cache.name_of(purpose)
     try:
-        got = look(purpose, needed)
+        if renews and not asks and not token_cache.read(file).why:
+            return _trouble_of_cache()
+        trouble = _trouble_ahead(look(purpose, needed), renews=renews)
+        return _trouble_of_cache() if renews and trouble is None else trouble
     except CredentialError as error:
         return Trouble(str(error), holds=True)
-    return _trouble_ahead(got, renews=renews)
+
+
+def _trouble_of_cache() -> Trouble | None:
+    """Say what is wrong with the place where tokens are kept: tests run without it."""
+    why = token_cache.problem(settings.SONAR_TOKEN_CACHE_DIR)
+    return Trouble(why, holds=False) if why else None
 
 
 def _trouble_ahead(got: UsableToken, *, renews: bool) -> Trouble | None:

@@ -34,6 +34,7 @@ from sonar import (
     probes,
     scheduler,
     sealing,
+    token_cache,
 )
 from sonar.celery import app
 from sonar.fireflies import flows
@@ -128,6 +129,7 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     moving = {settings.CELERY_TASK_ROUTES[task.name]["queue"] for task in (transfer, clean)}
     if moving & set(queues):
         say_what_can_run()
+        token_cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
 
 
 def say_what_can_run() -> None:

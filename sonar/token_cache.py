@@ -4,22 +4,27 @@ All workers that share the directory share its tokens: one of them at a time ren
 under a lock on a file beside it, and the others take what it got. A token is renewed when a third
 of its life is left, or when less is left than the test may take. While it cannot be renewed the
 old one is used as long as a test can be expected to end before it does.
+
+Where a file cannot be written (a full disk, one that is only read, another's directory) each
+process asks for tokens of its own and keeps them in memory.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryFile
 
-from sonar import token_sources
+from sonar import token_sources, whole_files
 from sonar.movers.base import MoverError, Stopped
 from sonar.token_sources.base import CredentialError, Purpose, StorageToken
 
@@ -37,6 +42,10 @@ LOCK_LOOK_SECONDS = 0.05
 PRIVATE = 0o700
 FORGET_SECONDS = 86_400
 ENDING = 256
+# As much as the longest token takes.
+MOST_BYTES = 16 * 1024
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -130,44 +139,70 @@ def _answer(purpose: Purpose, entry: Entry, needed: float, now: float) -> Entry:
 def _one_at_a_time(file: Path, *, patient: bool) -> Iterator[bool]:
     """Hold the lock of a token, and say so; who is not patient goes on without it."""
     _make(file.parent)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    lock = os.open(file.with_name(f"{file.name}.lock"), flags, 0o600)
+    deadline = time.monotonic() + (LOCK_SECONDS if patient else 0)
+    turn = _turns.setdefault(file, threading.Lock())
+    if not turn.acquire(timeout=LOCK_SECONDS if patient else 0):
+        yield _refused(patient=patient)
+        return
     try:
-        yield _locked(lock, patient=patient)
+        with _lock_file(file) as lock:
+            alone = lock is None or _locked(lock, deadline)
+            yield alone or _refused(patient=patient)
+    finally:
+        turn.release()
+
+
+# The threads of this process take turns, also where there can be no lock between processes.
+_turns: dict[Path, threading.Lock] = {}
+
+
+@contextmanager
+def _lock_file(file: Path) -> Iterator[int | None]:
+    """Open what processes lock; None where it cannot be made."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        lock = os.open(file.with_name(f"{file.name}.lock"), flags, 0o600)
+    except OSError:
+        yield None
+        return
+    try:
+        yield lock
     finally:
         os.close(lock)
 
 
-def _locked(lock: int, *, patient: bool) -> bool:
-    """Wait for a lock, which goes with the process that holds it."""
-    deadline = time.monotonic() + LOCK_SECONDS
+def _locked(lock: int, deadline: float) -> bool:
+    """Wait until a moment for a lock, which goes with the process that holds it."""
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if not patient:
+            if time.monotonic() >= deadline:
                 return False
-            if time.monotonic() > deadline:
-                raise CredentialError("another process does not end renewing it") from None
             time.sleep(LOCK_LOOK_SECONDS)
         else:
             return True
 
 
+def _refused(*, patient: bool) -> bool:
+    if patient:
+        raise CredentialError("another process does not end renewing it")
+    return False
+
+
 def _make(directory: Path) -> None:
-    """Make the directory; CredentialError if it cannot be, or if others may look into it."""
-    try:
+    """Make the directory if that can be; CredentialError if others may look into it."""
+    with suppress(OSError):  # what cannot be written there is kept in memory
         directory.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-        mode = directory.stat().st_mode & 0o777
-    except OSError as error:
-        why = f"SONAR_TOKEN_CACHE_DIR cannot be made: {error.strerror}"
-        raise CredentialError(why) from None
-    if mode & ~PRIVATE:
-        raise CredentialError("SONAR_TOKEN_CACHE_DIR is open to others: its mode must be 0700")
+        if directory.stat().st_mode & 0o777 & ~PRIVATE:
+            why = "SONAR_TOKEN_CACHE_DIR is open to others: its mode must be 0700"
+            raise CredentialError(why)
 
 
 def read(file: Path) -> Entry:
     """Read what is kept; nothing if there is no such file, or it is none of ours."""
+    if unwritten := _unwritten.get(file):
+        return unwritten
     try:
         values = json.loads(file.read_text())
         token = StorageToken(**values["token"]) if values["token"] else None
@@ -177,21 +212,44 @@ def read(file: Path) -> Entry:
 
 
 def write(file: Path, entry: Entry) -> None:
-    """Replace what is kept at once and whole; who may not write there renews for every test."""
+    """Replace what is kept at once and whole; where that cannot be, this process remembers it."""
     try:
-        # Its mode is 0600 from the beginning.
-        with NamedTemporaryFile("w", dir=file.parent, prefix=".", delete=False) as fresh:
-            json.dump(asdict(entry), fresh)
-        Path(fresh.name).replace(file)
+        with whole_files.written(file) as fresh:
+            fresh.write(json.dumps(asdict(entry)).encode())
     except OSError as error:
-        raise CredentialError(f"SONAR_TOKEN_CACHE_DIR: {error.strerror}") from None
+        if not _unwritten:
+            log.warning(_sentence(error))
+        _unwritten[file] = entry
+    else:
+        _unwritten.pop(file, None)
+
+
+# What could not be written, by the files where it belongs.
+_unwritten: dict[Path, Entry] = {}
+
+
+def problem(directory: Path) -> str:
+    """Say why tokens cannot be kept; empty if they can. CredentialError if others may look."""
+    _make(directory)
+    try:
+        with TemporaryFile(dir=directory) as file:
+            file.write(bytes(MOST_BYTES))
+            file.flush()
+    except OSError as error:
+        return _sentence(error)
+    return ""
+
+
+def _sentence(error: OSError) -> str:
+    why = f"SONAR_TOKEN_CACHE_DIR cannot be written: {error.strerror}"
+    return f"{why}; each process asks for tokens of its own"
 
 
 def drop(purpose: Purpose, directory: Path) -> None:
     """Forget a token that is refused, so that the next one is asked for; why it failed stays."""
     file = directory / name_of(purpose)
     if not read(file).why:
-        file.unlink(missing_ok=True)
+        write(file, Entry())
 
 
 def endings_in(directory: Path) -> list[str]:
@@ -200,19 +258,43 @@ def endings_in(directory: Path) -> list[str]:
     Without its end, where the signature is, a token is of no use. There may be hundreds, and to
     look for one takes memory by its length.
     """
-    try:
-        files = sorted(directory.iterdir())
-    except OSError:  # a process that uses none: of the web, say
-        return []
-    entries = map(read, files)
+    files = {file for file in _unwritten if file.parent == directory}
+    with suppress(OSError):  # a process that uses none: of the web, say
+        files |= {*directory.iterdir()}
+    entries = map(read, sorted(files))
     return [entry.token.text[-ENDING:] for entry in entries if entry.token]
 
 
-def forget(directory: Path) -> None:
-    """Delete what has expired, and what failed a day ago; no lock, as somebody may wait for it."""
+def forget(directory: Path, credentials: Collection[str] | None = None) -> None:
+    """Delete what has expired, what failed a day ago, and what is of none of these credentials.
+
+    And what was left by processes that were killed. No lock, as somebody may wait for it.
+    """
     now = time.time()
-    for file in directory.glob("*-*"):
-        entry = read(file)
-        over = entry.token is None or entry.token.left(now) <= 0
-        if file.suffix != ".lock" and over and now - entry.failed_at > FORGET_SECONDS:
-            file.unlink(missing_ok=True)
+    with suppress(OSError):  # who looks after credentials says that it cannot be written
+        whole_files.forget(directory)
+        for file in directory.iterdir():
+            if _is_over(file, now, credentials):
+                file.unlink(missing_ok=True)
+    for file in [*_unwritten]:
+        if file.parent == directory and _is_over(file, now, credentials):
+            _unwritten.pop(file, None)
+
+
+def _is_over(file: Path, now: float, credentials: Collection[str] | None) -> bool:
+    """Say whether nobody needs a file any more: a token of none, or one that has ended."""
+    if file.name.startswith("."):
+        return _is_old_part(file, now)
+    name, dash, _ = file.name.rpartition("-")
+    if not dash or file.suffix == ".lock":
+        return False
+    if credentials is not None and name not in credentials:
+        return True
+    entry = read(file)
+    over = entry.token is None or entry.token.left(now) <= 0
+    return over and now - entry.failed_at > FORGET_SECONDS
+
+
+def _is_old_part(file: Path, now: float) -> bool:
+    """Say whether a version of Sonar that took no lock for it was killed while it wrote this."""
+    return file.suffix != whole_files.SUFFIX and now - file.stat().st_mtime > LOCK_SECONDS

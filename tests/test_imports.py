@@ -38,6 +38,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.scitags",
             "sonar.role_rules",
             "sonar.issuer",
+            "sonar.whole_files",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers", "sonar.credential_kinds"}),

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from sonar import whole_files
 from sonar.sandbox.processes import StartError
 
 
@@ -21,14 +22,18 @@ def make(home: Path) -> None:
         raise StartError(
             f"Sonar cannot keep its data in {home} ({error.strerror}): set SONAR_HOME."
         ) from error
-    if not (home / "secret-key").is_file():
-        write_private(home / "secret-key", secrets.token_urlsafe(50))
+    secret_key = home / "secret-key"
+    if not (secret_key.is_file() and secret_key.read_text().strip()):
+        write_private(secret_key, secrets.token_urlsafe(50))
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read."""
-    path.touch(mode=0o600, exist_ok=True)
-    path.write_text(text + "\n")
+    """Write a file that only its owner may read, whole or not at all; StartError if it cannot."""
+    try:
+        with whole_files.written(path) as file:
+            file.write(f"{text}\n".encode())
+    except OSError as error:
+        raise StartError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 @contextlib.contextmanager

@@ -35,6 +35,7 @@ from sonar.movers.webdav import WebDav
 from sonar.token_sources.base import Right
 from sonar.token_sources.lifetimes import lifetime_of
 from tests.needs import needs
+from tests.small_disks import small_disk
 from tests.storage.conftest import Pair
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
 from tests.storage.scitokens import TokenServer
@@ -208,6 +209,17 @@ def test_a_token_that_expires_in_the_queue_of_an_hour_is_renewed(grid: Grid) -> 
     grid.issuer.ahead = 0
     assert result(probe).state == "done"
     assert len(grid.issuer.forms) == asked + 3
+
+
+def test_tests_run_while_no_token_can_be_kept_and_each_is_asked_for_once(
+    grid: Grid, settings: Settings, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        settings.SONAR_TOKEN_CACHE_DIR = disk.path / "cache"
+        disk.fill()
+        for _ in range(2):
+            assert result(ordered(grid.ends["A"], grid.ends["B"])).state == "done"
+    assert len(grid.issuer.forms) == 3
 
 
 def age(directory: Path, left: float) -> None:

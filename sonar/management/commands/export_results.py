@@ -16,12 +16,16 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from sonar import whole_files
 from sonar.management.base import QuickCommand
 from sonar.management.commands.probe import named
 from sonar.models import Endpoint, Profile, SizeClass
 from sonar.records import exporting
 from sonar.records.exporting import Choice
 from sonar.windows import parse_time
+
+READABLE = 0o666
+"""The mode of a file, less what the user's umask takes."""
 
 
 class Command(QuickCommand):
@@ -76,7 +80,7 @@ class Command(QuickCommand):
             print_all(choice)
             return
         try:
-            with counter() as count, written_aside(path) as file:
+            with counter() as count, written_whole(path) as file:
                 rows = pour(choice, file, count)
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
@@ -125,20 +129,15 @@ def pour(choice: Choice, file: IO[bytes], count: Callable[[int], None]) -> int:
 
 
 @contextmanager
-def written_aside(path: Path) -> Iterator[IO[bytes]]:
+def written_whole(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name when it is whole, and not before."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with aside.open("wb") as file:
-            if path.suffix == ".gz":
-                # No name and no time in it: the same results give the same file.
-                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                    yield cast("IO[bytes]", packed)
-            else:
-                yield file
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with whole_files.written(path, READABLE) as file:
+        if path.suffix == ".gz":
+            # No name and no time in it: the same results give the same file.
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                yield cast("IO[bytes]", packed)
+        else:
+            yield file
 
 
 @contextmanager

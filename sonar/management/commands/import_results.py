@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -54,6 +55,9 @@ class Command(QuickCommand):
                 said = check(path, progress) if only_check else store(path, progress)
         except KeyboardInterrupt:
             raise CommandError(f"Stopped; nothing of {path} was stored.", returncode=130) from None
+        except OSError as error:  # what was checked waits in a temporary file to be stored
+            self.stderr.write(f"{path}: nothing was stored: {gettempdir()}: {error.strerror}")
+            return False
         except FaultyFileError as error:
             self.stderr.write(f"{path}: nothing was stored.")
             for sentence in error.sentences:
