@@ -201,8 +201,10 @@ def _make(directory: Path) -> None:
 
 def read(file: Path) -> Entry:
     """Read what is kept; nothing if there is no such file, or it is none of ours."""
-    if unwritten := _unwritten.get(file):
-        return unwritten
+    return _unwritten.get(file) or _written(file)
+
+
+def _written(file: Path) -> Entry:
     try:
         values = json.loads(file.read_text())
         token = StorageToken(**values["token"]) if values["token"] else None
@@ -258,10 +260,9 @@ def endings_in(directory: Path) -> list[str]:
     Without its end, where the signature is, a token is of no use. There may be hundreds, and to
     look for one takes memory by its length.
     """
-    files = {file for file in _unwritten if file.parent == directory}
+    entries = [entry for file, entry in [*_unwritten.items()] if file.parent == directory]
     with suppress(OSError):  # a process that uses none: of the web, say
-        files |= {*directory.iterdir()}
-    entries = map(read, sorted(files))
+        entries += map(_written, sorted(directory.iterdir()))
     return [entry.token.text[-ENDING:] for entry in entries if entry.token]
 
 

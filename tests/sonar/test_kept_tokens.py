@@ -40,7 +40,7 @@ class Source:
         if self.pause:
             self.pause.wait(30)
         now = time.time()
-        self.tokens.append(f"token-{len(self.tokens)}-{'x' * 600}")
+        self.tokens.append(f"{'x' * 600}-token-{len(self.tokens)}")
         return StorageToken(self.tokens[-1], now, now + 3600)
 
 
