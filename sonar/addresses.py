@@ -6,14 +6,11 @@ that goes without saying, http or dav, slashes, percent-encoding, the notation o
 
 from __future__ import annotations
 
-import re
-import socket
-from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-Address = IPv4Address | IPv6Address
+from sonar.hosts import address_of, is_nobodys, meanings, name_of
 
 
 class Protocol(NamedTuple):
@@ -36,13 +33,14 @@ PROTOCOLS = {
 # What a URL without a port stands for.
 PORTS = {scheme: protocol.port for scheme, protocol in PROTOCOLS.items()}
 IN_CLEAR = tuple(scheme for scheme, protocol in PROTOCOLS.items() if protocol.is_in_clear)
-# How inet_aton, and so every client, reads an IPv4 address: in one to four parts, each decimal,
-# octal or hexadecimal.
-IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)
-BROADCAST = IPv4Address("255.255.255.255")
-# Networks of IPv6 whose last four bytes are an address of IPv4: compatible ones, and NAT64.
-WITH_IPV4 = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
+# So often an escape may hide another one.
+ROUNDS = 6
 
+LETTERS_SENTENCE = (
+    "A base URL must hold only characters that can be printed, also where it is percent-encoded: "
+    "nothing but UTF-8, no control characters like NUL and line breaks, and none that change the "
+    "direction of writing."
+)
 DOTS_SENTENCE = "The path of a base URL must not contain . or .., however they are written."
 HOST_SENTENCE = (
     "A base URL must not have a link-local, unspecified, multicast or broadcast address, however "
@@ -79,58 +77,45 @@ def scheme_of(base_url: str) -> str:
 
 def host_of(url: str) -> str:
     """Return the host as one name, an address in its one usual notation."""
-    name = (urlsplit(url).hostname or "").rstrip(".").casefold()
-    address = literal(name)
-    return str(address) if address else name
+    host = urlsplit(url).hostname or ""
+    address = address_of(host)
+    return name_of(str(meanings(address)[0]) if address else host)
 
 
 def segments(path: str) -> tuple[str, ...]:
     return tuple(segment for segment in unquote(path).split("/") if segment)
 
 
-def literal(host: str) -> Address | None:
-    """Return the address that a host is, in whatever notation; None for a name."""
+def readings(text: str) -> Iterator[str]:
+    """Yield a text as it is written, and as it reads each time that its escapes are decoded.
+
+    A server in front of another may decode what that one decodes again. Raises ValueError where
+    it is not UTF-8, or escapes hide escapes for too long.
+    """
+    for _ in range(ROUNDS):
+        yield text
+        before, text = text, unquote(text, errors="strict")
+        if text == before:
+            return
+    raise ValueError("escapes hide escapes")
+
+
+def is_printable(text: str) -> bool:
+    """Say whether a text has no character that ends a line of a protocol, or is not seen."""
     try:
-        return plain(ip_address(host.partition("%")[0]))
+        return all(reading.isprintable() for reading in readings(text))
     except ValueError:
-        pass
-    if not IPV4.fullmatch(host):
-        return None
-    try:
-        return IPv4Address(socket.inet_aton(host))
-    except OSError:  # 256.1.1.1 is a name, if anything
-        return None
-
-
-def plain(address: Address) -> Address:
-    """Return the address of IPv4 that one of IPv6 stands for, if it does."""
-    if isinstance(address, IPv4Address):
-        return address
-    if stands_for := address.ipv4_mapped or address.sixtofour:
-        return stands_for
-    # ::1 and :: are what they are.
-    if int(address) > 1 and any(address in network for network in WITH_IPV4):
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
-
-
-def is_nobody(address: Address) -> bool:
-    """Say whether no single host of a network can have this address."""
-    return (
-        address.is_link_local
-        or address.is_unspecified
-        or address.is_multicast
-        or address == BROADCAST
-        or (isinstance(address, IPv4Address) and address.packed[0] == 0)
-    )
+        return False
 
 
 def problem(url: str) -> str:
     """Say why no endpoint can be at this URL, whatever else is registered; empty if one can."""
-    if {".", ".."} & set(segments(urlsplit(url).path)):
+    if not is_printable(url):
+        return LETTERS_SENTENCE
+    parts = urlsplit(url)
+    if any({".", ".."} & set(segments(path)) for path in readings(parts.path)):
         return DOTS_SENTENCE
-    address = literal((urlsplit(url).hostname or "").rstrip("."))
-    return HOST_SENTENCE if address and is_nobody(address) else ""
+    return HOST_SENTENCE if is_nobodys(parts.hostname or "") else ""
 
 
 def overlap(url: str, others: Iterable[tuple[str, str]]) -> str:

@@ -11,16 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from sonar.addresses import is_printable
+from sonar.hosts import is_nobodys, is_this_machine
 from sonar.mover_catalogue import CredentialKind
 
 FILE = "file"
 X509 = "x509"
 SETTINGS = ("issuer", "client_id", "audience", "path_prefix", "scope")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 PRINTABLE = re.compile(r"[!-~]+")
 # RFC 6749, 3.3.
 SCOPES = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
 OF_STORAGE = "storage."
+
+ISSUER_SENTENCE = (
+    "An issuer is https://host[:port]/path (http only on this machine), without user, password, "
+    "query or control characters, however they are written."
+)
+ISSUER_HOST_SENTENCE = "An issuer must have a host that there can be, however it is written."
 
 
 @dataclass(frozen=True)
@@ -117,12 +124,16 @@ def problems(kind: str, values: Mapping[str, str]) -> dict[str, str]:
 
 def _of_issuer(url: str) -> str:
     """Say what is wrong with the address of an issuer."""
-    parts = urlsplit(url) if PRINTABLE.fullmatch(url) else urlsplit("")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:  # an IPv6 address, or a port, that cannot be
+        return ISSUER_SENTENCE
     plain = not (parts.query or parts.fragment or "@" in parts.netloc)
-    safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-    if parts.hostname and plain and safe:
-        return ""
-    return "An issuer is https://host[:port]/path, without user, password or query."
+    safe = parts.scheme == "https" or (parts.scheme == "http" and is_this_machine(host))
+    if not (host and plain and safe and PRINTABLE.fullmatch(url) and is_printable(url)):
+        return ISSUER_SENTENCE
+    return ISSUER_HOST_SENTENCE if is_nobodys(host) else ""
 
 
 def _of_words(text: str) -> str:
@@ -138,9 +149,9 @@ def _of_scope(text: str) -> str:
 
 
 def _of_path(path: str) -> str:
-    if PRINTABLE.fullmatch(path) and path.startswith("/") and ".." not in path:
-        return ""
-    return "A path begins with / and holds no spaces and no .. in it."
+    if not PRINTABLE.fullmatch(path) or not path.startswith("/") or ".." in path:
+        return "A path begins with / and holds no spaces and no .. in it."
+    return "" if is_printable(path) else "A path holds no control characters, however written."
 
 
 RULES = {

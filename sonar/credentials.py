@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import NamedTuple, Protocol
 
 from sonar import credential_kinds
 from sonar.addresses import IN_CLEAR, PORTS, scheme_of
+from sonar.hosts import address_of, is_this_machine, name_of
 from sonar.mover_catalogue import CredentialKind, asks_service, shows_one_proxy
 
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
@@ -88,19 +88,16 @@ class Host(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def host_of(text: str) -> Host | None:
-    """Read `host` or `host:port`; None if it is neither. An IPv6 address has one form then."""
+    """Read `host` or `host:port`; None if it is neither. An address has one form then."""
     match = _HOST.fullmatch(text)
     if match is None:
         return None
     name, port = match[1], int(match[2]) if match[2] else None
     if port is not None and port > 65535:
         return None
-    if name.startswith("["):
-        try:
-            name = f"[{IPv6Address(name[1:-1])}]"
-        except AddressValueError:
-            return None
-    return Host(name, port)
+    if name.startswith("[") and address_of(name) is None:
+        return None
+    return Host(name_of(name), port)
 
 
 def host_of_url(base_url: str) -> Host | None:
@@ -129,16 +126,7 @@ def is_in_clear(base_url: str) -> bool:
     if scheme_of(base_url) not in IN_CLEAR:
         return False
     host = host_of_url(base_url)
-    return host is None or not _is_loopback(host.name)
-
-
-def _is_loopback(name: str) -> bool:
-    if name in ("localhost", "[::1]"):
-        return True
-    try:
-        return IPv4Address(name).is_loopback
-    except AddressValueError:
-        return False
+    return host is None or not is_this_machine(host.name)
 
 
 def problems(endpoint: Endpoint) -> dict[str, str]:

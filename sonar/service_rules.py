@@ -12,6 +12,10 @@ URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
 URL_SENTENCE = (
     "The URL of a service is https://host[:port]/path, and holds no user, password or query."
 )
+PLACE_SENTENCE = (
+    "The URL of a service must have a host that there can be, no . or .. in its path, and only "
+    "characters that can be printed, also where it is percent-encoded."
+)
 
 
 class Credential(credentials.Credential, Protocol):
@@ -78,7 +82,5 @@ def _of_url(service: str) -> str:
     if credentials.is_in_clear(service):
         return "A service is sent what endpoints lend: its URL must begin with https://."
     if addresses.problem(service):
-        return (
-            "The URL of a service must have a host that there can be, and no . or .. in its path."
-        )
+        return PLACE_SENTENCE
     return ""

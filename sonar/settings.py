@@ -17,6 +17,8 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from whitenoise.compress import Compressor
 
+from sonar.addresses import is_printable
+from sonar.hosts import is_nobodys, is_this_machine
 from sonar.role_rules import RoleRules
 from sonar.role_rules import read as read_rules
 
@@ -84,6 +86,11 @@ def envhosts(name: str) -> list[str]:
                 f"{name}: {host!r} is not a host like pool1.example.org, 192.0.2.7 or "
                 "[2001:db8::7]: no scheme, port, path or wildcard."
             )
+        if is_nobodys(host):
+            raise ImproperlyConfigured(
+                f"{name}: {host!r} is an address at which no host can be: link-local, unspecified, "
+                "multicast or broadcast."
+            )
     return hosts
 
 
@@ -108,11 +115,18 @@ def envpath(name: str) -> str | None:
     return text or None
 
 
+def is_issuer(url: str) -> bool:
+    """Say whether there can be an issuer: nobody else can read what is asked of it."""
+    parts = re.fullmatch(rf"(https?)://(?P<host>{HOST})(:[0-9]+)?(/{PATH})?", url)
+    if parts is None or not is_printable(url) or is_nobodys(parts["host"]):
+        return False
+    return parts[1] == "https" or is_this_machine(parts["host"])
+
+
 def envissuer(name: str) -> str:
     """Read the address of an OpenID Connect issuer, without a slash at its end; or nothing."""
     text = os.environ.get(name, "").strip().rstrip("/")
-    local = rf"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/{PATH})?"
-    if text and not re.fullmatch(rf"https://({HOST})(:[0-9]+)?(/{PATH})?|{local}", text):
+    if text and not is_issuer(text):
         raise ImproperlyConfigured(
             f"{name}={text!r} is not the address of an issuer, like https://iam.example.org "
             "(http only on this machine)."

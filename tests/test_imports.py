@@ -30,6 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.web_worker",
             "sonar.encodings",
             "sonar.addresses",
+            "sonar.hosts",
             "sonar.database",
             "sonar.mover_catalogue",
             "sonar.mover_needs",

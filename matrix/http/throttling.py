@@ -27,6 +27,8 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from sonar.hosts import unmapped
+
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView
 
@@ -180,9 +182,9 @@ def address(request: Request | HttpRequest) -> str:
         host = ip_address(ident)
     except ValueError:
         return ident
-    if isinstance(host, IPv6Address) and not host.ipv4_mapped:
+    if isinstance(host := unmapped(host), IPv6Address):
         return str(ip_network((host, 64), strict=False))
-    return str(getattr(host, "ipv4_mapped", None) or host)
+    return str(host)
 
 
 class RateLimit(BaseThrottle):

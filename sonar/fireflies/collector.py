@@ -14,9 +14,10 @@ from threading import Event, Thread
 from django.utils import timezone
 
 from sonar.db_retry import DATABASE_AWAY, one_line, release_connection
-from sonar.fireflies.endpoint_addresses import Addresses, plain
+from sonar.fireflies.endpoint_addresses import Addresses
 from sonar.fireflies.flows import flow_of, store
 from sonar.fireflies.packet import MOST_BYTES, parsed
+from sonar.hosts import address_of
 from sonar.models import Flow
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class Collector:
     def _receive(self) -> None:
         datagram, (sender, *_) = self._listener.recvfrom(MOST_BYTES + 1)
         self.counts["received"] += 1
-        if why := self.take(datagram, str(plain(ip_address(sender.partition("%")[0])))):
+        if why := self.take(datagram, str(address_of(sender))):
             self.counts[why] += 1
 
     def take(self, datagram: bytes, sender: str) -> str:

@@ -9,20 +9,15 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from sonar.addresses import host_of
+from sonar.hosts import address_of
 from sonar.models import Endpoint
 from sonar.registry_cache import registry_version
 
 KEPT_SECONDS = 600.0
 
 log = logging.getLogger(__name__)
-
-
-def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return an address of IPv4 that is written as one of IPv6 as what it is."""
-    return getattr(address, "ipv4_mapped", None) or address
 
 
 def look_up(host: str) -> set[str]:
@@ -32,7 +27,7 @@ def look_up(host: str) -> set[str]:
     except OSError as error:
         log.warning("the addresses of %s are not known: %s", host, error)
         return set()
-    return {str(plain(ip_address(str(answer[4][0]).partition("%")[0]))) for answer in answers}
+    return {str(address_of(str(answer[4][0]))) for answer in answers}
 
 
 class Addresses:

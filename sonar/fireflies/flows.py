@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sonar.fireflies.endpoint_addresses import Addresses, plain
+from sonar.fireflies.endpoint_addresses import Addresses
+from sonar.hosts import unmapped
 from sonar.models import Flow
 
 if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets
@@ -25,7 +26,7 @@ CHANGING = ("seen_at", "ended_at", "sent_bytes", "received_bytes", "tcp", "appli
 def flow_of(firefly: Firefly, reporter: str, addresses: Addresses, now: datetime) -> Flow:
     """Return the row of a packet; ``addresses`` knows which endpoints its addresses are of."""
     flow, life = firefly.flow_id, firefly.flow_lifecycle
-    source, destination = str(plain(flow.src_ip)), str(plain(flow.dst_ip))
+    source, destination = str(unmapped(flow.src_ip)), str(unmapped(flow.dst_ip))
     return Flow(
         reporter=reporter,
         scitag=firefly.scitag,

@@ -135,7 +135,8 @@ class Web:
                 raise Stopped from None
             raise failure_of(error, request, wait) from error
         except ForbiddenPeer as error:
-            raise not_followed(request, str(error)) from error
+            why = f"{request.place}: the server {error}"
+            raise MoverError(request.end.where, why, permanent=True) from error
         finally:
             CURRENT_WAIT.reset(mark)
             wait.release()

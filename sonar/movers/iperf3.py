@@ -17,6 +17,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from sonar.addresses import PORTS
+from sonar.hosts import ip_version
 from sonar.movers import tool
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.file_address import parsed
@@ -212,11 +213,6 @@ def seen_of(report: Report) -> SeenOfNetwork:
         ip_version=ip_version(hosts[0]) if hosts else None,
         path=figures_of(report),
     )
-
-
-def ip_version(host: str) -> int:
-    """Return how an address is written; one of IPv4 within IPv6 is one of IPv4."""
-    return 6 if ":" in host and not host.lower().startswith("::ffff:") else 4
 
 
 def samples_of(report: Report) -> Iterator[Sample]:

@@ -4,6 +4,7 @@ A server may redirect, and its owner may not be the owner of where that leads. S
 
 - what writes (all but GET and HEAD) stays at the host of its endpoint's base URL;
 - what reads may also go to a host that the order knows;
+- nothing goes to an address that no storage has: link-local, multicast, unspecified, broadcast;
 - after a redirect only public addresses are connected to, and those of the kind at which the
   endpoint itself answered: a loopback endpoint may lead to loopback, one in 10.0.0.0/8 to private
   addresses, a public one to neither.
@@ -16,13 +17,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address
 from typing import Any
 
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
+from sonar.hosts import NOBODYS, Kind, kind_of, name_of
 from sonar.movers.file_address import PORTS
 
 READING = frozenset({"GET", "HEAD"})
@@ -30,59 +31,14 @@ NOT_REPEATED = "said by another server, to which it redirected"
 """Stands for the words of an answer that its endpoint did not give itself."""
 
 
-class Kind(StrEnum):
-    """What an IP address is for."""
-
-    PUBLIC = "public"
-    LOOPBACK = "loopback"
-    LINK_LOCAL = "link-local"
-    PRIVATE = "private"
-    SHARED = "shared by a provider"
-    MULTICAST = "multicast"
-    UNSPECIFIED = "unspecified"
-    RESERVED = "reserved"
-
-
-NOBODYS = {Kind.MULTICAST, Kind.UNSPECIFIED}
-"""Where no server is, whatever its endpoint's own address is."""
-SHARED = ip_network("100.64.0.0/10")
-PRIVATE = [
-    ip_network(network)
-    for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10")
-]
-# An IPv4 address stands in the last four bytes: compatible (given up long ago), and NAT64.
-V4_AT_THE_END = [ip_network(network) for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")]
-
-
-def kind_of(address: str) -> Kind:
-    """Return what an IP address is for; one of IPv6 that stands for one of IPv4 is of its kind."""
-    ip = behind(ip_address(address))
-    kinds = {
-        Kind.UNSPECIFIED: ip.is_unspecified,
-        Kind.LOOPBACK: ip.is_loopback,
-        Kind.LINK_LOCAL: ip.is_link_local,
-        Kind.MULTICAST: ip.is_multicast,
-        Kind.PRIVATE: any(ip in network for network in PRIVATE),
-        Kind.SHARED: ip in SHARED,
-        Kind.RESERVED: ip.is_reserved or not ip.is_global,
-    }
-    return next((kind for kind, it_is in kinds.items() if it_is), Kind.PUBLIC)
-
-
-def behind(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that one of IPv6 stands for, or the address itself."""
-    if isinstance(ip, IPv4Address) or ip in {IPv6Address("::"), IPv6Address("::1")}:
-        return ip
-    if any(ip in network for network in V4_AT_THE_END):
-        return IPv4Address(int(ip) & 0xFFFFFFFF)
-    return ip.ipv4_mapped or ip.sixtofour or ip
-
-
 class ForbiddenPeer(Exception):
-    """A redirect leads to an address where its endpoint has no business."""
+    """A name or a redirect leads to an address where its endpoint has no business."""
 
-    def __init__(self, kind: Kind) -> None:
-        super().__init__(f"redirects to an address that is not public ({kind})")
+    def __init__(self, kind: Kind, *, redirected: bool) -> None:
+        if redirected:
+            super().__init__(f"redirects to an address that is not public ({kind}): not followed")
+        else:
+            super().__init__(f"has an address at which none can be ({kind}): not asked")
 
 
 Addresses = list[tuple[Any, ...]]
@@ -109,26 +65,30 @@ class Route:
 
     def permitted(self, addresses: Addresses) -> Addresses:
         """Return those addresses of a host that may be connected to, or raise ForbiddenPeer."""
-        kinds = [kind_of(address[4][0]) for address in addresses]
+        kinds = [_kind_of(address[4][0]) for address in addresses]
         allowed = [
             address for address, kind in zip(addresses, kinds, strict=True) if self._allows(kind)
         ]
         if addresses and not allowed:
-            raise ForbiddenPeer(kinds[0])
+            raise ForbiddenPeer(kinds[0], redirected=self._redirected)
         return allowed
 
     def meet(self, sock: socket.socket) -> None:
         """Look at whom a socket is connected to; raise ForbiddenPeer if nothing may be sent."""
-        kind = kind_of(sock.getpeername()[0])
+        kind = _kind_of(sock.getpeername()[0])
         if not self._allows(kind):
-            raise ForbiddenPeer(kind)
+            raise ForbiddenPeer(kind, redirected=self._redirected)
         if not self._redirected:
             self._own = kind
 
     def _allows(self, kind: Kind) -> bool:
-        if not self._redirected:
-            return True
-        return kind == Kind.PUBLIC or (kind == self._own and kind not in NOBODYS)
+        if kind in NOBODYS:
+            return False
+        return not self._redirected or kind in {Kind.PUBLIC, self._own}
+
+
+def _kind_of(address: str) -> Kind:
+    return kind_of(ip_address(address))
 
 
 def origin(address: Url) -> tuple[str, str, int]:
@@ -138,12 +98,8 @@ def origin(address: Url) -> tuple[str, str, int]:
 
 
 def plain_host(address: Url) -> str:
-    """Return a host as one compares it: in lower case, no dot at its end, IPv6 in short."""
-    host = (address.host or "").lower().removesuffix(".")
-    try:
-        return f"[{ip_address(host[1:-1])}]" if host.startswith("[") else host
-    except ValueError:
-        return host
+    """Return a host as one compares it."""
+    return name_of(address.host or "")
 
 
 def without_credentials(headers: dict[str, str]) -> dict[str, str]:

@@ -12,9 +12,10 @@ has no markers. With several streams XRootD 5.5.3 reports the full size from the
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass, field
+
+from sonar import hosts
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_STRIPES = 1024
@@ -125,14 +126,7 @@ FIELDS = frozenset({b"Stripe Index", b"Stripe Bytes Transferred", b"RemoteConnec
 
 def ip_version(connections: tuple[str, ...]) -> int | None:
     """Return 4 or 6 as the connections agree on it; None if they do not, or say nothing."""
-    versions = {_version(match["host"]) for match in map(ADDRESS.fullmatch, connections) if match}
+    versions = {
+        hosts.ip_version(match["host"]) for match in map(ADDRESS.fullmatch, connections) if match
+    }
     return versions.pop() if len(versions) == 1 else None
-
-
-def _version(host: str) -> int | None:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return None
-    mapped = isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped
-    return 4 if mapped else address.version

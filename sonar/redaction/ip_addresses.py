@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from sonar.hosts import address_of
 from sonar.redaction.disguises import fold
 
 _DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"
@@ -23,15 +23,6 @@ def plain(host: str) -> str:
     host = fold(host).rstrip(".")
     address = address_of(host)
     return str(address) if address else host
-
-
-def address_of(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
 
 
 def international(host: str) -> Iterator[str]:

@@ -7,7 +7,6 @@ a text does not grow with the number of endpoints.
 from __future__ import annotations
 
 import re
-import socket
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -16,11 +15,11 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from sonar.addresses import PORTS
+from sonar.hosts import address_of
 from sonar.redaction.disguises import Span, View, codes, fold, letters_of
 from sonar.redaction.ip_addresses import (
     IPV4,
     ODD_IPV4,
-    address_of,
     are_octets,
     international,
     ipv6_places,
@@ -86,9 +85,7 @@ class Servers:
         } - set(range(ORDINARY_PORTS))
         self._deepest = max((path.count("/") for path in self._bases), default=0)
         addresses = map(address_of, self.places)
-        self._addresses = {
-            int(address) for address in addresses if isinstance(address, IPv4Address)
-        }
+        self._addresses = {address for address in addresses if isinstance(address, IPv4Address)}
         self._words: dict[str, str] = {}
         self._forms: dict[str, list[Form]] = defaultdict(list)
         for spelt in self._spelt:
@@ -259,10 +256,7 @@ class Servers:
             return False  # a number, or a version
         if "x" in word and word.count(".") == 3:
             return True
-        try:
-            return int.from_bytes(socket.inet_aton(word)) in self._addresses
-        except OSError:
-            return False
+        return address_of(word) in self._addresses
 
     def _base_paths(self, view: View, first: Collection[str]) -> Iterator[Span]:
         if not self._bases:

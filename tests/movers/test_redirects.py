@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import pytest
 
+from sonar.hosts import Address, Kind, kind_of
 from sonar.movers import http_deadlines, peers
 from sonar.movers.base import Limits, MoverError, Order, Where
 from sonar.movers.http_exchange import Body, Request, redirected
 from sonar.movers.http_tpc import HttpTpc
-from sonar.movers.peers import Kind, kind_of
 from sonar.movers.watch import Watch
 from sonar.movers.webdav import WatchedFile, WebDav
 from tests.movers.orders import order_between
@@ -292,52 +292,12 @@ def test_words_are_not_told_even_where_the_way_led_back() -> None:
 # Addresses
 
 
-@pytest.mark.parametrize(
-    ("address", "kind"),
-    [
-        ("127.0.0.1", Kind.LOOPBACK),
-        ("127.255.0.9", Kind.LOOPBACK),
-        ("::1", Kind.LOOPBACK),
-        ("::ffff:127.0.0.1", Kind.LOOPBACK),
-        ("::127.0.0.1", Kind.LOOPBACK),
-        ("64:ff9b::7f00:1", Kind.LOOPBACK),
-        ("2002:7f00:1::", Kind.LOOPBACK),
-        ("10.1.2.3", Kind.PRIVATE),
-        ("172.16.0.1", Kind.PRIVATE),
-        ("192.168.1.1", Kind.PRIVATE),
-        ("::ffff:10.0.0.1", Kind.PRIVATE),
-        ("fd00::1", Kind.PRIVATE),
-        ("fec0::1", Kind.PRIVATE),
-        ("100.64.0.1", Kind.SHARED),
-        ("169.254.169.254", Kind.LINK_LOCAL),
-        ("fe80::1", Kind.LINK_LOCAL),
-        ("fe80::1%lo", Kind.LINK_LOCAL),
-        ("224.0.0.1", Kind.MULTICAST),
-        ("ff02::1", Kind.MULTICAST),
-        ("0.0.0.0", Kind.UNSPECIFIED),
-        ("::", Kind.UNSPECIFIED),
-        ("0.1.2.3", Kind.RESERVED),
-        ("240.0.0.1", Kind.RESERVED),
-        ("255.255.255.255", Kind.RESERVED),
-        ("192.0.2.1", Kind.RESERVED),
-        ("198.18.0.1", Kind.RESERVED),
-        ("2001:db8::1", Kind.RESERVED),
-        ("8.8.8.8", Kind.PUBLIC),
-        ("::ffff:8.8.8.8", Kind.PUBLIC),
-        ("64:ff9b::808:808", Kind.PUBLIC),
-        ("2606:4700::1111", Kind.PUBLIC),
-    ],
-)
-def test_an_address_is_of_one_kind(address: str, kind: Kind) -> None:
-    assert kind_of(address) == kind
-
-
 @pytest.fixture
 def public_door(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take 127.0.0.1 for a public address: there is no other one to listen on in a test."""
 
-    def kind(address: str) -> Kind:
-        return Kind.PUBLIC if address == "127.0.0.1" else kind_of(address)
+    def kind(address: Address) -> Kind:
+        return Kind.PUBLIC if str(address) == "127.0.0.1" else kind_of(address)
 
     monkeypatch.setattr(peers, "kind_of", kind)
 
@@ -454,6 +414,7 @@ def test_an_endpoint_inside_may_lead_to_its_own_kind_of_address_only(names: Name
     assert "is not public (private)" in str(error)
 
 
+@pytest.mark.usefixtures("public_door")
 def test_an_address_is_looked_at_before_a_byte_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the socket says that it is connected to counts, whatever it was connected by."""
     real = http_deadlines.connect
@@ -461,7 +422,6 @@ def test_an_address_is_looked_at_before_a_byte_is_sent(monkeypatch: pytest.Monke
     def elsewhere(host: str, port: int, *rest: object) -> socket.socket:
         return real(STRANGER if port == inside.port else host, port, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(peers, "kind_of", lambda a: Kind.PUBLIC if a == "127.0.0.1" else kind_of(a))
     monkeypatch.setattr(http_deadlines, "connect", elsewhere)
     with scripted(status("200 OK"), STRANGER) as inside:
         with scripted(leads_to(f"http://127.0.0.1:{inside.port}/f")) as door:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from itertools import permutations
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.forms import model_to_dict
 from django.test import Client
-from hypothesis import given
-from hypothesis import strategies as st
+from django.urls import reverse
+from django.utils.html import escape
 
-from sonar import addresses
-from sonar.addresses import DOTS_SENTENCE, HOST_SENTENCE, literal, overlap
+from sonar import addresses, credential_kinds, service_rules
+from sonar.addresses import DOTS_SENTENCE, HOST_SENTENCE, LETTERS_SENTENCE, overlap
 from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.roles import Role
 from tests.matrix.registry import caller, patch, post
@@ -41,7 +43,11 @@ OTHER = (
     "root://storage.example.org/1",
     "https://storage2.example.org/1",
 )
-DOTTED = ("/1/../1", "/./1", "/1/..", "/%2e%2E/1", "/1/.%2e/2", "/..%2f1")
+UNPRINTABLE = (
+    *("\0", "\r\n", "\n", "\t", "\x1b", "\x7f", "\x85", "\u2028", "\u2029", "\u00a0"),
+    *("\u202e", "\u2066", "\u200e", "\u200b", "\ufeff", "\ud800"),
+)
+DOTTED = ("/1/../1", "/./1", "/1/..", "/%2e%2E/1", "/1/.%2e/2", "/..%2f1", "/%252e%252e/1")
 NOBODYS = (
     *("169.254.169.254", "0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.255", "255.255.255.255"),
     *("2852039166", "0xa9fea9fe", "0xA9.0xFE.0xa9.0xfe", "0251.0376.0251.0376", "169.254.43518"),
@@ -82,14 +88,45 @@ def test_names_and_addresses_of_hosts_are_fine(host: str) -> None:
     assert addresses.problem(f"https://{host}:1094/a.b/.c/..d/...") == ""
 
 
-@given(st.ip_addresses(v=4))
-def test_every_notation_of_an_address_is_the_same_address(address) -> None:
-    parts = str(address).split(".")
-    notations = (
-        *(str(int(address)), hex(int(address)), f"0{int(address):o}", str(address)),
-        *(".".join(hex(int(part)) for part in parts), f"::ffff:{address}"),
-    )
-    assert {literal(one) for one in notations} == {address}
+@pytest.mark.parametrize("letters", UNPRINTABLE)
+@pytest.mark.parametrize("base", ["ftp://s.example", "root://s.example//data", "fake://s/data"])
+def test_what_ends_a_line_or_is_not_seen_is_refused_however_often_it_is_encoded(
+    base: str, letters: str
+) -> None:
+    once = quote(letters, errors="surrogatepass")
+    for text in (letters, once, once.replace("%", "%25"), once.replace("%", "%252525")):
+        assert addresses.problem(f"{base}/a{text}b") == LETTERS_SENTENCE
+
+
+@pytest.mark.parametrize("text", ["%0d%0a", "%00", "%250A", "%E2%80%AE", "\n", "\0", "\x7f"])
+def test_services_issuers_and_their_paths_hold_no_control_characters_either(text: str) -> None:
+    url = f"https://issuer.example/{text}"
+    of_credential = dict.fromkeys(credential_kinds.SETTINGS, "") | {
+        **{"issuer": url, "client_id": "sonar", "path_prefix": f"/{text}"},
+        **{"audience": "\n", "scope": "a\nb"},
+    }
+    wrong = credential_kinds.problems("client_credentials", of_credential)
+    assert set(wrong) == {"issuer", "path_prefix", "audience", "scope"}
+    assert set(service_rules.problems("fts3", url, None)) == {"service"}
+
+
+@pytest.mark.parametrize("issuer", ["https://[x/", "https://[::1", "https://h:99999/"])
+def test_an_issuer_that_is_no_url_is_a_sentence(issuer: str) -> None:
+    values = dict.fromkeys(credential_kinds.SETTINGS, "")
+    wrong = credential_kinds.problems("client_credentials", values | {"issuer": issuer})
+    assert wrong["issuer"].startswith("An issuer is https://host[:port]/path")
+
+
+@pytest.mark.parametrize(
+    "path", ["/%FF", "/%C3x", "/%ED%A0%80", "/%" + "25" * 9 + "41", "/%" + "25" * 100_000]
+)
+def test_what_cannot_be_decoded_is_refused(path: str) -> None:
+    assert addresses.problem(f"https://storage.example.org{path}") == LETTERS_SENTENCE
+
+
+@pytest.mark.parametrize("path", ["/a%20b", "/100%25/%", "/k%C3%B6ln/köln", "/%2541", "/a+b=c&d"])
+def test_what_can_be_printed_is_fine(path: str) -> None:
+    assert addresses.problem(f"https://storage.example.org{path}") == ""
 
 
 # Registered: by the API, a file, the models
@@ -123,11 +160,29 @@ def test_the_api_takes_what_lies_beside_it(root: Client) -> None:
         assert post(root, "endpoints/", body(url, f"N{number}")).status_code == 201
 
 
-@pytest.mark.parametrize("url", ["https://s.example.org/1/../2", "https://0xa9fea9fe/1"])
-def test_the_api_refuses_dots_and_addresses_that_are_no_hosts(root: Client, url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("https://s.example.org/1/../2", DOTS_SENTENCE),
+        ("https://0xa9fea9fe/1", HOST_SENTENCE),
+        ("ftp://s.example.org/1%0d%0aDELE%20x", LETTERS_SENTENCE),
+        ("root://s.example.org//1%2500", LETTERS_SENTENCE),
+    ],
+)
+def test_the_api_and_the_admin_refuse_what_is_no_place(
+    root: Client, url: str, sentence: str
+) -> None:
     response = post(root, "endpoints/", body(url))
     assert response.status_code == 400
-    assert response.json()["errors"]["base_url"] in ([DOTS_SENTENCE], [HOST_SENTENCE])
+    assert response.json()["errors"]["base_url"] == [sentence]
+    kept = Endpoint.objects.get(name="KEPT")
+    page = root.post(
+        reverse("admin:sonar_endpoint_change", args=[kept.id]),
+        model_to_dict(kept, ["name", "site", "inbound_cap", "outbound_cap"]) | {"base_url": url},
+    )
+    assert escape(sentence) in page.content.decode()
+    kept.refresh_from_db()
+    assert (Endpoint.objects.count(), kept.base_url) == (1, BASE)
 
 
 def test_a_retired_endpoint_keeps_its_place_as_its_files_may(root: Client) -> None:
@@ -138,7 +193,13 @@ def test_a_retired_endpoint_keeps_its_place_as_its_files_may(root: Client) -> No
 def test_what_was_registered_before_may_be_edited_and_only_not_moved_so(root: Client) -> None:
     """Neither rule asks for more than that nothing new breaks it."""
     site = Site.objects.get(name="RAL")
-    for name, url in (("kept", f"{BASE}/../x"), ("LINK", "https://[fe80::1]/"), ("UP", SAME[9])):
+    odd = ("ODD", "ftp://odd.example/%0d%0a")
+    for name, url in (
+        ("kept", f"{BASE}/../x"),
+        ("LINK", "https://[fe80::1]/"),
+        ("UP", SAME[9]),
+        odd,
+    ):
         Endpoint.objects.create(name=name, site=site, base_url=url)
         response = patch(root, f"endpoints/{name}/", {"label": "DATADISK", "base_url": url})
         assert response.status_code == 200
@@ -224,9 +285,13 @@ def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path: Path
         "- {name: ral_datadisk, site: RAL, base_url: 'https://other.example/b'}\n"
         "- {name: FOURTH, site: RAL, base_url: 'https://169.254.169.254/b'}\n"
         "- {name: FIFTH, site: RAL, base_url: 'https://other.example/b/../c'}\n"
+        "- {name: SIXTH, site: RAL, base_url: 'ftp://other.example/%0d%0a'}\n"
+        '- {name: SEVENTH, site: RAL, base_url: "ftp://other.example/b\\n"}\n'
     )
     said = errors(tmp_path, more)
     assert "endpoints[0].base_url (line 2): The base URL of RAL_DATADISK" in said
     assert "endpoints[1].name (line 3): The name ral_datadisk differs only in case" in said
     assert f"endpoints[2].base_url (line 4): {HOST_SENTENCE}" in said
     assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said
+    assert f"endpoints[4].base_url (line 6): {LETTERS_SENTENCE}" in said
+    assert f"endpoints[5].base_url (line 7): {LETTERS_SENTENCE}" in said

@@ -104,7 +104,7 @@ def test_a_credential_is_for_no_other_host_however_it_is_written(base_url: str):
         ("http://127.0.0.1.example/", True),
         ("http://128.0.0.1/", True),
         ("http://0.0.0.0/", True),
-        ("http://[::ffff:127.0.0.1]/", True),
+        ("http://[::ffff:127.0.0.1]/", False),
         ("http://localhost:80:80/", True),
         ("http://localhost:8080/", False),
         ("http://127.0.0.1/", False),

@@ -19,6 +19,7 @@ from matrix.pages.log_in.landing import enter, has_provider, provider_name, refu
 from matrix.pages.log_in.provider import CallbackView, ProviderAccess
 from matrix.query.addresses import address
 from sonar.accounts import CERTIFICATE, Identity, NotAdmitted, admit
+from sonar.hosts import unmapped
 from sonar.issuer import IssuerAway, TokenRefused
 
 # As long as allauth takes a state. Whoever logs in gets another time.
@@ -106,8 +107,7 @@ def certificate_log_in(request: HttpRequest) -> HttpResponse:
 def from_front_server(request: HttpRequest) -> bool:
     """Say whether a trusted server is at the other end of the connection, whatever headers say."""
     try:
-        peer = ip_address(request.META.get("REMOTE_ADDR", ""))
+        peer = unmapped(ip_address(request.META.get("REMOTE_ADDR", "")))
     except ValueError:
         return False
-    peer = getattr(peer, "ipv4_mapped", None) or peer
     return any(peer in network for network in settings.SONAR_X509_PROXIES)
