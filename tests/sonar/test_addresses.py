@@ -102,8 +102,11 @@ def test_what_ends_a_line_or_is_not_seen_is_refused_however_often_it_is_encoded(
 def test_services_issuers_and_their_paths_hold_no_control_characters_either(text: str) -> None:
     url = f"https://issuer.example/{text}"
     of_credential = dict.fromkeys(credential_kinds.SETTINGS, "") | {
-        **{"issuer": url, "client_id": "sonar", "path_prefix": f"/{text}"},
-        **{"audience": "\n", "scope": "a\nb"},
+        "issuer": url,
+        "client_id": "sonar",
+        "path_prefix": f"/{text}",
+        "audience": "\n",
+        "scope": "a\nb",
     }
     wrong = credential_kinds.problems("client_credentials", of_credential)
     assert set(wrong) == {"issuer", "path_prefix", "audience", "scope"}
