@@ -26,8 +26,9 @@ from sonar.mover_catalogue import is_of_network
 from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
 from sonar.movers.mover import AsksService
 from sonar.movers.spans import within
+from sonar.movers.unexpected import as_failures
 from sonar.movers.watch import Watch
-from sonar.redaction import texts
+from sonar.redaction.tokens import without_tokens
 from sonar.transfer_request import end_at, incoming_path, service_of, source_path
 
 # A pause begins with the claim of a file, so that it is the lease as well: it must be longer
@@ -61,7 +62,7 @@ def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> N
     No server is asked. One statement.
     """
     # Operators alone read it: it may say where servers are.
-    error = texts.without_tokens(why)
+    error = without_tokens(why)
     facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
     Leftover.objects.bulk_create(
         [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
@@ -144,7 +145,7 @@ def pause_after(failures: int) -> timedelta:
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
     if why := delete(leftover.endpoint, leftover.path, leftover.mover, leftover.since):
-        changes: dict[str, object] = {"error": texts.without_tokens(str(why))}
+        changes: dict[str, object] = {"error": without_tokens(str(why))}
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
         Leftover.objects.filter(pk=leftover.pk).update(**changes)
@@ -164,10 +165,13 @@ def delete(
     """
     release_connection()
     try:
-        end = end_at(Where.DESTINATION, endpoint, path, mover)
-        order = Order(end, end, bytes=1, ca_bundle=settings.SONAR_CA_BUNDLE, limits=CLEANING_LIMITS)
-        may_return = withdraw(order, mover)
-        movers.get(mover).files.delete(end, order)
+        # Of the endpoint, as far as is known: its pauses grow, and others are cleaned meanwhile.
+        with as_failures(f"deleting {path} at {endpoint}", where=Where.DESTINATION):
+            end = end_at(Where.DESTINATION, endpoint, path, mover)
+            bundle, limits = settings.SONAR_CA_BUNDLE, CLEANING_LIMITS
+            order = Order(end, end, bytes=1, ca_bundle=bundle, limits=limits)
+            may_return = withdraw(order, mover)
+            movers.get(mover).files.delete(end, order)
     except MoverError as error:
         return error
     is_old = since is not None and timezone.now() - since > LONGEST_JOB

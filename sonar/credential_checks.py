@@ -20,6 +20,7 @@ from sonar.db_retry import release_connection
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
 from sonar.movers.base import MoverError, Where
 from sonar.movers.mover import AsksService
+from sonar.movers.unexpected import as_failures
 from sonar.token_cache import UsableToken
 from sonar.token_sources.base import CredentialError, Purpose, Right
 from sonar.transfer_request import (
@@ -111,14 +112,18 @@ def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> N
 
 
 def trouble_of(usage: Usage, needed: float, *, asks: bool) -> Trouble | None:
-    """Say what is wrong with a credential; with ``asks`` who gives its tokens is asked at once."""
-    if asks and (trouble := _refusal(usage)):
+    """Say what is wrong with a credential; with ``asks`` who gives its tokens is asked at once.
+
+    Raises MoverError where that cannot be known.
+    """
+    with as_failures(f"the credential {usage.credential} as {usage.role} of {usage.place}"):
+        if asks and (trouble := _refusal(usage)):
+            return trouble
+        trouble = None
+        for purpose in usage.purposes():
+            trouble = trouble or _trouble_of_token(purpose, needed, asks=asks)
+            asks = False  # of two kinds of lent tokens one is asked for; the other if it has failed
         return trouble
-    trouble = None
-    for purpose in usage.purposes():
-        trouble = trouble or _trouble_of_token(purpose, needed, asks=asks)
-        asks = False  # of two kinds of lent tokens one is asked for; the other if it has failed
-    return trouble
 
 
 def _refusal(usage: Usage) -> Trouble | None:

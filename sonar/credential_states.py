@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sonar import credentials
 from sonar.models import CredentialState, Endpoint, Mesh
-from sonar.redaction import texts
+from sonar.redaction.tokens import without_tokens
 
 OWN, LENT = CredentialState.Role.OWN.value, CredentialState.Role.LENT.value
 SERVICE = CredentialState.Role.SERVICE.value
@@ -54,7 +54,7 @@ def note(use: Use, trouble: Trouble, now: datetime) -> None:
         role=use.role,
         since=now,
         holds=trouble.holds,
-        sentence=texts.without_tokens(trouble.sentence),
+        sentence=without_tokens(trouble.sentence),
         expires_at=trouble.expires_at,
         checked_at=now,
     )

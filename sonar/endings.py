@@ -14,6 +14,7 @@ from sonar.company import Company, Span
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.measure import Outcome
 from sonar.redaction import texts
+from sonar.redaction.tokens import without_tokens
 from sonar.remote_names import LOG_URL, REMOTE_ID, kept
 from sonar.results import Profiles, Result, store
 
@@ -97,7 +98,7 @@ def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
 
 def _connections(addresses: Iterable[str]) -> list[str]:
     """Return what a server told of its connections: addresses for operators, tokens for nobody."""
-    return [texts.without_tokens(address[:LONGEST_CONNECTION]) for address in addresses]
+    return [without_tokens(address[:LONGEST_CONNECTION]) for address in addresses]
 
 
 @transaction.atomic

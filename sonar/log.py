@@ -1,4 +1,4 @@
-"""How log lines look: one line each, times in UTC with the zone shown."""
+"""How log lines look: one line each, times in UTC with the zone shown, and no secret in a crash."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import logging
 import time
 from typing import Any
 
+from sonar.movers.messages import beginning, without_secrets
+from sonar.redaction.tokens import without_tokens
+
+# Of a traceback: those of an endless recursion are thousands.
+FIRST_LINES, LAST_LINES = 20, 100
 REFUSED = {"DisallowedHost": "A request named a host that is not in SONAR_ALLOWED_HOSTS"}
 
 
@@ -16,10 +21,23 @@ class UtcFormatter(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%SZ"
     default_msec_format = ""
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record; errors of libraries may quote headers, of which some are secret."""
+        text = super().format(record)
+        return without_tokens(shortened(text)) if record.exc_info else text
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         """Write a message that has line breaks, as some of Celery's have, on one line."""
         lines = super().formatMessage(record).splitlines()
         return " ".join(stripped for line in lines if (stripped := line.strip()))
+
+
+def shortened(text: str) -> str:
+    """Return an error with its traceback, of which only so much is looked through for secrets."""
+    lines = text.splitlines()
+    if len(lines) > FIRST_LINES + LAST_LINES:
+        lines = [*lines[:FIRST_LINES], "...", *lines[-LAST_LINES:]]
+    return "\n".join(without_secrets(beginning(line)) for line in lines)
 
 
 class RefusedInOneLine(logging.Filter):

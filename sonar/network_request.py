@@ -7,12 +7,14 @@ from django.conf import settings
 from sonar.credentials import PASSIVE_AND_ACTIVE
 from sonar.models import Endpoint, Probe
 from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.file_address import require_printable
 
 
 def order_for(probe: Probe) -> Order:
     """Say to the mover what this probe wants.
 
-    Raises MoverError unless this process stands for the end that does the work.
+    Raises MoverError unless this process stands for the end that does the work, and for a base URL
+    that was written past the forms.
     """
     require_here(probe)
     return Order(
@@ -39,4 +41,6 @@ def require_here(probe: Probe) -> None:
 
 
 def _end(where: Where, endpoint: Endpoint) -> End:
-    return End(where, endpoint.base_url, endpoint.base_url)
+    end = End(where, endpoint.base_url, endpoint.base_url)
+    require_printable(end)
+    return end

@@ -32,8 +32,9 @@ from sonar.movers import network
 from sonar.movers.base import Limits, MoverError, Stopped
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.spans import within
+from sonar.movers.unexpected import as_failures
 from sonar.movers.watch import Watch
-from sonar.redaction import texts
+from sonar.redaction.tokens import without_tokens
 from sonar.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
@@ -146,9 +147,9 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
     began, of_network = time.monotonic(), is_of_network(probe.mover)
     try:
-        with within(watch, TOKENS_SECONDS):
+        with within(watch, TOKENS_SECONDS), as_failures(f"probe {probe.id}", watch):
             order = (network_request if of_network else transfer_request).order_for(probe)
-        mover = movers.get(probe.mover)
+            mover = movers.get(probe.mover)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
     finally:
@@ -157,9 +158,19 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
 
 
 def finish(probe: Probe, outcome: Outcome) -> None:
-    """Record how a probe ended, as soon as the database takes it."""
-    if not patiently(probe, partial(record, probe, outcome)):
-        how = texts.without_tokens(str(outcome.error or "done"))
+    """Record how a probe ended, as soon as the database takes it.
+
+    A result that it can never take (a number without end, say) is recorded as a failure.
+    """
+    try:
+        with as_failures(f"probe {probe.id}"):
+            is_recorded = patiently(probe, partial(record, probe, outcome))
+    except MoverError as error:
+        left = outcome.leftover and error, outcome.left_aside and error
+        outcome = Outcome(None, error, left[0], 0.0, left_aside=left[1])
+        is_recorded = patiently(probe, partial(record, probe, outcome))
+    if not is_recorded:
+        how = without_tokens(str(outcome.error or "done"))
         log.error(
             "probe %s: the database was away until its deadline; its result was: %s", probe.id, how
         )

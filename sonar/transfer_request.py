@@ -22,6 +22,7 @@ from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.mover_catalogue import CredentialKind, asks_service, describe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
 from sonar.movers.content import adler32
+from sonar.movers.file_address import require_printable
 from sonar.storage_hosts import known_hosts
 from sonar.token_cache import UsableToken
 from sonar.token_sources.base import CredentialError, Purpose, Right
@@ -180,13 +181,15 @@ def end_at(
 ) -> End:
     """Name a file at an endpoint to a mover, with the credential for it and nothing to lend.
 
-    Raises MoverError if the credential is not for this base URL: a row may have been written past
-    the forms. Raises CredentialWait if it does not work for so many seconds as are ``needed``.
+    Raises MoverError if the credential is not for this base URL, or no file can be there: a row
+    may have been written past the forms. Raises CredentialWait if it does not work for so many
+    seconds as are ``needed``.
     """
     if why := credentials.problems(endpoint).get("credential"):
         raise refused(why)
     base_url = endpoint.base_url.rstrip("/")
     end = End(where, f"{base_url}/{path}", base_url)
+    require_printable(end)
     own = endpoint.credential
     if own is None or not is_taken(own, mover):
         return end

@@ -25,7 +25,6 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.units",
             "sonar.sizes",
             "sonar.windows",
-            "sonar.log",
             "sonar.redaction",
             "sonar.web_worker",
             "sonar.encodings",
@@ -48,6 +47,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             "sonar.models",
+            "sonar.log",
+            "sonar.redaction.tokens",
             "sonar.pg_copy",
             "sonar.credentials",
             "sonar.registry_cache",

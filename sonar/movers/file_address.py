@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
-from sonar.addresses import PROTOCOLS
+from sonar.addresses import PROTOCOLS, is_printable
 from sonar.movers.base import End, MoverError
 from sonar.movers.messages import one_line
 
@@ -65,6 +65,13 @@ def require_inside(end: End) -> None:
     path = path_of(end, end.url)
     if not (same_server and path.startswith(root) and path != root):
         message = f"{place_of(end)} is not below its base {one_line(root)}: not touched"
+        raise MoverError(end.where, message, permanent=True)
+
+
+def require_printable(end: End) -> None:
+    """Raise MoverError for a base URL that was registered before such characters were refused."""
+    if not is_printable(end.base_url):
+        message = "the base URL holds characters that cannot be printed: it must be changed"
         raise MoverError(end.where, message, permanent=True)
 
 

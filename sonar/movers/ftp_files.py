@@ -156,7 +156,7 @@ def connected(end: End, order: Order, seconds: float | None = None) -> Iterator[
             ftp.login()
             ftp.voidcmd("TYPE I")
             yield ftp
-    except (OSError, EOFError, ftplib.Error) as error:
+    except (OSError, EOFError, UnicodeError, ftplib.Error) as error:
         watch.check()
         raise failure(end, error) from error
     finally:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from sonar.movers.base import MoverError, Order, Service, Where
 from sonar.movers.fts3_jobs import BEGUN, Progress, progress_of
-from sonar.movers.fts3_rest import Fts, Refusal
+from sonar.movers.fts3_rest import Fts, Json, Refusal
+from sonar.movers.unexpected import UnexpectedError, as_failures
 from sonar.movers.watch import Watch
 
 POLL_SECONDS = 3.0
@@ -45,14 +46,19 @@ class Job:
     def miss(self, error: MoverError) -> None:
         """Note that it could not be asked after; that passes, unless we are refused for good."""
         self.trouble = error
-        if isinstance(error, Refusal) and error.permanent:
+        if isinstance(error, UnexpectedError):
+            self.fail(error)
+        elif isinstance(error, Refusal) and error.permanent:
             self._strike(error)
 
     def _strike(self, error: MoverError) -> None:
         self._strikes += 1
         if self._strikes >= SURE:
-            self.error = error
-            self.over.set()
+            self.fail(error)
+
+    def fail(self, error: MoverError) -> None:
+        self.error = error
+        self.over.set()
 
 
 class Poller:
@@ -104,16 +110,24 @@ class Poller:
 
     def _ask_after(self, jobs: Sequence[Job]) -> None:
         try:
-            answers = self.fts.jobs([job.number for job in jobs])
+            with as_failures("asking FTS after its jobs"):
+                answers = self.fts.jobs([job.number for job in jobs])
         except MoverError as error:
             for job in jobs:
                 job.miss(error)
             return
         for job in jobs:
             if job.number in answers:
-                job.learn(answers[job.number])
+                self._tell(job, answers[job.number])
             else:
                 job.miss(MoverError(Where.CONTROL, "FTS, GET jobs: the answer leaves jobs out"))
+
+    def _tell(self, job: Job, answer: Json | None) -> None:
+        try:
+            with as_failures(f"the answer for the job {job.number} of FTS"):
+                job.learn(answer)
+        except MoverError as error:
+            job.miss(error)
 
 
 def overdue(job: Job, order: Order) -> MoverError:

@@ -260,7 +260,7 @@ def resolve(host: str, port: int, end: float, wait: Wait) -> Addresses:
         family = allowed_gai_family()
         try:
             answers.put(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:
             answers.put(error)
 
     threading.Thread(target=look_up, daemon=True, name="look-up").start()

@@ -20,6 +20,7 @@ from sonar.movers.checksums import WrongContent, verify
 from sonar.movers.messages import host_and_path
 from sonar.movers.mover import Files, Mover
 from sonar.movers.spans import within
+from sonar.movers.unexpected import as_failures
 from sonar.movers.watch import Seen, Upload, Watch
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
@@ -99,27 +100,29 @@ class _Clock:
 
 
 def measure(mover: Mover, order: Order, watch: Watch) -> Outcome:
-    """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
+    """Carry out one order to its end; whatever goes wrong is in the outcome, and not raised."""
     outcome = _measured(mover, order, watch)
     return replace(outcome, upload=watch.upload)
 
 
 def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:
     watch.seen, preparing, moving, checking = Seen(), _Clock(), _Clock(), _Clock()
+    place = host_and_path(order.destination)
     try:
         watch.check()
-        with preparing:
+        with preparing, as_failures(place, watch):
             source = prepare(mover.files, order, watch)
         watch.check()
     except MoverError as error:
         aside = error.left_aside
         return Outcome(None, error, None, 0.0, preparing.seconds, left_aside=aside)
     try:
-        with moving, within(watch, order.limits.total):
-            receipt = mover.move(order, watch)
-        require_arrival(mover.files, order, receipt, watch)
-        with checking:
-            verification = verify(mover.files, order, watch, source)
+        with as_failures(place, watch):
+            with moving, within(watch, order.limits.total):
+                receipt = mover.move(order, watch)
+            require_arrival(mover.files, order, receipt, watch)
+            with checking:
+                verification = verify(mover.files, order, watch, source)
     except MoverError as error:
         leftover = clean_up(mover.files, order, watch) or _unsettled(order, error)
         verified = False if isinstance(error, WrongContent) else None
@@ -222,13 +225,14 @@ def remove(
     ``looks`` are pauses in seconds, after each of which it must still be gone. Raises Stopped
     if the watch is stopped meanwhile.
     """
-    watch = watch or Watch()
+    watch, place = watch or Watch(), host_and_path(order.destination)
     try:
-        files.delete(order.destination, order)
-        for seconds in looks:
-            watch.pause(seconds)
-            if files.stat(order.destination, order) is not None:
-                files.delete(order.destination, order)
+        with as_failures(f"deleting {place}", watch):
+            files.delete(order.destination, order)
+            for seconds in looks:
+                watch.pause(seconds)
+                if files.stat(order.destination, order) is not None:
+                    files.delete(order.destination, order)
     except Stopped:
         raise
     except MoverError as error:

@@ -35,9 +35,15 @@ def one_line(text: str, *tokens: str) -> str:
         text = text.replace(token, "***")
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     line = without(beginning(" ".join(printable.split())), tokens)
+    line = without_secrets(line)
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def without_secrets(line: str) -> str:
+    """Return a line without what looks like a credential, whoever's it is."""
     for pattern, replacement in SECRETS:
         line = pattern.sub(replacement, line)
-    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+    return line
 
 
 def beginning(line: str) -> str:

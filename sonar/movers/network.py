@@ -8,7 +8,9 @@ from typing import Protocol
 
 from sonar.movers.base import MoverError, Order, Receipt
 from sonar.movers.measure import Outcome
+from sonar.movers.messages import host_and_path
 from sonar.movers.spans import within
+from sonar.movers.unexpected import as_failures
 from sonar.movers.watch import Seen, Watch
 
 
@@ -48,12 +50,13 @@ class NetworkMover(Protocol):
 
 
 def measure(mover: NetworkMover, order: Order, watch: Watch) -> Outcome:
-    """Carry out one order to its end; every MoverError is in the outcome, none is raised."""
+    """Carry out one order to its end; whatever goes wrong is in the outcome, and not raised."""
     watch.seen, began = SeenOfNetwork(), time.monotonic()
     receipt, failure = None, None
     try:
         watch.check()
-        with within(watch, order.limits.total):
+        place = host_and_path(order.destination)
+        with within(watch, order.limits.total), as_failures(place, watch):
             receipt = mover.move(order, watch)
     except MoverError as error:
         failure = error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers import fts3_rest
+from sonar.movers import fts3_poll, fts3_rest
 from sonar.movers.base import MoverError, Service, Where
 from sonar.movers.fts3 import Fts3, job_for, submit
 from sonar.movers.fts3_jobs import Progress, failure_of, progress_of
-from sonar.movers.fts3_poll import Job, Pollers
+from sonar.movers.fts3_poll import Job, Poller, Pollers
 from sonar.movers.fts3_rest import Fts
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch
@@ -260,3 +260,26 @@ def test_jobs_are_asked_after_with_what_is_registered_now():
     assert pollers.of(Service(url, "fts", lambda: "new"), "") is poller
     assert poller.fts.service.token() == "new"
     assert pollers.of(Service(url, "another"), "") is not poller
+
+
+@pytest.mark.parametrize("answers", [KeyError("jobs"), {"1": KeyError("job"), "2": None}])
+def test_a_poll_that_breaks_ends_its_jobs_and_no_others(
+    monkeypatch: pytest.MonkeyPatch, answers: object
+):
+    """The thread lives on: else all jobs of the process would wait until their deadlines."""
+
+    class Broken:
+        def jobs(self, numbers: Sequence[str]) -> object:
+            if isinstance(answers, Exception):
+                raise answers
+            return answers
+
+    def progress(job: object) -> object:
+        raise job if isinstance(job, Exception) else AssertionError
+
+    monkeypatch.setattr(fts3_poll, "progress_of", progress)
+    poller, jobs = Poller(Broken()), [Job("1"), Job("2")]  # type: ignore[arg-type]
+    poller._ask_after(jobs)
+    ended = [job.over.is_set() for job in jobs]
+    assert ended == ([True, True] if isinstance(answers, Exception) else [True, False])
+    assert str(jobs[0].error).startswith("Sonar's own program failed (KeyError)")

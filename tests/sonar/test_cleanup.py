@@ -194,11 +194,11 @@ def wait_until(done: Callable[[], bool]) -> None:
 
 def test_a_cleaner_that_dies_has_failed(storage, monkeypatch):
     def die(end: End, order: Order) -> None:
-        raise RuntimeError("a fault of the mover")
+        raise SystemExit
 
     left(endpoint("GLASGOW"), "a")
     monkeypatch.setattr(storage.files, "delete", die)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(SystemExit):
         clean_all()
     assert cleanup.due_endpoints(timezone.now()) == []
     pass_time(61)
@@ -206,7 +206,7 @@ def test_a_cleaner_that_dies_has_failed(storage, monkeypatch):
 
 
 @pytest.mark.usefixtures("real_commits")
-def test_a_fault_at_one_endpoint_does_not_keep_the_others(storage, monkeypatch):
+def test_a_fault_at_one_endpoint_does_not_keep_the_others(storage, monkeypatch, caplog):
     def delete(end: End, order: Order) -> None:
         if "glasgow" in end.url:
             raise RuntimeError("a fault of the mover")
@@ -214,9 +214,14 @@ def test_a_fault_at_one_endpoint_does_not_keep_the_others(storage, monkeypatch):
     left(endpoint("GLASGOW"), "a", next_try=timezone.now() - timedelta(hours=1))
     left(endpoint("LANCS"), "b")
     monkeypatch.setattr(storage.files, "delete", delete)
-    with pytest.raises(RuntimeError):
-        cleanup.clean(seconds=60)
+    cleanup.clean(seconds=60)
     assert names() == ["a"]
+    error = Leftover.objects.get().error
+    assert error == "Sonar's own program failed (RuntimeError): the log has the details"
+    (told,) = caplog.records
+    assert "deleting sonar/incoming/a at GLASGOW_DATADISK" in told.getMessage()
+    assert "a fault of the mover" in str(told.exc_info[1])
+    assert Leftover.objects.get().next_try > timezone.now()
 
 
 def test_a_mover_that_there_is_no_more_is_a_failure_like_others():

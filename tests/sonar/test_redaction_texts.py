@@ -15,6 +15,7 @@ from sonar.movers.base import MoverError, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
 from sonar.redaction import texts
+from sonar.redaction.tokens import without_tokens
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -80,7 +81,7 @@ def credential(settings: Settings, tmp_path: Path) -> str:
 def test_the_token_of_an_endpoint_that_is_no_end_of_the_test_is_hidden(credential: str):
     """Its copies gave it to this server, once."""
     assert texts.for_all(f"400 for {credential}") == "400 for ***"
-    assert texts.without_tokens(b64encode(credential.encode()).decode()) == "***"
+    assert without_tokens(b64encode(credential.encode()).decode()) == "***"
 
 
 def test_connections_that_a_server_tells_are_kept_without_tokens(credential: str, probe: Probe):
