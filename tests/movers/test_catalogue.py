@@ -22,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
 SHARED = {
     *("base", "checksums", "content", "measure", "messages", "mover", "network", "spans"),
-    *("tcp_info", "watch"),
+    *("tcp_info", "unexpected", "watch"),
 }
 
 every_mover = pytest.mark.parametrize("mover", MOVERS, ids=lambda mover: mover.name)

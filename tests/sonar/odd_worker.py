@@ -14,8 +14,8 @@ from celery.signals import worker_init
 from sonar import mover_catalogue
 from sonar.celery import app
 from sonar.mover_needs import Program
-from sonar.movers.base import Order, Receipt
-from sonar.movers.fake import FakeMover
+from sonar.movers.base import End, FileInfo, Order, Receipt
+from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.watch import Watch
 
 __all__ = ["app"]
@@ -45,10 +45,24 @@ class Talkative(FakeMover):
         return super().move(order, watch)
 
 
+class BrokenFiles(FakeFiles):
+    """Raises what no mover should, with a token as libraries quote them."""
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        raise ValueError("Invalid header value b'Bearer sesame-of-another-site'")
+
+
+class Broken(FakeMover):
+    def __init__(self) -> None:
+        super().__init__()
+        self.files = BrokenFiles()
+
+
 FAKE = mover_catalogue.describe("fake")
 ODD = (
     replace(FAKE, name="deaf", path=f"{__name__}:Deaf"),
     replace(FAKE, name="talkative", path=f"{__name__}:Talkative"),
+    replace(FAKE, name="broken", path=f"{__name__}:Broken"),
     replace(FAKE, name="handless", needs=(Program("no-such-program", "no-such-package"),)),
 )
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice, permutations
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -76,8 +76,8 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
         started.process.wait()
 
 
-def queued(mover: str, count: int) -> list[Probe]:
-    """Queue probes of as many links and send them to the workers."""
+def queued(*movers: str) -> list[Probe]:
+    """Queue a probe for each, of as many links, and send them to the workers."""
     ends = [world.endpoint(f"END-{number}") for number in range(11)]
     small = SizeClass.objects.get(name="small")
     now = timezone.now()
@@ -91,7 +91,7 @@ def queued(mover: str, count: int) -> list[Probe]:
             requested_at=now,
             sent_at=now,
         )
-        for source, destination in islice(permutations(ends, 2), count)
+        for mover, (source, destination) in zip(movers, permutations(ends, 2), strict=False)
     ]
     for probe in made:
         tasks.transfer.delay(str(probe.id))
@@ -99,7 +99,7 @@ def queued(mover: str, count: int) -> list[Probe]:
 
 
 def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(worker: Worker):
-    probes = queued("deaf", 100)
+    probes = queued(*["deaf"] * 100)
     # What has been claimed and does not move yet would still hear that it is to stop.
     worker.wait_until(lambda: worker.said.count(NO_WAY_BACK) == len(probes))
     for _ in range(3):  # as the death of a launcher adds one to that of an operator
@@ -117,15 +117,25 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
     assert cleanup.due_endpoints(timezone.now()) == []  # a server may yet create a file
 
 
-def test_a_worker_says_at_its_start_and_in_results_which_mover_it_cannot_run(worker: Worker):
-    (probe,) = queued("handless", 1)
-    worker.wait_until(Transfer.objects.exists)
+def test_a_worker_says_which_mover_it_cannot_run_and_what_broke(worker: Worker):
+    handless, broken = queued("handless", "broken")
+    worker.wait_until(lambda: Transfer.objects.count() == 2)
     missing = "the program no-such-program (Debian's no-such-package) is not on its PATH"
     assert f"the mover handless cannot run here: {missing}" in worker.said
     assert "the mover deaf cannot" not in worker.said
+    assert failure_of(handless) == f"the mover handless cannot run on this worker: {missing}"
+    # And what breaks: a traceback for whoever mends it, and a sentence for all.
+    assert failure_of(broken) == "Sonar's own program failed (ValueError): the log has the details"
+    assert "Traceback (most recent call last)" in worker.said
+    assert "ValueError: Invalid header value b'Bearer ***" in worker.said
+    assert "sesame" not in worker.said
+    assert not Probe.objects.exists()
+
+
+def failure_of(probe: Probe) -> str:
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("failed", "control")
-    assert transfer.error == f"the mover handless cannot run on this worker: {missing}"
+    return transfer.error
 
 
 def test_a_worker_that_has_nothing_to_do_ends_by_itself(worker: Worker):
@@ -145,7 +155,7 @@ def sessions() -> int:
 def test_the_threads_of_a_worker_share_connections_by_default(worker: Worker):
     worker.wait_until(SignOfLife.objects.exists)
     before = sessions()
-    probes = queued("talkative", 4)
+    probes = queued(*["talkative"] * 4)
     worker.wait_until(lambda: Transfer.objects.count() == len(probes))
     worker.process.terminate()
     assert worker.process.wait(SOON) == 0
