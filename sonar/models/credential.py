@@ -90,6 +90,8 @@ class Credential(models.Model):
         return self.name
 
     def clean(self) -> None:
+        if self.name.endswith("\n"):  # which the pattern lets pass
+            raise ValidationError({"name": credentials.NAME_SENTENCE})
         if self.kind not in credential_kinds.names():
             return  # the field says so
         values = {name: getattr(self, name) for name in credential_kinds.SETTINGS}

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from sonar import addresses, credentials
 from sonar.models.credential import Credential
-from sonar.models.names import NAME, TAKEN, is_new, name_field, refuse_case_twin
+from sonar.models.names import NAME, TAKEN, check_name, is_new, name_field
 from sonar.models.site import Site
 from sonar.models.tags import tags_field, tidy
 
@@ -121,7 +121,7 @@ class Endpoint(models.Model):
         if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
             raise ValidationError({"base_url": HOST_SENTENCE})
         self.tags = tidy(self.tags)
-        refuse_case_twin(self)
+        check_name(self)
         if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
             self._refuse_place()
         if self._is_bound_anew() and (problems := credentials.problems(self)):

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from sonar import mover_catalogue, scitags, service_rules
 from sonar.models.credential import Credential
 from sonar.models.endpoint import Endpoint
-from sonar.models.names import NAME, is_new, name_field, refuse_case_twin
+from sonar.models.names import NAME, check_name, is_new, name_field
 from sonar.models.references import reference
 from sonar.models.size_class import SizeClass
 from sonar.models.testing_times import QuietHours, two_ends
@@ -88,7 +88,7 @@ class Mesh(QuietHours):
         return self.name
 
     def clean(self) -> None:
-        refuse_case_twin(self)
+        check_name(self)
         if self.mover in mover_catalogue.names():
             self._refuse_what_its_mover_does_not_obey()
             wrong = service_rules.problems(self.mover, self.service, self.service_credential)

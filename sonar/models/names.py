@@ -29,11 +29,16 @@ def is_new(row: models.Model, field: str) -> bool:
     return bool(kept != getattr(row, field))
 
 
-def refuse_case_twin(row: models.Model) -> None:
-    """Raise ValidationError for a name that only its case tells from another."""
+def check_name(row: models.Model) -> None:
+    """Raise ValidationError for a name that only its case tells from another.
+
+    And for one with a line break at its end, which the pattern lets pass.
+    """
     if not is_new(row, "name"):
         return
     name = getattr(row, "name")  # noqa: B009 - of whichever model
+    if name.endswith("\n"):
+        raise ValidationError({"name": NAME_SENTENCE})
     alike = type(row)._default_manager.filter(name__iexact=name).exclude(name=name)
     if other := alike.exclude(pk=row.pk).first():
         sentence = f"The name {name} differs only in case from the {row._meta.verbose_name} "

@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import Q
 
-from sonar.models.names import NAME, name_field, refuse_case_twin
+from sonar.models.names import NAME, check_name, name_field
 from sonar.models.tags import tags_field, tidy
 from sonar.models.testing_times import PAUSE_RULES, Pause, QuietHours, two_ends
 
@@ -72,4 +72,4 @@ class Site(QuietHours, Pause):
 
     def clean(self) -> None:
         self.tags = tidy(self.tags)
-        refuse_case_twin(self)
+        check_name(self)

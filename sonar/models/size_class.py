@@ -7,7 +7,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from sonar.models.names import NAME, is_new, name_field, refuse_case_twin
+from sonar.models.names import NAME, check_name, is_new, name_field
 
 # What parameters begin with that have a dot in them, as those of size classes have.
 BEGINNINGS = ("compare", "destination", "source")
@@ -67,5 +67,5 @@ class SizeClass(models.Model):
         return self.name
 
     def clean(self) -> None:
-        refuse_case_twin(self)
+        check_name(self)
         refuse_parameter(self, self.name)

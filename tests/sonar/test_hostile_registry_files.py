@@ -59,6 +59,18 @@ HOSTILE = {
     "endless number": (f"sites:\n- {{tier: {'1' * 5_000}}}\n", "line 2: '1111"),
     "a control character": ("sites:\n- {name: a\0b}\n", "line 2: not YAML: it has the character"),
     "NUL": ('sites:\n- {name: RAL, cloud: "a\\0b"}\n', "line 2: a text has a character that"),
+    "a line break in a size class": (
+        'size_classes:\n- {name: "huge\\n", from_bytes: 1, test_bytes: 2}\n',
+        "size_classes[0].name (line 2): A name is made of letters, digits,",
+    ),
+    "a line break in a site": (
+        'sites:\n- {name: "RAL\\n"}\n',
+        "sites[0].name (line 2): A name is made of letters, digits,",
+    ),
+    "a line break in a credential": (
+        'credentials:\n- {name: "glasgow\\n", hosts: [glasgow.example]}\n',
+        "credentials[0].name (line 2): The name of a credential is made of",
+    ),
     "half a character": ('sites:\n- {name: RAL, cloud: "\\uD800"}\n', "line 2: a text has a char"),
     "two documents": ("sites: []\n---\nsites: []\n", "line 2: not YAML"),
     "no number at all": (
