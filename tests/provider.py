@@ -44,13 +44,17 @@ Lie = Callable[[Claims, Key], str]
 
 @dataclass
 class Provider:
-    """``lie`` makes the ID tokens, ``broken`` are paths that answer with an error."""
+    """``lie`` makes the ID tokens, ``broken`` are paths that answer with an error.
+
+    ``instead`` has answers by path that it gives whatever was asked.
+    """
 
     url: str = ""
     key: Any = None
     name: str = ""
     lie: Lie | None = None
     broken: set[str] = field(default_factory=set)
+    instead: dict[str, Response] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def person(self, subject: str, **claims: Any) -> None:
@@ -65,6 +69,7 @@ class Provider:
     def honest(self) -> None:
         self.lie = None
         self.broken.clear()
+        self.instead.clear()
         self.asked.clear()
         self.forgotten()
 
@@ -132,7 +137,9 @@ def watch(app: Flask, it: Provider) -> None:
             it.key = jwt.PyJWK(key.as_dict(is_private=True), "RS256").key
         if request.path == "/favicon.ico":
             return Response(status=204)
-        return Response("broken", 500) if request.path in it.broken else None
+        if request.path in it.broken:
+            return Response("broken", 500)
+        return it.instead.get(request.path)
 
 
 def twist(app: Flask, it: Provider) -> None:

@@ -37,12 +37,11 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.remote_names",
             "sonar.scitags",
             "sonar.role_rules",
-            "sonar.issuer",
             "sonar.whole_files",
         }
     ),
     frozenset({"sonar.movers", "sonar.redaction.servers", "sonar.credential_kinds"}),
-    frozenset({"sonar.token_sources"}),
+    frozenset({"sonar.token_sources", "sonar.issuer_web", "sonar.issuer"}),
     frozenset({"sonar.token_cache"}),
     frozenset(
         {

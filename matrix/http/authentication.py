@@ -15,7 +15,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from sonar import accounts
-from sonar.issuer import SILENCE_PAUSE_SECONDS, IssuerAway, TokenRefused, the_issuer
+from sonar.issuer import SILENCE_PAUSE_SECONDS, TokenRefused, the_issuer
+from sonar.issuer_web import IssuerAway
 from sonar.models import Token
 
 READ = [Token.Scope.READ.value]
@@ -77,7 +78,7 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
 def by_issuer(token: str) -> tuple[Script, IssuedToken]:
     """Let a token of the issuer read that was made for this Sonar; else raise what says why."""
     try:
-        subject = str(the_issuer().verify(token, settings.SONAR_OIDC_AUDIENCE)["sub"])
+        subject = the_issuer().verify(token, settings.SONAR_OIDC_AUDIENCE)["sub"]
     except TokenRefused as error:
         raise AuthenticationFailed(f"This token is not accepted: {error}.") from error
     except IssuerAway as error:

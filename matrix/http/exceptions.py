@@ -20,10 +20,8 @@ from django.views.decorators.csrf import csrf_exempt
 from psycopg.errors import QueryCanceled
 from rest_framework.exceptions import (
     APIException,
-    AuthenticationFailed,
     NotAuthenticated,
     ParseError,
-    PermissionDenied,
     UnsupportedMediaType,
     ValidationError,
 )
@@ -90,11 +88,10 @@ def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
 def count_refusal(error: Exception, request: Request | None) -> Exception:
     """Count what is refused before it is counted; return a TooOften if it was too often.
 
-    So wrong tokens count for the address that they came from, and right ones go on working.
+    So wrong tokens, and those that cannot be checked, count for the address that they came from,
+    and right ones go on working.
     """
-    if request is not None and isinstance(
-        error, AuthenticationFailed | NotAuthenticated | PermissionDenied
-    ):
+    if request is not None and isinstance(error, APIException):
         try:
             count(request)
         except TooOften as more:

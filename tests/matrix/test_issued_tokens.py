@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.test import Client
+from hypothesis import example, given
+from hypothesis import strategies as st
+from jwt.algorithms import RSAAlgorithm
+from jwt.utils import base64url_encode
 from pytest_django import Settings
 
 from sonar import issuer
@@ -97,6 +102,86 @@ def test_only_the_keys_of_the_issuer_sign(accepting: Provider) -> None:
         assert sentence in refusal(token)
 
 
+Pairs = list[tuple[str, Any]]
+SIGNING = RSAAlgorithm(RSAAlgorithm.SHA256)
+
+
+def written(pairs: Pairs) -> bytes:
+    """Write JSON that may have a name twice, numbers that are none, and halves of characters."""
+    fields = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in pairs]
+    return f"{{{', '.join(fields)}}}".encode()
+
+
+def signed(header: Pairs, claims: bytes, key: Any) -> str:
+    both = b".".join(map(base64url_encode, (written(header), claims)))
+    return (both + b"." + base64url_encode(SIGNING.sign(both, key))).decode()
+
+
+TEXTS = st.text(st.characters(), max_size=8) | st.just("x" * 2000)
+SCALARS = st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | TEXTS
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=4
+)
+HEADER = ("alg", "kid", "typ", "crit", "b64", "jwk", "jku", "x5u", "x5c", "zip")
+CLAIMS = ("iss", "sub", "aud", "exp", "iat", "nbf", "jti", "azp")
+
+
+def pairs(names: tuple[str, ...]) -> st.SearchStrategy[Pairs]:
+    return st.lists(st.tuples(st.sampled_from(names), VALUES), max_size=3)
+
+
+@given(header=pairs(HEADER), claims=pairs(CLAIMS))
+@example(header=[("alg", ["RS256"])], claims=[])
+@example(header=[("alg", {}), ("kid", 1)], claims=[])
+@example(header=[("crit", ["b64"]), ("b64", False)], claims=[])
+@example(header=[], claims=[("sub", "a\0b")])
+@example(header=[], claims=[("sub", "\ud800")])
+@example(header=[], claims=[("sub", [])])
+@example(header=[], claims=[("exp", float("inf"))])
+def test_whatever_a_header_or_a_claim_is_it_is_read_or_refused(
+    accepting: Provider, small_world: World, header: Pairs, claims: Pairs
+) -> None:
+    """Each is signed by the issuer, and right in all but what is appended."""
+    right = jwt.decode(accepting.token(), options={"verify_signature": False})
+    first = [("alg", "RS256"), ("kid", accepting.name)]
+    token = signed(first + header, written([*right.items(), *claims]), accepting.key)
+    answer = ask(token)
+    assert answer.status_code in (200, 401), answer.content
+    if answer.status_code == 401:
+        assert answer.json()["detail"].startswith("This token is not accepted: ")
+    if dict(header).get("alg", "RS256") != "RS256" or "\0" in str(dict(claims).get("sub")):
+        assert answer.status_code == 401
+
+
+DEEP = b'{"alg": ' + b"[" * 2000 + b"]" * 2000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [".".join([base64url_encode(DEEP).decode(), "e30", "e30"]), "é.e30.e30", "..", "a" * 8000],
+)
+def test_what_is_no_token_at_all_is_refused(accepting: Provider, token: str) -> None:
+    assert "it is not a signed token (JWT)" in refusal(token)
+    assert accepting.asked == []
+
+
+def test_a_deep_nest_in_what_is_signed_is_refused(accepting: Provider) -> None:
+    token = signed([("alg", "RS256"), ("kid", accepting.name)], DEEP, accepting.key)
+    assert "it cannot be read" in refusal(token)
+
+
+def test_no_key_is_taken_from_a_token(accepting: Provider, small_world: World) -> None:
+    """Its header may bring a key, or lead to one: only the issuer's own counts."""
+    claims = jwt.decode(accepting.token(), options={"verify_signature": False})
+    forger = stranger()
+    key = {**json.loads(RSAAlgorithm.to_jwk(forger.public_key())), "kid": accepting.name}
+    for lure in ({"jwk": key}, {"jku": f"{accepting.url}/mine"}, {"x5u": f"{accepting.url}/mine"}):
+        header = [("alg", "RS256"), ("kid", accepting.name), *lure.items()]
+        token = signed(header, json.dumps(claims).encode(), forger)
+        assert "its signature is not the issuer's" in refusal(token)
+    assert "/mine" not in accepting.asked
+
+
 def test_without_a_name_the_only_key_is_meant(accepting: Provider, small_world: World) -> None:
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
     assert ask(jwt.encode(claims, accepting.key, "RS256")).status_code == 200
@@ -134,6 +219,31 @@ def test_an_issuer_that_is_away_is_a_503_until_it_is_back(
     accepting.broken |= {"/jwks", "/.well-known/openid-configuration"}
     monkeypatch.setattr(time, "monotonic", lambda: now + 10 * issuer.KEPT_SECONDS)
     assert ask(accepting.token(exp=int(time.time()) + 60)).status_code == 200
+
+
+def test_a_key_that_could_not_be_looked_for_is_not_said_to_be_unknown(
+    accepting: Provider, small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be new. And whoever shows it does not make Sonar ask all the time."""
+    assert ask(accepting.token()).status_code == 200
+    claims = jwt.decode(accepting.token(), options={"verify_signature": False})
+    newer = jwt.encode(claims, stranger(), "RS256", headers={"kid": "newer"})
+    accepting.broken.add("/jwks")
+    now = time.monotonic()
+    for later, asked in ((61, 2), (70, 2), (119, 2), (130, 3)):
+        monkeypatch.setattr(time, "monotonic", lambda at=now + later: at)
+        assert ask(newer).status_code == 503
+        assert ask(accepting.token()).status_code == 200
+        assert accepting.asked.count("/jwks") == asked, later
+
+
+def test_questions_that_meet_an_issuer_which_is_away_are_counted(
+    accepting: Provider, settings: Settings
+) -> None:
+    settings.SONAR_RATE_ANONYMOUS = (2, 3600)
+    accepting.broken.add("/jwks")
+    found = [ask(accepting.token()).status_code for _ in range(3)]
+    assert found == [503, 503, 429]
 
 
 def test_a_person_whose_account_was_switched_off_reads_by_no_token_either(

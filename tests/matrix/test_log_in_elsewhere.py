@@ -22,6 +22,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
+from flask import Response
 from pytest_django import Settings
 
 from matrix.http import login_limits
@@ -390,6 +391,39 @@ def test_a_provider_that_is_broken_is_told(
         response = client.get(agree(response["Location"], "s-1"))
     assert response.status_code == status
     assert notice(response).startswith(sentence)
+
+
+def said(body: str, **headers: str) -> Callable[[], Response]:
+    return lambda: Response(body, content_type="application/json", headers=headers)
+
+
+DEEP = "[" * 100_000
+ODD: dict[str, Callable[[], Response]] = {
+    "a list": said("[1, 2]"),
+    "a number": said("1"),
+    "nested": said(DEEP),
+    "nested deeper": said(f'{{"access_token": {DEEP}'),
+    "large": said(f'{{"access_token": "{"x" * 10**6}"}}'),
+    "no JSON": said("{"),
+    "no text": lambda: Response(b"\xff\xfe\x00", content_type="application/octet-stream"),
+    "packed": said("{}", **{"Content-Encoding": "gzip"}),
+    "an endless token": said('{"access_token": "x", "expires_in": 1e999}'),
+    "an old token": said(f'{{"access_token": "x", "expires_in": -{10**30}}}'),
+    "half a character": said('{"access_token": "\\ud800", "id_token": "\\ud800", "sub": "\\0"}'),
+    "other types": said('{"access_token": {}, "id_token": [], "sub": {}}'),
+    "a redirect": lambda: Response(status=307, headers={"Location": "http://localhost:9/"}),
+}
+
+
+@pytest.mark.parametrize("path", ["/oauth2/token", "/userinfo"])
+def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(
+    client: Client, provider: Provider, path: str
+) -> None:
+    provider.person("s-1", groups=["/grid/admins"])
+    for name, answer in ODD.items():
+        provider.instead[path] = answer()
+        assert notice(log_in(client, "s-1")), name
+    assert not User.objects.exists()
 
 
 def test_a_provider_that_is_not_there_is_told(client: Client, provider: Provider, settings: Any):

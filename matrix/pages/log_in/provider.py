@@ -26,6 +26,7 @@ from matrix.pages.log_in.landing import enter, provider_name, refused
 from matrix.query.addresses import address
 from sonar.accounts import Identity, admit
 from sonar.issuer import TokenRefused, the_issuer
+from sonar.issuer_web import session
 
 USED = (
     "This log-in was used before, began in another browser, or is more than ten minutes old. "
@@ -106,6 +107,9 @@ class LogInAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def list_apps(self, request: HttpRequest, **_: object) -> list[SocialApp]:
         return [self.get_provider(request).app]
+
+    def get_requests_session(self) -> requests.Session:
+        return session()
 
     def on_authentication_error(
         self,

@@ -20,10 +20,14 @@ from matrix.pages.log_in.provider import CallbackView, ProviderAccess
 from matrix.query.addresses import address
 from sonar.accounts import CERTIFICATE, Identity, NotAdmitted, admit
 from sonar.hosts import unmapped
-from sonar.issuer import IssuerAway, TokenRefused
+from sonar.issuer import TokenRefused
+from sonar.issuer_web import IssuerAway
 
 # As long as allauth takes a state. Whoever logs in gets another time.
 STATE_SECONDS = 600
+# What the provider sends is read by allauth, which expects it to be right: what stands in JSON may
+# be missing, of another type, of any size or nested as deeply as it likes.
+GARBLED = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 # What the front server says of the certificate that a browser has shown it.
 VERIFIED, SUBJECT = "X-SSL-Client-Verify", "X-SSL-Client-S-DN"
 NOT_THROUGH_IT = (
@@ -72,8 +76,7 @@ def provider_callback(request: HttpRequest) -> HttpResponse:
         return refused(request, f"The ID token of {name} is not accepted: {error}.")
     except IssuerAway as error:
         return away(request, error)
-    except (KeyError, ValueError, TypeError) as error:
-        # What the provider sends is read by allauth, which expects it to be right.
+    except GARBLED as error:
         return away(request, error)
 
 
