@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
 from matrix.api.matrix_cells import CellsView
 from matrix.api.metrics import MetricsView
 from matrix.http.health import healthz, readyz
 from matrix.http.icon import icon
+from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.causes import CausesPage
 from matrix.pages.changes.page import ChangesPage
 from matrix.pages.experiments.page import ExperimentPage
@@ -66,10 +68,15 @@ urlpatterns = [
     path("sites/<str:name>/notes/", write_note, name="site-notes"),
     path("changes/", showing(ChangesPage), name="changes"),
     path("search/", search, name="search"),
-    path("login/", LogIn.as_view(), name="login"),
+    path("login/", for_whom(GET=anyone, POST=anyone)(LogIn.as_view()), name="login"),
     path("login/certificate/", certificate_log_in, name="certificate-log-in"),
     path("login/oidc/", provider_log_in, name="oidc-log-in"),
     path("login/oidc/callback/", provider_callback, name="oidc-callback"),
+    path(
+        "logout/",
+        for_whom(POST=anyone)(LogoutView.as_view(next_page="matrix")),
+        name="logout",
+    ),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
     path("tokens/", own_tokens, name="tokens"),

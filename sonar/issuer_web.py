@@ -65,8 +65,7 @@ class Bounded(HTTPAdapter):
     def send(
         self,
         request: requests.PreparedRequest,
-        stream: bool = False,
-        timeout: object = None,
+        *arguments: Any,  # noqa: ANN401 - of its base
         **named: Any,  # noqa: ANN401
     ) -> requests.Response:
         """Send a request; raise a RequestException for whatever stands against its answer."""
@@ -75,8 +74,8 @@ class Bounded(HTTPAdapter):
         mark = CURRENT_WAIT.set(wait)
         try:
             with waiting():
-                limits = CONNECT_SECONDS, ANSWER_SECONDS
-                response = super().send(request, stream=True, timeout=limits, **named)
+                named |= {"stream": True, "timeout": (CONNECT_SECONDS, ANSWER_SECONDS)}
+                response = super().send(request, *arguments, **named)
                 response.raw = io.BytesIO(whole(response))
         finally:
             CURRENT_WAIT.reset(mark)

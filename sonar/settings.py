@@ -342,6 +342,7 @@ MIDDLEWARE = [
     "matrix.http.compression.QuickGZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "matrix.http.page_rights.RightsFirst",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -484,7 +485,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     # The first one says what a 401 asks for.
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "matrix.http.authentication.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "matrix.http.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["matrix.http.permissions.MayRead"],
     "DEFAULT_SCHEMA_CLASS": "matrix.api.schema.operation.Operation",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
 handler400 = "matrix.pages.errors.bad_request"
@@ -11,6 +10,5 @@ handler500 = "matrix.pages.errors.crashed"
 
 urlpatterns = [
     path("", include("matrix.urls")),
-    path("logout/", LogoutView.as_view(next_page="matrix"), name="logout"),
     path("admin/", admin.site.urls),
 ]

@@ -49,13 +49,15 @@ class Sample:
         """Send it, and read the answer to its end."""
         path = self.path.format_map(names)
         if self.form is not None:
-            form = {field: _filled(value, names) for field, value in self.form.items()}
-            return getattr(client, method.lower())(path, form)
+            return getattr(client, method.lower())(path, self.filled(names))
         sent = {} if self.json is None else {"data": self.json, "content_type": "application/json"}
         response = getattr(client, method.lower())(path, **sent)
         if response.streaming:
             b"".join(response.streaming_content)
         return response
+
+    def filled(self, names: dict[str, str]) -> dict[str, Any]:
+        return {field: _filled(value, names) for field, value in (self.form or {}).items()}
 
 
 def _filled(value: Any, names: dict[str, str]) -> Any:

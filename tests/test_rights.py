@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -17,7 +18,10 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import get_resolver
 from pytest_django import DjangoDbBlocker, Settings
+from rest_framework.permissions import SAFE_METHODS
 
+from matrix.http.exceptions import not_found
+from matrix.http.permissions import MayOperate
 from sonar.models import SavedView, Site, Token
 from sonar.roles import Role
 from tests.accounts import account, logged_in
@@ -218,7 +222,7 @@ def test_every_other_method_is_a_405(made: Scene) -> None:
     """But Django's admin, which has methods of its own."""
     known = {(row.route, row.method) for row in ROWS}
     found = {
-        f"{method} {row.route} by {caller}": getattr(caller.client(row), method.lower())(
+        f"{method} {row.route} by {caller}": getattr(browser(caller), method.lower())(
             made.path(row)
         ).status_code
         for row in {row.route: row for row in ROWS if row.route != ADMIN}.values()
@@ -246,14 +250,196 @@ def test_head_and_options_are_for_who_may_get(
             assert ended(client.options(made.path(row)), row.sample, NOBODY) == said, row
 
 
+WRITES = [row for row in ROWS if row.method != "GET" and row.route != "/api/"]
+CSRF = "s" * 32  # as the cookie has it; a form may have it masked
+# What there is instead of the right token.
+NO_TOKEN: list[dict[str, str]] = [
+    {},
+    {"x-csrftoken": "t" * 32},
+    {"x-csrftoken": ""},
+    {"x-csrftoken": CSRF, "origin": "https://evil.example.org"},
+]
+
+
+def browser(caller: Caller, cookie: str = CSRF, **headers: str) -> Client:
+    """Return a client that must show the CSRF token of its cookie; with a token it is a script."""
+    if caller.token:
+        headers = {"authorization": f"{caller.word} {caller.token}"}
+    client = Client(enforce_csrf_checks=True, headers=headers)
+    client.cookies[settings.CSRF_COOKIE_NAME] = cookie
+    if caller.session:
+        client.cookies[settings.SESSION_COOKIE_NAME] = caller.session
+    return client
+
+
 def test_a_session_writes_only_with_its_csrf_token(made: Scene) -> None:
-    """That nothing else is wrong with the requests, the test of the table shows."""
-    writes = [row for row in ROWS if row.method != "GET" and row.route != "/api/"]
-    assert len(writes) > 20
-    for row in writes:
-        client = Client(enforce_csrf_checks=True)
-        client.cookies[settings.SESSION_COOKIE_NAME] = made.administrator.session
+    assert len(WRITES) > 40
+    for row in WRITES:
+        for headers in NO_TOKEN:
+            client = browser(made.administrator, **headers)
+            assert made.send(row, made.administrator, client).status_code == 403, row
+        client = browser(made.administrator, cookie="", **{"x-csrftoken": CSRF})
         assert made.send(row, made.administrator, client).status_code == 403, row
+        client = browser(made.administrator, **{"x-csrftoken": CSRF})
+        response = made.send(row, made.administrator, client)
+        assert ended(response, row.sample, made.administrator) == ALLOWED, row
+
+
+def test_a_form_may_have_the_csrf_token_and_the_body_of_a_call_may_not(made: Scene) -> None:
+    for row in WRITES:
+        token = {"csrfmiddlewaretoken": CSRF}
+        path, method = made.path(row), row.method.lower()
+        names = made.names | {"key": made.administrator.key}
+        form = {**row.sample.filled(names), **token}
+        response = getattr(browser(made.administrator), method)(path, form)
+        may = row.sample.form is not None
+        assert (response.status_code == 403) is not may, (row, response.status_code)
+
+
+class Trap:
+    """A body that nobody may read."""
+
+    def read(self, *_: object) -> bytes:
+        raise AssertionError("the body was read")
+
+    readline = read
+
+
+KINDS = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "text/plain",
+    "no kind",
+)
+LARGE = 10_000_000
+
+
+@pytest.mark.parametrize("row", WRITES, ids=str)
+def test_of_who_may_not_no_body_is_read(row: Row, made: Scene) -> None:
+    """So nothing that is wrong with one can be said before: neither of its kind nor of its size.
+
+    Every kind is sent by nobody, and by a session.
+    """
+    by_nobody = product([NOBODY], KINDS)
+    for caller, kind in [*by_nobody, *zip(made.callers, cycle(KINDS), strict=False)]:
+        said = caller.expected(row, public=True)
+        if said == ALLOWED or depends_on_its_body(row, caller):
+            continue
+        response = browser(caller, **{"x-csrftoken": CSRF}).generic(
+            row.method,
+            made.path(row),
+            content_type=kind,
+            headers={"content-encoding": "gzip"},
+            **{"CONTENT_LENGTH": str(LARGE), "wsgi.input": Trap()},
+        )
+        assert ended(response, row.sample, caller) == said, (caller, kind)
+
+
+@pytest.mark.parametrize("page", ["sizeclass/add/", "sizeclass/1/change/", "site/1/delete/"])
+def test_nor_in_the_admin_for_a_row_that_an_operator_may_not_write(page: str, made: Scene) -> None:
+    operator = next(one for one in made.callers if one.role == "operator" and one.session)
+    with transaction.atomic():
+        User.objects.get(username="the-operator").groups.first().permissions.filter(
+            codename="delete_site"
+        ).delete()
+        client = browser(operator, **{"x-csrftoken": CSRF})
+        environ: Any = {"CONTENT_LENGTH": str(LARGE), "wsgi.input": Trap()}
+        response = client.generic("POST", f"{ADMIN}sonar/{page}", content_type=KINDS[1], **environ)
+        transaction.set_rollback(True)
+    assert response.status_code == 403
+
+
+def depends_on_its_body(row: Row, caller: Caller) -> bool:
+    """Say whether a body may be about a site that this admin may write for: no path says it."""
+    writes = not caller.scope or caller.scope == row.scope
+    own = row.cells["site admin"] == "own" and row.method == "POST" and "<" not in row.route
+    return own and writes and caller.role == "site admin"
+
+
+# For who may: the kind of a form, its bytes, or None for too many to be read, and the status.
+MULTIPART = "multipart/form-data; boundary=x"
+PART = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+FORMS: dict[str, tuple[str, bytes | None, int | None]] = {
+    "broken parts": ("multipart/form-data", b"x", 400),
+    "parts that end early": (MULTIPART, PART + b"x", None),
+    "a broken encoding": (
+        MULTIPART,
+        PART.replace(b"\r\n\r\n", b"\r\nContent-Transfer-Encoding: base64\r\n\r\n=\r\n--x--", 1),
+        None,
+    ),
+    "large parts": (MULTIPART, None, 413),
+    "a large form": ("application/x-www-form-urlencoded", None, 413),
+    "many fields": ("application/x-www-form-urlencoded", b"f=1&" * 2000, 400),
+    "no UTF-8": ("application/x-www-form-urlencoded", b"text=%ff%00&name=%ff%00", None),
+    "another charset": ("application/x-www-form-urlencoded; charset=utf-16", b"name=x", None),
+    "JSON": ("application/json", b'{"name": "x"}', None),
+    "of no kind": ("no kind", b"x", None),
+    "packed": ("application/x-www-form-urlencoded", b"\x1f\x8b", None),
+}
+PAGES_THAT_WRITE = [row for row in WRITES if row.scope == "-"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_that_cannot_be_read_breaks_no_page(name: str, made: Scene) -> None:
+    kind, body, status = FORMS[name]
+    too_large: Any = {"CONTENT_LENGTH": str(LARGE), "wsgi.input": Trap()}
+    client = browser(made.administrator, **{"x-csrftoken": CSRF})
+    for row in PAGES_THAT_WRITE:
+        with transaction.atomic():
+            sent = too_large if body is None else {}
+            response = client.post(made.path(row), body or b"", content_type=kind, **sent)
+            transaction.set_rollback(True)
+        assert response.status_code == (status or response.status_code), row
+        assert response.status_code < 500, row
+
+
+UNKNOWN = {
+    "RAL_DATADISK": "NOWHERE",
+    "/sites/RAL/": "/sites/Nowhere/",
+    "/sites/Empty/": "/sites/Nowhere/",
+    "everything": "nothing",
+    "size-classes/large": "size-classes/none",
+}
+
+
+def test_who_may_not_learns_not_what_there_is(made: Scene, settings: Settings) -> None:
+    """What there is not is answered as what there is, to who may see and do nothing with it."""
+    settings.SONAR_PUBLIC_READ = False
+    names = dict.fromkeys(made.names, str(UUID(int=7))) | {"note": "0", "downtime": "0", "key": ""}
+    reader = next(one for one in made.callers if one.role == "reader" and one.session)
+    compared = 0
+    for row, caller in product([row for row in ROWS if "<" in row.route], (NOBODY, reader)):
+        if caller.expected(row, public=False) == ALLOWED:
+            continue
+        path = row.sample.path.format_map(names)
+        for known, unknown in UNKNOWN.items():
+            path = path.replace(known, unknown)
+        assert path != made.path(row)
+        client = browser(caller, **{"x-csrftoken": CSRF})
+        response = getattr(client, row.method.lower())(path)
+        assert ended(response, row.sample, caller) == caller.expected(row, public=False), row
+        compared += 1
+    assert compared > 40
+
+
+def test_every_route_states_who_may_use_it() -> None:
+    for view in views(get_resolver()):
+        call = getattr(view, "cls", None)
+        if call is None:
+            assert getattr(view, "rights", None) or view is not_found, view
+        elif MayOperate in call.permission_classes:
+            writes = {one for one in call().allowed_methods if one not in SAFE_METHODS}
+            assert writes <= {*call.needs} or "get_permissions" in vars(call), call
+
+
+def views(resolver: Any) -> Iterator[Any]:
+    """Return the views of all routes, but Django's admin's."""
+    for each in resolver.url_patterns:
+        if hasattr(each, "url_patterns"):
+            yield from views(each) if each.app_name != "admin" else ()
+        else:
+            yield each.callback
 
 
 # What may be wrong with a body, or beside it, and how it is answered to who may write.
@@ -267,8 +453,15 @@ FAULTS: dict[str, tuple[dict[str, Any], set[int]]] = {
     "a form": ({"data": b"name=x", "content_type": "application/x-www-form-urlencoded"}, {415}),
     "too large": (JSON, {413}),
     "in chunks": ({"data": b"", "headers": {"transfer-encoding": "chunked"}, **JSON}, {411}),
+    "nested": ({"data": b"[" * 50_000, **JSON}, {400}),
+    "no UTF-8": ({"data": b'{"name": "\xff"}', **JSON}, {400}),
+    "packed": ({"data": b"\x1f\x8b", "headers": {"content-encoding": "gzip"}, **JSON}, {400}),
+    "broken parts": ({"data": b"x", "content_type": "multipart/form-data"}, {415}),
     "a parameter": ({"data": b"{}", "query_params": {"nothing": "1"}, **JSON}, {400}),
 }
+# Of those, what the head of a request could tell, and one for the rest: that no body of who may
+# not is read, another test shows.
+TOLD_EARLY = ("no JSON", "a form", "too large", "in chunks", "a parameter")
 # Bytes that a body may have: results come in lists.
 MOST = {"operate": 100_000, "ingest": 8_000_000}
 CALLS_THAT_WRITE = [row for row in ROWS if row.scope in ("operate", "ingest")]
@@ -276,49 +469,30 @@ CALLS_THAT_WRITE = [row for row in ROWS if row.scope in ("operate", "ingest")]
 
 @pytest.mark.parametrize("row", CALLS_THAT_WRITE, ids=str)
 def test_a_missing_right_comes_before_whatever_is_wrong(row: Row, made: Scene) -> None:
-    """The order: 401, 403, then 413, 415 or 400. For which site it is, the body says.
-
-    A 411 is about how the body comes, whatever it is: it may go before what the role allows.
-    """
+    """The order: 401, 403, then 411, 413, 415 or 400. For which site it is, the body says."""
     wrong = {}
-    for caller, (what, (fault, answers)) in product(made.callers, FAULTS.items()):
-        if row.method == "DELETE" and what not in ("a parameter", "in chunks"):
+    for caller, (what, (fault, answers)) in product(asking(made, row), FAULTS.items()):
+        if row.method == "DELETE" and what != "a parameter":
             continue
-        client = Client()
-        if caller.session:
-            client.cookies[settings.SESSION_COOKIE_NAME] = caller.session
+        if expected_of_a_faulty(row, caller, answers) != answers and what not in TOLD_EARLY:
+            continue
+        client = browser(caller, **{"x-csrftoken": CSRF})
         more = {"data": b"[" * (MOST[row.scope] + 1)} if what == "too large" else {}
-        response = send(client, row, made, caller, fault | more)
+        response = getattr(client, row.method.lower())(made.path(row), **(fault | more))
         expected = expected_of_a_faulty(row, caller, answers)
-        if what == "in chunks" and expected == {403}:
-            expected = {403, 411}
         if response.status_code not in expected:
             wrong[f"{what} by {caller}"] = (response.status_code, expected)
     assert wrong == {}
 
 
-def send(
-    client: Client, row: Row, made: Scene, caller: Caller, fault: dict[str, Any]
-) -> HttpResponse:
-    headers = {"authorization": f"Token {caller.token}"} if caller.token else {}
-    sent = fault | {"headers": headers | fault.get("headers", {})}
-    return getattr(client, row.method.lower())(made.path(row), **sent)
+def asking(made: Scene, row: Row) -> list[Caller]:
+    """Return nobody, every session, and of tokens those of a reader and an administrator."""
+    roles = ("reader", "administrator")
+    return [one for one in made.callers if not one.scope or one.role in roles]
 
 
 def expected_of_a_faulty(row: Row, caller: Caller, answers: set[int]) -> set[int]:
     right = caller.expected(row, public=True)
-    writes = not caller.scope or caller.scope == row.scope
-    of_some_site = row.method == "POST" and row.cells["site admin"] == "own"
-    if right == MAY_NOT and writes and of_some_site and caller.role == "site admin":
+    if right == MAY_NOT and depends_on_its_body(row, caller):
         return answers
     return {ALLOWED: answers, NO_ACCOUNT: {401}, MAY_NOT: {403}}[right]
-
-
-def test_a_form_without_a_right_is_refused_before_it_is_looked_at(made: Scene) -> None:
-    forms = [row for row in ROWS if row.method == "POST" and row.cells["reader"] == "no"]
-    pages = [row for row in forms if row.scope == "-" and row.route != ADMIN]
-    assert len(pages) == 12
-    reader = next(one for one in made.callers if one.role == "reader" and one.session)
-    for row, who, status in [(row, *it) for row in pages for it in ((reader, 403), (NOBODY, 302))]:
-        response = who.client(row).post(made.path(row), {"nothing": "x" * 1_000})
-        assert (str(row), response.status_code) == (str(row), status)

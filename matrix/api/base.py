@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from matrix.api.parsers import JsonBody
-from matrix.http.exceptions import LengthRequired
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
 from matrix.store.data_version import DataVersion
@@ -25,17 +24,13 @@ from matrix.store.data_version import DataVersion
 # them. Who knows a version gives it before, and is spared both.
 @method_decorator(conditional_page, name="dispatch")
 class ApiView(APIView):
-    """A call: errors in JSON, bodies in JSON, reading for readers and writing by `allow`."""
+    """A call: errors in JSON, bodies in JSON, reading for readers and writing by `needs`."""
 
     content_negotiation_class = ErrorsInJson
     parser_classes = [JsonBody]
     permission_classes = [MayOperate]
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        super().initial(request, *args, **kwargs)
-        # Django would take a body in chunks for an empty one.
-        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
-            raise LengthRequired()
+    needs: Mapping[str, str] = {}
+    """The permissions that methods which write need, for some site at least (MayOperate)."""
 
     def finalize_response(
         self,

@@ -20,6 +20,7 @@ from matrix.answers.experiments.report import ExperimentReport, Step, ValueResul
 from matrix.answers.experiments.words import conclusion, title
 from matrix.api.base import ApiView
 from matrix.api.pagination import PageRequest, following
+from matrix.api.parsers import body_of
 from matrix.api.registry.parameters import named
 from matrix.api.registry.rendering import as_csv, as_json, moment
 from matrix.api.registry.views import refuse_parameters
@@ -32,7 +33,7 @@ from matrix.api.schema.experiments import (
 )
 from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import TABLE, asked_format
-from matrix.http.permissions import allow, allow_somewhere
+from matrix.http.permissions import allow
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.statistics.sweep import Slope
@@ -46,6 +47,8 @@ RETRY_SECONDS = 5
 
 
 class ExperimentsView(ApiView):
+    needs = {"POST": probe_request.ORDER}
+
     @EXPERIMENTS
     def get(self, request: Request) -> HttpResponse:
         """Without their single tests, which are in experiments/<id>/."""
@@ -66,8 +69,7 @@ class ExperimentsView(ApiView):
         Its tests run one after the other, there and back through the values. Ask for it by its
         `url` until `ended` is true.
         """
-        allow_somewhere(request, probe_request.ORDER)
-        sweep = experiment_request.read(cast("dict[str, Any]", request.data))
+        sweep = experiment_request.read(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(sweep.probe_requests))
         try:
             ordered = experiments.order(sweep, cast(User, request.user), timezone.now())
@@ -79,6 +81,8 @@ class ExperimentsView(ApiView):
 
 
 class ExperimentView(ApiView):
+    needs = {"DELETE": probe_request.ORDER}
+
     @EXPERIMENT
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
         """As CSV a line for each of its tests."""
@@ -92,7 +96,6 @@ class ExperimentView(ApiView):
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
         """What has ended stays, and what runs goes on: what it shows is kept."""
-        allow_somewhere(request, probe_request.ORDER)
         current = report_of(id)
         allow(request, probe_request.ORDER, probe_request.sites_of([current.experiment]))
         refuse_parameters(request)

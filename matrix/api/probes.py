@@ -16,6 +16,7 @@ from matrix.api import network
 from matrix.api.base import ApiView
 from matrix.api.pagination import PageRequest, following
 from matrix.api.parameters import one_of
+from matrix.api.parsers import body_of
 from matrix.api.registry.parameters import named
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.registry.views import refuse_parameters
@@ -23,7 +24,7 @@ from matrix.api.schema.probes import CANCEL, COLUMNS, ORDER, PROBE, PROBES
 from matrix.api.transfers.detail import shown, why_not
 from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import LIST, asked_format
-from matrix.http.permissions import allow, allow_somewhere, sees
+from matrix.http.permissions import allow, sees
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store import network as network_results
@@ -39,6 +40,8 @@ SEES_WORKERS = "sonar.view_probe"
 
 
 class ProbesView(ApiView):
+    needs = {"POST": probe_request.ORDER}
+
     @PROBES
     def get(self, request: Request) -> HttpResponse:
         """CSV and NDJSON have all rows, whatever the page size."""
@@ -70,8 +73,7 @@ class ProbesView(ApiView):
         and `streams` are left out mostly. The results are of no mesh. Ask for each test by its
         `url` until `ended` is true.
         """
-        allow_somewhere(request, probe_request.ORDER)
-        probe_requests = probe_request.read(cast("dict[str, Any]", request.data))
+        probe_requests = probe_request.read(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
         try:
             ordered = request_probes.order(probe_requests, timezone.now())
@@ -84,6 +86,8 @@ class ProbesView(ApiView):
 
 
 class ProbeView(ApiView):
+    needs = {"DELETE": probe_request.ORDER}
+
     @PROBE
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
         """After its end the test has become the transfer, or network test, of the same id."""
@@ -104,7 +108,6 @@ class ProbeView(ApiView):
 
         One that a mesh has ordered comes again after its interval.
         """
-        allow_somewhere(request, probe_request.ORDER)
         test = probe_request.ordered_test(id)
         if test is None:
             raise NotFound(why_not(id))

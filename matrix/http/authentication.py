@@ -1,16 +1,19 @@
-"""Who sends a request with a token: `Authorization: Token ...`, or `Bearer` of an issuer."""
+"""Who sends a call: by `Authorization: Token ...`, `Bearer` of an issuer, or a session."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
+from copy import copy
 from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
+from django.http import QueryDict
 from knox.auth import TokenAuthentication as KnoxAuthentication
 from knox.settings import knox_settings
+from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
@@ -73,6 +76,19 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
                 "the next log-in."
             )
         return user, record
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The framework's, which reads a body for the CSRF token of a form before anybody's rights.
+
+    No body here is a form: what writes has that token in a header, as Django's scripts do.
+    """
+
+    def enforce_csrf(self, request: Request) -> None:
+        if request.method in request.parser_context["view"].allowed_methods:  # else it is a 405
+            head = copy(request._request)
+            head.POST = QueryDict()
+            super().enforce_csrf(head)  # type: ignore[arg-type]  # a plain one will do
 
 
 def by_issuer(token: str) -> tuple[Script, IssuedToken]:

@@ -7,19 +7,19 @@ from dataclasses import asdict
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from matrix.answers.status.health import look
+from matrix.http.page_rights import anyone, for_whom
 
 
-@require_safe
+@for_whom(GET=anyone)
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
     """Answer, without asking anybody."""
     return JsonResponse({"alive": True})
 
 
-@require_safe
+@for_whom(GET=anyone)
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 if all parts work, else 503."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.http import HttpRequest, HttpResponseRedirect
-from django.views.decorators.http import require_safe
+
+from matrix.http.page_rights import anyone, for_whom
 
 
-@require_safe
+@for_whom(GET=anyone)
 def icon(request: HttpRequest) -> HttpResponseRedirect:
     """Lead to the icon that pages name."""
     return HttpResponseRedirect(staticfiles_storage.url("icon.svg"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -47,17 +47,6 @@ def allow(request: Request, permission: str, sites: Iterable[int] = ()) -> None:
         raise refused(request, f"Your role does not allow this{of_site}.")
 
 
-def allow_somewhere(request: Request, permission: str) -> None:
-    """Let a call on whose sender may write this for some site at least; else raise a 403.
-
-    So a missing right is told before the body is read, whatever may be wrong with it.
-    """
-    user = request.user
-    # First what costs no query.
-    if not (user.has_perm(permission) or roles.may(user, permission, roles.sites_of(user))):
-        raise refused(request, "Your role does not allow this.")
-
-
 def refused(request: Request, sentence: str) -> PermissionDenied | NotAuthenticated:
     """Return the error for who may not: a 401 that asks for a token, or a 403."""
     return PermissionDenied(sentence) if request.user.is_authenticated else NotAuthenticated()
@@ -96,8 +85,8 @@ class MayIngest(BasePermission):
 class MayOperate(BasePermission):
     """Reads as MayRead says. Writing needs an account and, by a token, its scope operate.
 
-    What the account may write, its role says: the view asks `allow` for it, as only the view
-    knows which sites are concerned.
+    The account needs what the view states for the method (`needs`), for some site at least: that
+    is told before the body is read. Which sites are concerned only the view knows: it asks `allow`.
     """
 
     message = (
@@ -110,4 +99,8 @@ class MayOperate(BasePermission):
         if request.method not in view.allowed_methods:
             return True
         scopes = scopes_of(request)
-        return (scopes is None or "operate" in scopes) and bool(request.user.is_authenticated)
+        if not request.user.is_authenticated or not (scopes is None or "operate" in scopes):
+            return False
+        if not roles.may_somewhere(request.user, cast("Any", view).needs[request.method]):
+            raise PermissionDenied("Your role does not allow this.")
+        return True

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
 
 from matrix.http.my_site import MY_SITE, remember
-from matrix.http.permissions import may_read
+from matrix.http.page_rights import for_whom, holders, readers
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE, NoteForm
 from sonar import roles
@@ -28,13 +25,10 @@ def back(request: HttpRequest, otherwise: str = "") -> HttpResponseRedirect:
     return HttpResponseRedirect(path if is_own else otherwise or address("matrix"))
 
 
-@require_POST
-@login_required
+@for_whom(POST=holders(WRITE))
 def add_note(request: HttpRequest) -> HttpResponse:
     """Keep a note on a site or a link; a site admin writes on its own sites and their links."""
     author = cast(User, request.user)
-    if not roles.may(author, WRITE, roles.sites_of(author)):
-        raise PermissionDenied
     form = NoteForm(request.POST)
     if not form.is_valid():
         return render(request, "400.html", {"errors": form.sentences()}, status=400)
@@ -45,11 +39,9 @@ def add_note(request: HttpRequest) -> HttpResponse:
     return back(request)
 
 
-@require_POST
+@for_whom(POST=readers)
 def choose_my_site(request: HttpRequest) -> HttpResponse:
     """Keep in a cookie which site is the reader's, or forget it for an empty name."""
-    if not may_read(request):
-        return redirect_to_login(address("matrix"))
     name = request.POST.get("site", "")
     if name and ("\0" in name or not Site.objects.filter(name=name).exists()):
         sentence = f"site “{name}” is not known: use the name of a registered site."

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import cast
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import require_http_methods, require_POST
 
 from matrix.http.my_site import my_site
+from matrix.http.page_rights import accounts, for_whom
 from sonar import saved_views
 from sonar.models import SavedView
 from sonar.saved_views import SavedViewError
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
+@for_whom(GET=accounts, POST=accounts)
 @cache_control(no_store=True, private=True)
 def own_views(request: HttpRequest) -> HttpResponse:
     """Show the views of the account; keep one that is posted, and lead to its page."""
@@ -32,8 +30,7 @@ def own_views(request: HttpRequest) -> HttpResponse:
     return redirect(view.address)
 
 
-@require_POST
-@login_required
+@for_whom(POST=accounts)
 def rename_view(request: HttpRequest) -> HttpResponse:
     try:
         saved_views.rename(own_view(request), request.POST.get("name", ""))
@@ -42,8 +39,7 @@ def rename_view(request: HttpRequest) -> HttpResponse:
     return redirect("views")
 
 
-@require_POST
-@login_required
+@for_whom(POST=accounts)
 def delete_view(request: HttpRequest) -> HttpResponse:
     own_view(request).delete()
     return redirect("views")

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,9 +13,9 @@ from django.utils import timezone
 from django.utils.text import capfirst
 from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST
 
 from matrix.http.my_site import my_site
+from matrix.http.page_rights import accounts, for_whom
 from matrix.query.addresses import address
 from sonar import roles, tokens
 from sonar.models import Token
@@ -70,8 +69,7 @@ class TokenForm(forms.Form):
         ]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
+@for_whom(GET=accounts, POST=accounts)
 @cache_control(no_store=True, private=True)
 @sensitive_variables()
 def own_tokens(request: HttpRequest) -> HttpResponse:
@@ -95,8 +93,7 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     return render(request, "tokens.html", context, status=400 if form.errors else 200)
 
 
-@require_POST
-@login_required
+@for_whom(POST=accounts)
 def revoke_token(request: HttpRequest) -> HttpResponse:
     """Make a token useless: one of the account's own, or for administrators any."""
     within = tokens.in_reach_of(cast(User, request.user))

@@ -9,17 +9,15 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import get_conditional_response, patch_vary_headers
-from django.views.decorators.http import require_safe
 
 from matrix.answers.search import find
 from matrix.http.my_site import my_site
-from matrix.http.permissions import may_read
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Page
 from matrix.pages.search import SearchPage
 from matrix.pages.share import permalinks
@@ -37,12 +35,13 @@ class Ignored:
 
 
 def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
-    """Return the view of a page: for readers, whoever they are here."""
+    """Return the view of a page: for readers, whoever they are here.
 
-    @require_safe
+    A view that calls it for some requests states itself for whom it is.
+    """
+
+    @for_whom(GET=readers)
     def view(request: HttpRequest, **path: str) -> HttpResponseBase:
-        if not may_read(request):
-            return redirect_to_login(request.get_full_path())
         try:
             current, ignored = read_page(page, request.GET, path)
             current = current.remembering(request.COOKIES)
@@ -79,10 +78,10 @@ def read_page(
         return page.read(own, **path), Ignored(error.unknown, sentence)
 
 
-@require_safe
+@for_whom(GET=readers)
 def search(request: HttpRequest) -> HttpResponseBase:
     """Lead on where only one thing was found, unless a script asks for the list as one types."""
-    if may_read(request) and "HX-Request" not in request.headers:
+    if "HX-Request" not in request.headers:
         only = find(request.GET.get("q", "").replace("\0", "")).only
         if only:
             return HttpResponseRedirect(only.url)

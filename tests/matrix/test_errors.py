@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matrix.api.base import ApiView
+from matrix.http.page_rights import anyone, for_whom
 from sonar.urls import handler400, handler500  # noqa: F401 - Django's names
 from sonar.urls import urlpatterns as real
 
@@ -30,6 +31,7 @@ def fail() -> None:
     """Raise what the running test wants; it sets this."""
 
 
+@for_whom(GET=anyone)
 def page(request: HttpRequest) -> None:
     fail()
 

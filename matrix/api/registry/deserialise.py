@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
+from matrix.api.parsers import body_of
 from matrix.api.schema.schemas import Answer, Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
@@ -60,9 +61,9 @@ def record_of(new: type[Body], doc: str, name: str = "", **more: Any) -> type[An
 
 def values_of(body: type[Body], request: Request) -> Values:
     """Return the fields that were sent, checked; raise BadQueryError with sentences by field."""
+    content = cast("dict[str, Any]", body_of(request))  # JsonBody takes nothing else
     if request.stream is None:
         raise ParseError("There is no body: send a JSON object {...} with the fields by name.")
-    content = cast("dict[str, Any]", request.data)  # JsonBody takes nothing else
     try:
         read = body.model_validate(content)
     except ValidationError as error:

@@ -20,7 +20,7 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging
 from matrix.api.schema.schemas import Listed
 from matrix.http.negotiation import LIST, asked_format
-from matrix.http.permissions import allow_somewhere, reader_of
+from matrix.http.permissions import reader_of
 from matrix.query import addresses
 from matrix.query.forms import check_names
 
@@ -58,7 +58,13 @@ def view(
         for verb, (name, handler) in calls.items()
         if name in resource.calls
     }
-    view_class: type[ApiView] = type(base.__name__, (base,), {"resource": resource, **methods})
+    needs = {
+        verb.upper(): resource.permission(WRITES[name])
+        for verb, (name, _) in calls.items()
+        if name in WRITES
+    }
+    attributes = {"resource": resource, "needs": needs, **methods}
+    view_class: type[ApiView] = type(base.__name__, (base,), attributes)
     return view_class
 
 
@@ -109,7 +115,6 @@ FACTS: dict[str, Callable[[Resource[Any]], dict[str, Any]]] = {
 
 
 def add(resource: Resource[Any], request: Request) -> HttpResponse:
-    allow_somewhere(request, resource.permission("add"))
     refuse_parameters(request)
     values = values_of(resource.new, request)
     row = save.in_turn(request, lambda: save.make(resource, values, request))
@@ -155,6 +160,8 @@ def recorded(
     return as_json(resource.record(row, request) | resource.remarks(row, values), status)
 
 
+# What a permission calls them.
+WRITES = {"add": "add", "change": "change", "remove": "delete"}
 # By method: what a resource calls it, and what answers it.
 LIST_CALLS: dict[str, tuple[str, Handler]] = {"get": ("list", pages.answer), "post": ("add", add)}
 ROW_CALLS: dict[str, tuple[str, Handler]] = {

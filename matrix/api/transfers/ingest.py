@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matrix.api.base import ApiView
-from matrix.api.parsers import JsonList
+from matrix.api.parsers import JsonList, body_of
 from matrix.api.schema.transfers import STORE, TRANSFERS
 from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
@@ -40,7 +40,7 @@ class TransfersView(ApiView):
 
     @STORE
     def post(self, request: Request) -> Response:
-        rows = cast("list[Any]", request.data)
+        rows = cast("list[Any]", body_of(request))
         if not rows:
             raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
         if len(rows) > MOST_RESULTS:

@@ -6,19 +6,17 @@ from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from matrix.answers import probe_request
 from matrix.answers.experiments import report
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.experiments.form import ExperimentForm
 from matrix.pages.experiments.page import LinkExperimentsPage
 from matrix.pages.probes.page import ends_of
-from matrix.pages.probes.views import orderer, place
+from matrix.pages.probes.views import orderers, place
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
 from sonar import experiments, roles
@@ -27,7 +25,13 @@ from sonar.models import Experiment
 show_link_experiments = showing(LinkExperimentsPage)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+def cancellers(request: HttpRequest, id: UUID) -> bool:  # noqa: A002 - of the route
+    experiment = report.rows().filter(id=id).first()
+    sites = probe_request.sites_of([experiment] if experiment else [])
+    return roles.may(request.user, probe_request.ORDER, sites)
+
+
+@for_whom(GET=readers, POST=orderers)
 def link_experiments(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the experiments on a link, or order one."""
     if request.method == "POST":
@@ -35,9 +39,8 @@ def link_experiments(request: HttpRequest, source: str, destination: str) -> Htt
     return show_link_experiments(request, source=source, destination=destination)
 
 
-@login_required
 def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpResponse:
-    user = orderer(request)
+    user = cast(User, request.user)
     page = LinkExperimentsPage.of(source, destination)
     form = ExperimentForm(ends_of(page.source, page.destination), request.POST)
     experiment, status = ordered(form, user)
@@ -55,14 +58,10 @@ def ordered(form: ExperimentForm, user: User) -> tuple[Experiment | None, int]:
     return place(form, sweep.probe_requests, user, lambda now: experiments.order(sweep, user, now))
 
 
-@require_POST
-@login_required
+@for_whom(POST=cancellers)
 def cancel_experiment(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel the tests that have not begun, and lead back to the experiment."""
     experiment = report.rows().filter(id=id).first()
-    sites = probe_request.sites_of([experiment] if experiment else [])
-    if not roles.may(cast(User, request.user), probe_request.ORDER, sites):
-        raise PermissionDenied
     if experiment is None:
         raise Http404(f"No experiment has the id {id}.")
     count = experiments.cancel(experiment, timezone.now())

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_safe
 
 from matrix.answers.link import card
 from matrix.answers.link.card import WEEK, LinkCard
@@ -19,6 +18,7 @@ from matrix.answers.link.errors import common_words
 from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link.report import Question
 from matrix.answers.probe_request import ORDER
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import QueryPage
 from matrix.pages.link.endpoints import endpoints_of
 from matrix.pages.views import showing
@@ -113,7 +113,7 @@ def error_of(answered: LinkCard) -> str:
     return common_words(answered.error, answered.chosen.streak) if answered.error else ""
 
 
-@require_safe
+@for_whom(GET=readers)
 def link_card(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Answer with the fragment, which its reader's browser keeps for a minute."""
     response = showing(CardPage)(request, source=source, destination=destination)

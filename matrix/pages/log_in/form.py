@@ -29,8 +29,6 @@ class LogIn(LoginView):
     """Django's view, which follows `next` to addresses of this Sonar alone."""
 
     template_name = "login.html"
-    # Django's takes PUT as well, as another way to POST.
-    http_method_names = ["get", "head", "options", "post"]
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if not settings.SONAR_PASSWORDS:

@@ -12,9 +12,9 @@ from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.views.decorators.http import require_POST, require_safe
 
 from matrix.http.login_limits import count_log_in_elsewhere
+from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.log_in.landing import enter, has_provider, provider_name, refused, safe_next
 from matrix.pages.log_in.provider import CallbackView, ProviderAccess
 from matrix.query.addresses import address
@@ -37,7 +37,7 @@ NOT_THROUGH_IT = (
 NO_CERTIFICATE = "Your browser showed no certificate that the front server of this Sonar trusts."
 
 
-@require_safe
+@for_whom(GET=anyone)
 def provider_log_in(request: HttpRequest) -> HttpResponse:
     """Lead to the provider. A GET, as browsers follow no form to another host (form-action)."""
     if not has_provider():
@@ -61,7 +61,7 @@ def provider_log_in(request: HttpRequest) -> HttpResponse:
         return away(request, error, next_url)
 
 
-@require_safe
+@for_whom(GET=anyone)
 def provider_callback(request: HttpRequest) -> HttpResponse:
     """Log in whom the provider sends back, or say why not."""
     if not has_provider():
@@ -88,7 +88,7 @@ def away(request: HttpRequest, error: Exception, next_url: str = "") -> HttpResp
     return refused(request, sentence, next_url=next_url, status=503)
 
 
-@require_POST
+@for_whom(POST=anyone)
 def certificate_log_in(request: HttpRequest) -> HttpResponse:
     """Log in whoever showed the front server a certificate."""
     if not settings.SONAR_X509_PROXIES:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_safe
 
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.matrix.wall import WallPage
 from matrix.pages.views import showing
@@ -13,6 +13,6 @@ from matrix.pages.views import showing
 VIEWS = {page: showing(page) for page in (MatrixPage, WallPage)}
 
 
-@require_safe
+@for_whom(GET=readers)
 def front(request: HttpRequest) -> HttpResponseBase:
     return VIEWS[WallPage if "wall" in request.GET else MatrixPage](request)

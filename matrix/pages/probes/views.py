@@ -8,21 +8,20 @@ from typing import Protocol, TypeVar, cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from matrix.answers import probe_request
+from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.note_forms import back
 from matrix.pages.operations.page import OperationsPage
 from matrix.pages.probes.form import ProbeForm
 from matrix.pages.probes.page import LinkProbesPage, ends_of
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
+from matrix.store import notes
 from sonar import request_probes, roles
 from sonar.request_probes import ProbeRequest
 
@@ -38,7 +37,22 @@ class OrderForm(Protocol):
 show_link_probes = showing(LinkProbesPage)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+def orderers(request: HttpRequest, source: str, destination: str) -> bool:
+    """Say whether tests of the link of a path may be ordered."""
+    user = request.user
+    # Who may nowhere does not learn which endpoints there are.
+    return roles.may_somewhere(user, probe_request.ORDER) and roles.may(
+        user, probe_request.ORDER, notes.sites_of(source, destination)
+    )
+
+
+def cancellers(request: HttpRequest, id: UUID) -> bool:  # noqa: A002 - of the route
+    test = probe_request.ordered_test(id)
+    sites = probe_request.sites_of([test] if test else [])
+    return roles.may(request.user, probe_request.ORDER, sites)
+
+
+@for_whom(GET=readers, POST=orderers)
 def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the tests that were ordered on a link, or order some."""
     if request.method == "POST":
@@ -46,9 +60,8 @@ def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResp
     return show_link_probes(request, source=source, destination=destination)
 
 
-@login_required
 def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpResponse:
-    user = orderer(request)
+    user = cast(User, request.user)
     page = LinkProbesPage.of(source, destination)
     form = ProbeForm(request.POST, ends_of(page.source, page.destination))
     if status := refused(request, form, user):
@@ -56,25 +69,16 @@ def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpRe
     return HttpResponseRedirect(page.path())
 
 
-@require_POST
-@login_required
+@for_whom(POST=holders(probe_request.ORDER))
 def order_probes(request: HttpRequest) -> HttpResponse:
     """Order tests of any link, and lead to the page that follows them."""
-    user = orderer(request)
+    user = cast(User, request.user)
     form = ProbeForm(request.POST)
     if status := refused(request, form, user):
         page = OperationsPage()
         return rendered(request, page, timezone.now(), None, status=status, probe_form=form)
     first = form.probe_requests[0]
     return HttpResponseRedirect(address("link-probes", first.source.name, first.destination.name))
-
-
-def orderer(request: HttpRequest) -> User:
-    """Return who orders; who may not anywhere is told so before the form is looked at."""
-    user = cast(User, request.user)
-    if not roles.may(user, probe_request.ORDER, roles.sites_of(user)):
-        raise PermissionDenied
-    return user
 
 
 def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
@@ -113,14 +117,10 @@ def place(
         return None, 503
 
 
-@require_POST
-@login_required
+@for_whom(POST=cancellers)
 def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel a test and lead back; one that has begun is not cancelled any more."""
     test = probe_request.ordered_test(id)
-    sites = probe_request.sites_of([test] if test else [])
-    if not roles.may(cast(User, request.user), probe_request.ORDER, sites):
-        raise PermissionDenied
     if test is None:
         raise Http404(f"No test has the id {id}.")
     try:

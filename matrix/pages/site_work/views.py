@@ -9,15 +9,14 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE as LOG_CHANGE
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
 from matrix.answers.site.question import question, registered
+from matrix.http.page_rights import Right, for_whom
 from matrix.pages.note_forms import back
 from matrix.pages.site.page import SitePage
 from matrix.pages.site_work.forms import (
@@ -45,10 +44,22 @@ from sonar.models.testing_times import PAUSE_COLUMNS
 from sonar.windows import format_moment
 
 
-@require_POST
-@login_required
+def for_site(permission: str) -> Right:
+    """Return the right of who has a permission for the site of a path."""
+
+    def check(request: HttpRequest, name: str, **path: object) -> bool:
+        user = request.user
+        # Who may nowhere does not learn which sites there are.
+        return roles.may_somewhere(user, permission) and roles.may(
+            user, permission, [registered(name).id]
+        )
+
+    return check
+
+
+@for_whom(POST=for_site(DECLARE))
 def declare_downtime(request: HttpRequest, name: str) -> HttpResponse:
-    site = allowed(request, name, DECLARE)
+    site = registered(name)
     form = DowntimeForm(site, timezone.now(), request.POST)
     if not form.is_valid():
         return refused(request, site, form)
@@ -66,11 +77,10 @@ def declare_downtime(request: HttpRequest, name: str) -> HttpResponse:
         )
 
 
-@require_POST
-@login_required
+@for_whom(POST=for_site(CHANGE))
 def change_downtime(request: HttpRequest, name: str, id: int) -> HttpResponse:  # noqa: A002
     """Let a downtime end at another time; with `end` it ends now, or never begins."""
-    site = allowed(request, name, CHANGE)
+    site = registered(name)
     with transaction.atomic():
         row = downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
         if row is None:
@@ -101,11 +111,10 @@ def end_downtime(request: HttpRequest, site: Site, row: Downtime) -> HttpRespons
     return done(request, site, f"{words} was withdrawn before it began.")
 
 
-@require_POST
-@login_required
+@for_whom(POST=for_site(LIMITS))
 def change_limits(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     """Change caps, budget, label and software of one endpoint of a site."""
-    site = allowed(request, name, LIMITS)
+    site = registered(name)
     with transaction.atomic():
         rows = Endpoint.objects.select_for_update(of=("self",)).filter(site=site, retired_at=None)
         row = rows.filter(name=endpoint).first()
@@ -122,11 +131,10 @@ def change_limits(request: HttpRequest, name: str, endpoint: str) -> HttpRespons
         return done(request, site, sentence, "This applies from now on; running tests continue.")
 
 
-@require_POST
-@login_required
+@for_whom(POST=for_site(TIMES))
 def change_quiet_hours(request: HttpRequest, name: str) -> HttpResponse:
     """Set the quiet hours of a site; both fields empty take them away."""
-    site = allowed(request, name, TIMES)
+    site = registered(name)
     with transaction.atomic():
         row = Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
         before = hours(row)
@@ -149,11 +157,10 @@ def hours(site: Site) -> str:
     return f"{site.quiet_hours} UTC" if site.quiet_hours else "none"
 
 
-@require_POST
-@login_required
+@for_whom(POST=for_site(TIMES))
 def change_pause(request: HttpRequest, name: str) -> HttpResponse:
     """Pause the tests of a site, or change the pause that lasts; with `resume` it is over."""
-    site, now = allowed(request, name, TIMES), timezone.now()
+    site, now = registered(name), timezone.now()
     with transaction.atomic():
         row = Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
         if "resume" in request.POST:
@@ -184,10 +191,9 @@ def resume(request: HttpRequest, site: Site) -> HttpResponse:
     return done(request, site, sentence, "What is due is tested as soon as there is room.")
 
 
-@require_POST
-@login_required
+@for_whom(POST=for_site(WRITE))
 def write_note(request: HttpRequest, name: str) -> HttpResponse:
-    site = allowed(request, name, WRITE)
+    site = registered(name)
     form = SiteNoteForm(site, request.POST)
     if not form.is_valid():
         return refused(request, site, form)
@@ -197,17 +203,6 @@ def write_note(request: HttpRequest, name: str) -> HttpResponse:
         whom = "all readers" if note.public else "operators and admins of the site"
         sentence = f"Added a note, valid from {format_moment(note.starts_at)}: {note.text}"
         return done(request, site, sentence, f"It is shown to {whom}.")
-
-
-def allowed(request: HttpRequest, name: str, permission: str) -> Site:
-    """Return the site; who may not change it is told so before the form is looked at."""
-    user = request.user
-    if not roles.may(user, permission, roles.sites_of(user)):
-        raise PermissionDenied
-    site = registered(name)
-    if not roles.may(user, permission, [site.id]):
-        raise PermissionDenied
-    return site
 
 
 def refused(request: HttpRequest, site: Site, form: forms.BaseForm) -> HttpResponse:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_safe
 
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.transfer.page import TransferPage
 from matrix.pages.views import showing
 from matrix.query.addresses import link_path
@@ -16,7 +16,7 @@ from matrix.store import network
 show = showing(TransferPage)
 
 
-@require_safe
+@for_whom(GET=readers)
 def transfer(request: HttpRequest, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
     """Who followed a test until its end finds it on the page of its link."""
     try:

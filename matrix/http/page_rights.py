@@ -1,0 +1,122 @@
+"""Who may use a page: its view states it, and it is looked at before a body is.
+
+Django reads a form to find its CSRF token, so `RightsFirst` goes before that. Calls of the API
+state theirs by permission classes (`permissions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied, RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.utils.deprecation import MiddlewareMixin
+
+from matrix.http.permissions import may_read
+from matrix.query.addresses import address
+from sonar import roles
+
+View = TypeVar("View", bound=Callable[..., Any])
+# Says whether the sender of a request may, given what its path names.
+Right = Callable[..., bool]
+# By the ends of their names; what else posts in the admin changes a row.
+ADMIN_RIGHTS = {
+    "add": "has_add_permission",
+    "delete": "has_delete_permission",
+    "changelist": "has_view_or_change_permission",
+}
+
+
+def for_whom(**rights: Right) -> Callable[[View], View]:
+    """State by method who may use a view: HEAD goes with GET, and every other one is a 405."""
+
+    def state(view: View) -> View:
+        cast(Any, view).rights = rights
+        return view
+
+    return state
+
+
+def anyone(request: HttpRequest, **path: object) -> bool:
+    return True
+
+
+def readers(request: HttpRequest, **path: object) -> bool:
+    return may_read(request)
+
+
+def accounts(request: HttpRequest, **path: object) -> bool:
+    return bool(request.user.is_authenticated)
+
+
+def holders(permission: str) -> Right:
+    """Return the right of who has a permission, be it for some site alone."""
+
+    def check(request: HttpRequest, **path: object) -> bool:
+        return roles.may_somewhere(request.user, permission)
+
+    return check
+
+
+class RightsFirst(MiddlewareMixin):
+    """Answers whoever may not; then refuses what no form here is as large as."""
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponse],
+        arguments: list[object],
+        path: dict[str, Any],
+    ) -> HttpResponse | None:
+        if getattr(view, "csrf_exempt", False):  # as calls of the API are
+            return None
+        match = request.resolver_match
+        is_admin = match is not None and match.app_name == "admin"
+        refusal = of_admin(request, view) if is_admin else of_page(request, view, path)
+        if refusal is None and request.method == "POST":
+            refuse_large(request)
+        return refusal
+
+
+def of_page(
+    request: HttpRequest, view: Callable[..., HttpResponse], path: Mapping[str, Any]
+) -> HttpResponse | None:
+    """Return the answer for who may not use a page, or raise PermissionDenied; else None."""
+    rights: Mapping[str, Right] | None = getattr(view, "rights", None)
+    if rights is None:
+        raise ImproperlyConfigured(f"{view} does not state for whom it is.")
+    right = rights.get("GET" if request.method == "HEAD" else str(request.method))
+    if right is None:
+        return HttpResponseNotAllowed([*rights, *(["HEAD"] if "GET" in rights else [])])
+    if right(request, **path):
+        return None
+    if request.user.is_authenticated:
+        raise PermissionDenied
+    # After the log-in a browser comes by GET.
+    return redirect_to_login(request.get_full_path() if "GET" in rights else address("matrix"))
+
+
+def of_admin(request: HttpRequest, view: Callable[..., HttpResponse]) -> HttpResponse | None:
+    """Say of the admin what it would say itself, which is after it has read the form."""
+    name = str(request.resolver_match and request.resolver_match.url_name)
+    if name in ("login", "logout"):
+        return None
+    if not admin.site.has_permission(request):
+        return redirect_to_login(request.get_full_path(), address("admin:login"))
+    model_admin = getattr(view, "model_admin", None)
+    if model_admin is not None and request.method == "POST":
+        check = ADMIN_RIGHTS.get(name.rpartition("_")[2], "has_change_permission")
+        if not getattr(model_admin, check)(request):
+            raise PermissionDenied
+    return None
+
+
+def refuse_large(request: HttpRequest) -> None:
+    """Raise RequestDataTooBig for a form beyond the limit; Django counts no files for that."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if length.isdecimal() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise RequestDataTooBig
