@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
@@ -266,7 +266,8 @@ def scene() -> dict[str, str]:
         mover="http-tpc",
         requested_at=NOW,
     )
-    experiment.steps.create(position=0, value="pull", test_id=step.id)
+    for position, value, test_id in ((0, "pull", step.id), (1, "push", uuid4())):
+        experiment.steps.create(position=position, value=value, test_id=test_id)
     note = Annotation.objects.create(
         site=made.ral.site, text="a note", starts_at=NOW - HOUR, public=True
     )

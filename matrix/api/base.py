@@ -18,6 +18,7 @@ from matrix.api.parsers import JsonBody
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
 from matrix.store.data_version import DataVersion
+from matrix.store.snapshot import snapshot
 
 
 # An answer without an ETag gets one made of its bytes: that spares sending them, not making
@@ -31,6 +32,16 @@ class ApiView(APIView):
     permission_classes = [MayOperate]
     needs: Mapping[str, str] = {}
     """The permissions that methods which write need, for some site at least (MayOperate)."""
+
+    def __init_subclass__(cls, *, one_snapshot: bool = True) -> None:
+        """Let GET read as of one moment: what changes meanwhile would not fit together.
+
+        Who sends the request is known by then. Without ``one_snapshot`` are calls that need no
+        database, and those that unless_known() answers: a 304 is a single statement.
+        """
+        super().__init_subclass__()
+        if one_snapshot and "get" in vars(cls):
+            cls.get = snapshot()(vars(cls)["get"])  # type: ignore[attr-defined]
 
     def finalize_response(
         self,
@@ -58,8 +69,13 @@ def keeping(request: Request, response: HttpResponseBase) -> str:
 def unless_known(
     request: Request, version: DataVersion, make: Callable[[], HttpResponseBase]
 ) -> HttpResponseBase:
-    """Answer with what ``make`` returns or, to who has this version already, with a 304."""
-    unchanged: HttpResponseBase | None = get_conditional_response(request, etag=version.etag)
-    response = make() if unchanged is None else unchanged
+    """Answer with what ``make`` returns, as of one moment; to who has this version, with a 304.
+
+    The version is read before: what is made may be newer, never older.
+    """
+    response: HttpResponseBase | None = get_conditional_response(request, etag=version.etag)
+    if response is None:
+        with snapshot():
+            response = make()
     response["ETag"] = version.etag
     return response

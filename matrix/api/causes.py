@@ -33,7 +33,7 @@ EFFECT_COLUMNS = [
 CHANGE_COLUMNS = ["list", "destination", "ok", "other_ok", "text"]
 
 
-class CausesView(ApiView):
+class CausesView(ApiView, one_snapshot=False):
     @CAUSES
     def get(self, request: Request) -> HttpResponseBase:
         now = timezone.now()

@@ -40,7 +40,7 @@ EXAMPLE = {
 }
 
 
-class IndexView(ApiView):
+class IndexView(ApiView, one_snapshot=False):
     @described("All calls", answer=Index, example=EXAMPLE, tag="about")
     def get(self, request: Request) -> Response:
         check_names(request.query_params, ["format"])

@@ -69,7 +69,7 @@ NOT_HERE = {
 }
 
 
-class LinksView(ApiView):
+class LinksView(ApiView, one_snapshot=False):
     @LINKS
     def get(self, request: Request) -> HttpResponseBase:
         now = timezone.now()

@@ -22,7 +22,7 @@ from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 
 
-class MatrixView(ApiView):
+class MatrixView(ApiView, one_snapshot=False):
     @MATRIX
     def get(self, request: Request) -> HttpResponseBase:
         now = timezone.now()

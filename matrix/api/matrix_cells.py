@@ -15,6 +15,7 @@ from matrix.http.negotiation import ErrorsInJson
 from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
+from matrix.store.snapshot import snapshot
 
 
 class CellsView(APIView):
@@ -32,7 +33,8 @@ class CellsView(APIView):
         etag = version.shown(drawn.fingerprint).etag
         response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
         if response is None:
-            answer = grid.build(query, now, version, whole=True)
+            with snapshot():
+                answer = grid.build(query, now, version, whole=True)
             content = cells_file.encode(arrange(answer, drawn))
             response = HttpResponse(content, content_type=ARRAYS)
         response["ETag"] = etag

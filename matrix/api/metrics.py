@@ -17,7 +17,7 @@ from matrix.api.base import ApiView
 from matrix.query.forms import check_names
 
 
-class MetricsView(ApiView):
+class MetricsView(ApiView, one_snapshot=False):
     def get(self, request: Request) -> HttpResponse:
         """Answer in the text format of Prometheus, whatever is away."""
         check_names(request.query_params, [])

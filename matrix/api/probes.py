@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.utils import timezone
@@ -76,12 +77,14 @@ class ProbesView(ApiView):
         probe_requests = probe_request.read(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
         try:
-            ordered = request_probes.order(probe_requests, timezone.now())
+            # Nobody begins them before the commit: each has a place.
+            with transaction.atomic():
+                ordered = request_probes.order(probe_requests, timezone.now())
+                tests = probes.progress_of(ordered, timezone.now())
         except request_probes.RefusedError as error:
             raise Conflict(error.errors) from error
         except request_probes.PlannerBusyError as error:
             raise NotNow(str(error), RETRY_SECONDS) from error
-        tests = probes.progress_of(ordered, timezone.now())
         return as_json({"probes": [record(test, request) for test in tests]}, status=202)
 
 
@@ -93,7 +96,6 @@ class ProbeView(ApiView):
         """After its end the test has become the transfer, or network test, of the same id."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
-        # First the probe: should it end in between, it is found as a transfer.
         if probe := probes.by_id(id, timezone.now()):
             return as_json(record(probe, request) | {"ended": False})
         if transfer := transfers.by_id(id):

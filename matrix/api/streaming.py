@@ -20,6 +20,7 @@ from rest_framework.request import Request
 
 from matrix.http.exceptions import NotNow
 from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
+from matrix.store.snapshot import end_snapshot
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ def stream(request: Request, pieces: Pieces, form: str, name: str) -> StreamingH
     sending: Iterator[bytes] = iter(())
     # Whoever asks for the head alone gets it at once: nothing is made.
     if request.method != "HEAD":
+        # That of the call would end with it, while the pieces are still being made.
+        end_snapshot()
         sending = in_place(pieces)
         # Only what has begun notices that it is closed.
         next(sending)

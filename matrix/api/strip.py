@@ -29,7 +29,7 @@ from sonar.windows import format_time
 OWN = ("bucket", "format")
 
 
-class StripView(ApiView):
+class StripView(ApiView, one_snapshot=False):
     @STRIP
     def get(self, request: Request) -> HttpResponseBase:
         now = timezone.now()

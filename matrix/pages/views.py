@@ -23,6 +23,7 @@ from matrix.pages.search import SearchPage
 from matrix.pages.share import permalinks
 from matrix.query.forms import BadQueryError
 from matrix.store.data_version import DataVersion
+from matrix.store.snapshot import snapshot
 from sonar import roles
 
 
@@ -42,20 +43,26 @@ def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
 
     @for_whom(GET=readers)
     def view(request: HttpRequest, **path: str) -> HttpResponseBase:
-        try:
-            current, ignored = read_page(page, request.GET, path)
-            current = current.remembering(request.COOKIES)
-        except BadQueryError as error:
-            return render(request, "400.html", {"errors": error.errors}, status=400)
-        shortest = QueryDict(urlsplit(current.url()).query)
-        if not ignored and list(request.GET.lists()) != list(shortest.lists()):
-            return HttpResponseRedirect(current.url())
-        response = answer(request, current, ignored)
-        if ignored:
-            response["Link"] = f'<{current.url()}>; rel="canonical"'
-        return response
+        return show(request, page, path)
 
     return view
+
+
+@snapshot()
+def show(request: HttpRequest, page: type[Page], path: dict[str, str]) -> HttpResponseBase:
+    """Answer a page as of one moment: what changes meanwhile would not fit together."""
+    try:
+        current, ignored = read_page(page, request.GET, path)
+        current = current.remembering(request.COOKIES)
+    except BadQueryError as error:
+        return render(request, "400.html", {"errors": error.errors}, status=400)
+    shortest = QueryDict(urlsplit(current.url()).query)
+    if not ignored and list(request.GET.lists()) != list(shortest.lists()):
+        return HttpResponseRedirect(current.url())
+    response = answer(request, current, ignored)
+    if ignored:
+        response["Link"] = f'<{current.url()}>; rel="canonical"'
+    return response
 
 
 def read_page(
@@ -108,6 +115,7 @@ def answer(request: HttpRequest, page: Page, ignored: Ignored | None) -> HttpRes
     return response
 
 
+@snapshot()
 def rendered(
     request: HttpRequest,
     page: Page,

@@ -294,10 +294,10 @@ def test_no_body_breaks_it(operator: Client, small_world: World, body: dict[str,
 def test_orders_cost_the_same_number_of_queries_however_many(
     operator: Client, small_world: World, django_assert_max_num_queries
 ) -> None:
-    with django_assert_max_num_queries(24) as one:
+    with django_assert_max_num_queries(26) as one:
         post(operator, probe_request(count=2))
     back = {"source": "DESY_DATADISK", "destination": "RAL_DATADISK"}
-    with django_assert_max_num_queries(24) as many:
+    with django_assert_max_num_queries(26) as many:
         post(operator, probe_request(sizes=["small", "medium", "large"], count=10, **back))
     assert len(one) == len(many)
 

@@ -18,6 +18,7 @@ from matrix.statistics.states import STATES_TO_SEE
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
+from matrix.store.snapshot import snapshot
 from matrix.store.waiting import NEXT_TICK
 from sonar import circuits, heartbeats, mesh_proxies
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
@@ -170,15 +171,16 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 def read(now: datetime) -> Status:
     """Read the status: three small SQL queries, and what is dear if it is too old."""
-    version = data_version.fetch(data_version.OF_ALL)
-    return Status(
-        moment=now,
-        life=Life(now, tuple(SignOfLife.objects.all())),
-        probes=read_probes(),
-        work=_work.get(version.plan, lambda: read_work(now)),
-        coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
-        data_version=version,
-    )
+    with snapshot():
+        version = data_version.fetch(data_version.OF_ALL)
+        return Status(
+            moment=now,
+            life=Life(now, tuple(SignOfLife.objects.all())),
+            probes=read_probes(),
+            work=_work.get(version.plan, lambda: read_work(now)),
+            coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
+            data_version=version,
+        )
 
 
 def forget() -> None:

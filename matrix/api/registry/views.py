@@ -117,11 +117,15 @@ FACTS: dict[str, Callable[[Resource[Any]], dict[str, Any]]] = {
 def add(resource: Resource[Any], request: Request) -> HttpResponse:
     refuse_parameters(request)
     values = values_of(resource.new, request)
-    row = save.in_turn(request, lambda: save.make(resource, values, request))
-    response = recorded(resource, row.pk, request, values, status=201)
-    address = addresses.address(resource.row_route, getattr(row, resource.key))
-    response["Location"] = request.build_absolute_uri(address)
-    return response
+
+    def write() -> HttpResponse:
+        row = save.make(resource, values, request)
+        response = recorded(resource, row.pk, request, values, status=201)
+        address = addresses.address(resource.row_route, getattr(row, resource.key))
+        response["Location"] = request.build_absolute_uri(address)
+        return response
+
+    return save.in_turn(request, write)
 
 
 def show(resource: Resource[Any], request: Request, key: object) -> HttpResponse:
@@ -135,8 +139,12 @@ def change(resource: Resource[Any], request: Request, key: object) -> HttpRespon
     save.allow(resource, "change", key, request)
     refuse_parameters(request)
     values = values_of(resource.change, request)
-    row = save.in_turn(request, lambda: save.change(resource, key, values, request))
-    return recorded(resource, row.pk, request, values)
+
+    def write() -> HttpResponse:
+        row = save.change(resource, key, values, request)
+        return recorded(resource, row.pk, request, values)
+
+    return save.in_turn(request, write)
 
 
 def remove(resource: Resource[Any], request: Request, key: object) -> HttpResponse:
@@ -155,7 +163,10 @@ def refuse_parameters(request: Request) -> None:
 def recorded(
     resource: Resource[Any], pk: object, request: Request, values: Values, status: int = 200
 ) -> HttpResponse:
-    """Answer with a row as it is now kept, and with what there is to say about this write."""
+    """Answer with a row as it was written, and with what there is to say about this write.
+
+    Within its transaction: after that the row may be gone.
+    """
     row = resource.rows().get(pk=pk)
     return as_json(resource.record(row, request) | resource.remarks(row, values), status)
 

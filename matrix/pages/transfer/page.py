@@ -87,7 +87,6 @@ class TransferPage(Page):
 
 def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
     """Return what has this id; raise Http404 that says how long results are kept."""
-    # First the probe: should it end in between, it is found as a transfer.
     probes = Probe.objects.select_related("source__site", "destination__site", "size_class", "mesh")
     subject = probes.filter(id=identifier).first() or transfers.by_id(identifier)
     if subject is None:
