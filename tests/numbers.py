@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 
 # Where a number below zero is what it should be.
-SIGNED = ("latitude", "longitude", "exponent", "exponent_low", "exponent_high", "minimum")
+PLACES = ("latitude", "longitude", "minimum")
+SIGNED = (*PLACES, "exponent", "exponent_low", "exponent_high", "r2_left_out")
 HIDDEN = re.compile(r"<(script|style|svg)\b.*?</\1>", re.DOTALL)
-# A sentence may begin with None, and a dash that is no sign stands behind a word or a number.
-WRONG = re.compile(
-    r"\b(?:nan|NaN|inf)\b|(?<=\S )None\b|\|\s*None\s*(?=[|%A-Z]|s\b)|(?<![\w.)\]–-])[-−]\d"
-)
+# A sentence may begin with None, a dash that is no sign stands behind a word or a number, and how
+# well a model foretells a link may be below zero.
+MISSING = r"\b(?:nan|NaN|inf)\b|(?<=\S )None\b|\|\s*None\s*(?=[|%A-Z]|s\b)"
+NEGATIVE = r"(?<![\w.)\]–-])[-−]\d(?![\d.]* for a link)"
+WRONG = re.compile(f"{MISSING}|{NEGATIVE}")
 SAMPLE = re.compile(r"^(\S+?)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 

@@ -27,6 +27,7 @@ SETTINGS = {
     "SONAR_SEAL_SECONDS": "1",
     "SONAR_SIGN_SECONDS": "1",
     "SONAR_RATE_ANONYMOUS": "off",
+    "SONAR_RATE_ACCOUNT": "off",
 }
 # Three signs of a second each, and what starts and a loaded machine add.
 SOON = 60.0
