@@ -20,7 +20,7 @@ SAMPLE = re.compile(r"^(\S+?)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
 def wrong(status: int, media_type: str, body: bytes) -> list[str]:
-    """Say what no answer may have, at most a few of each."""
+    """Return what is in an answer that is in no right one, where it stands."""
     found = [] if status < 500 else [f"status {status}"]
     if media_type == "application/json":
         found += of_json(json.loads(body, parse_constant=lambda word: word))
