@@ -18,6 +18,11 @@ PRESET_WORDS = {
 }
 
 
+# The times that there can be, far from where a zone puts them before year 1 or after year 9999.
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(2999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+
+
 @dataclass(frozen=True)
 class Window:
     """The results that started at or after ``start`` and before ``end``, both UTC."""

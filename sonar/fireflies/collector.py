@@ -8,17 +8,22 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from threading import Event, Thread
 
+from django.conf import settings
+from django.db import DataError, Error, IntegrityError
 from django.utils import timezone
 
-from sonar.db_retry import DATABASE_AWAY, one_line, release_connection
+from sonar.db_retry import one_line, release_connection
 from sonar.fireflies.endpoint_addresses import Addresses
 from sonar.fireflies.flows import flow_of, store
-from sonar.fireflies.packet import MOST_BYTES, parsed
+from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
+from sonar.heartbeats import CLOCK_SKEW
 from sonar.hosts import address_of
 from sonar.models import Flow
+from sonar.windows import Window
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +32,8 @@ MOST_A_SECOND = 2000
 MOST_PENDING = 20_000
 """That wait for the database."""
 BATCH_SECONDS, SAY_SECONDS, LOOK_SECONDS = 1.0, 60.0, 10.0
+# What a row itself is refused for, now and later.
+WRONG_ROW = (DataError, IntegrityError)
 
 
 class Collector:
@@ -69,10 +76,16 @@ class Collector:
         if self._is_too_fast():
             return f"more than {MOST_A_SECOND} a second"
         try:
-            flow = flow_of(parsed(datagram), sender, self._addresses, timezone.now())
+            firefly = parsed(datagram)
         except ValueError as error:
             log.debug("a packet of %s is not a firefly: %s", sender, error)
             return "not a firefly"
+        return self._keep(firefly, sender, timezone.now())
+
+    def _keep(self, firefly: Firefly, sender: str, now: datetime) -> str:
+        if not firefly.is_of(believed(now)):
+            return "too old or in the future"
+        flow = flow_of(firefly, sender, self._addresses, now)
         if not flow.source_endpoints or not flow.destination_endpoints:
             return "not between registered endpoints"
         if len(self._pending) >= MOST_PENDING:
@@ -88,17 +101,36 @@ class Collector:
         return self._in_second > MOST_A_SECOND
 
     def flush(self) -> None:
-        """Store what is pending; it stays if the database is away."""
-        if not self._pending:
-            return
+        """Store what is pending; it stays while the database is away, or in any other trouble."""
         try:
-            store(self._pending)
-        except DATABASE_AWAY as error:
+            if self._pending:
+                self._store_pending()
+        except Error as error:
             release_connection()
             log.warning("%d packets wait for the database: %s", len(self._pending), one_line(error))
-            return
-        self.counts["stored"] += len(self._pending)
-        self._pending = []
+
+    def _store_pending(self) -> None:
+        """Store all at once; one after the other if the database refuses a row."""
+        try:
+            self._store_first(len(self._pending))
+        except WRONG_ROW:
+            while self._pending:
+                self._store_or_drop_first()
+
+    def _store_first(self, count: int) -> None:
+        store(self._pending[:count])
+        self.counts["stored"] += count
+        del self._pending[:count]
+
+    def _store_or_drop_first(self) -> None:
+        try:
+            self._store_first(1)
+        except WRONG_ROW as error:
+            refused = self._pending.pop(0)
+            log.warning(
+                "the database refuses a packet of %s: %s", refused.reporter, one_line(error)
+            )
+            self.counts["refused by the database"] += 1
 
     def _say(self) -> None:
         log.info("fireflies: %s", counted(self.counts))
@@ -106,13 +138,18 @@ class Collector:
     def _look_up(self) -> None:
         try:
             self._addresses.refresh_if_due()
-        except DATABASE_AWAY as error:
+        except Error as error:
             log.warning("addresses stay as they were: %s", one_line(error))
         release_connection()
 
     def _look_up_again(self, stop: Event) -> None:
         while not stop.wait(LOOK_SECONDS):
             self._look_up()
+
+
+def believed(now: datetime) -> Window:
+    """Return the times that may be in a packet: as long as results are kept, and clocks differ."""
+    return Window(now - timedelta(days=settings.SONAR_KEEP_DAYS), now + CLOCK_SKEW)
 
 
 def counted(counts: Counter[str]) -> str:

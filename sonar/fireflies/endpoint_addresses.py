@@ -24,7 +24,7 @@ def look_up(host: str) -> set[str]:
     """Return the addresses of a host, none if nobody knows it."""
     try:
         answers = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:  # of which one is for names that are too long
+    except (OSError, UnicodeError) as error:  # the latter for a name longer than there can be
         log.warning("the addresses of %s are not known: %s", host, error)
         return set()
     return {str(address_of(str(answer[4][0]))) for answer in answers}

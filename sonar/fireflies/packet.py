@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sonar import scitags
+from sonar.windows import Window
 
 MOST_BYTES = 2048
 # Of TCP's own numbers those that say why a connection is slow. Times are milliseconds, but for how
@@ -48,6 +49,11 @@ class Lifecycle(Part):
     start_time: AwareDatetime
     current_time: AwareDatetime | None = None
     end_time: AwareDatetime | None = None
+
+    @property
+    def moments(self) -> list[datetime]:
+        times = (self.start_time, self.current_time, self.end_time)
+        return [moment for moment in times if moment is not None]
 
 
 class FlowId(Part):
@@ -86,13 +92,20 @@ class Firefly(Part):
     def application(self) -> str:
         return PRINTABLE.sub("?", self.context.application)[:100]
 
+    def is_of(self, window: Window) -> bool:
+        """Say whether all of its times lie in a window, whatever year their zones put them in."""
+        return all(window.start <= each < window.end for each in self.flow_lifecycle.moments)
+
     def seen_at(self, now: datetime) -> datetime:
         """Return when it was sent, by its own clock; for one that does not say, now."""
         return self.flow_lifecycle.current_time or self.flow_lifecycle.end_time or now
 
 
 def parsed(datagram: bytes) -> Firefly:
-    """Read a packet; raise ValueError for anything else, without its words."""
+    """Read a packet; raise ValueError for anything else, without its words.
+
+    Its numbers and texts fit where they are kept; its times may be of any year.
+    """
     if len(datagram) > MOST_BYTES:
         raise ValueError(f"longer than {MOST_BYTES} bytes")
     start = datagram.find(b"{")
@@ -105,4 +118,7 @@ def parsed(datagram: bytes) -> Firefly:
         raise ValueError(f"wrong {place or 'JSON'}") from None
     if firefly.scitag > scitags.MOST:
         raise ValueError("wrong context.experiment-id")
+    life = firefly.flow_lifecycle
+    if life.end_time and life.end_time < life.start_time:
+        raise ValueError("wrong flow-lifecycle.end-time")
     return firefly

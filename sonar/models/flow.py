@@ -5,6 +5,12 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.models import Q
+
+from sonar.windows import EARLIEST, LATEST
+
+# PostgreSQL keeps times that Python cannot read.
+POSSIBLE = (EARLIEST, LATEST)
 
 
 class Flow(models.Model):
@@ -39,7 +45,12 @@ class Flow(models.Model):
                     "started_at",
                 ],
                 name="flow_once_per_reporter",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(started_at__range=POSSIBLE, seen_at__range=POSSIBLE)
+                & (Q(ended_at__isnull=True) | Q(ended_at__range=POSSIBLE)),
+                name="flow_times_are_possible",
+            ),
         ]
         indexes = [
             models.Index(fields=["scitag", "started_at"], name="flow_scitag_started"),

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+from tests.api import edges
 
 # XRootD 5.5.3 at the end of a read of 20 MB; addresses are those of documentation.
 XROOTD: dict[str, Any] = {
@@ -58,3 +63,36 @@ def begins() -> bytes:
     life = {"state": "start", "current-time": start, "start-time": start}
     usage = {"received": 188, "sent": 56}
     return json.dumps(XROOTD | {"flow-lifecycle": life, "usage": usage}).encode()
+
+
+PLACES = [
+    (part, name)
+    for part, values in XROOTD.items()
+    for name in (values if isinstance(values, dict) else [""])
+]
+HOSTILE = (
+    *(None, True, "", [], {}, [[]], {"a": {}}, math.nan, math.inf, *edges.NUMBERS),
+    *(*edges.TIMES, *edges.LOOSE_TIMES, *edges.TEXTS, *edges.SURROGATES, *edges.WRITTEN),
+    *("::1%eth0", "::ffff:192.0.2.1", "192.0.2.1/32", "192.0.2.01"),
+)
+
+
+def replaced(changes: Iterable[tuple[tuple[str, str], object]]) -> bytes:
+    """Return a packet with other values in some places."""
+    made = copy.deepcopy(XROOTD)
+    for (part, name), value in changes:
+        if name and isinstance(made[part], dict):
+            made[part][name] = value
+        else:
+            made[part] = value
+    return json.dumps(made).encode()
+
+
+def hostile_packets() -> Iterator[bytes]:
+    """Each value of a packet in turn as each of HOSTILE, and some that no JSON is written as."""
+    for place, value in itertools.product(PLACES, HOSTILE):
+        yield replaced([(place, value)])
+    valid = firefly()
+    yield valid.replace(b'"netlink": {', b'"netlink": ' + b'{"a": ' * 300)
+    yield valid.replace(b'"netlink": {', b'"netlink": {"rtt": -1, ')
+    yield valid.replace(b"1094", b"1" * 1000)

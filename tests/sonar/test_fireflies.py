@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import json
 import socket
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 
 import pytest
 from django.core.management import CommandError
+from django.db import connection, transaction
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
 from sonar.fireflies import collector, flows, packet
 from sonar.fireflies.collector import Collector, counted
 from sonar.fireflies.endpoint_addresses import Addresses, look_up
 from sonar.management.commands import collect_fireflies
 from sonar.models import Flow
-from tests.sonar.fireflies import FLOWD, XROOTD, begins, firefly
+from sonar.windows import parse_time
+from tests.api import edges
+from tests.sonar.fireflies import (
+    FLOWD,
+    HOSTILE,
+    PLACES,
+    XROOTD,
+    begins,
+    firefly,
+    hostile_packets,
+    replaced,
+)
 from tests.sonar.world import NOW, endpoint
 
 ALLOWED = [ip_network("198.51.100.0/24"), ip_network("2001:db8::/32")]
@@ -37,7 +51,7 @@ def places(db: None) -> Addresses:
 
 
 @pytest.fixture
-def taking(places: Addresses) -> Collector:
+def taking(places: Addresses, at_four: None) -> Collector:
     listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with listener:
         yield Collector(listener, ALLOWED, places)
@@ -88,6 +102,12 @@ def test_anything_else_is_refused_without_its_words(datagram: bytes, why: str):
     with pytest.raises(ValueError, match=why) as refused:
         packet.parsed(datagram)
     assert "secret" not in str(refused.value)
+
+
+def test_a_connection_that_is_over_before_it_began_is_refused():
+    before = {"end-time": "2026-11-20T04:00:00.513165Z"}
+    with pytest.raises(ValueError, match=r"wrong flow-lifecycle\.end-time"):
+        packet.parsed(firefly(flow_lifecycle=before))
 
 
 @given(st.binary(max_size=300))
@@ -161,6 +181,101 @@ def test_other_packets_are_dropped_and_counted(
     assert not Flow.objects.exists()
 
 
+TIMES = ("start-time", "current-time", "end-time")
+
+
+@pytest.mark.parametrize("name", TIMES)
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *edges.BEYOND,
+        "1970-01-01T00:00:00Z",
+        "2025-10-16T03:59:59Z",
+        "2026-11-20T04:05:00Z",
+        "2999-12-31T23:59:59Z",
+    ],
+)
+def test_a_time_that_cannot_be_is_dropped_and_counted(
+    taking: Collector, name: str, moment: str, settings: Settings
+):
+    settings.SONAR_KEEP_DAYS = 400
+    life = dict.fromkeys(TIMES[TIMES.index(name) :], moment)
+    assert taking.take(firefly(flow_lifecycle=life), SENDER) in (
+        "too old or in the future",
+        "not a firefly",  # it ends before it begins
+    )
+    taking.flush()
+    assert not Flow.objects.exists()
+
+
+@pytest.mark.parametrize("moment", ["2025-10-16T04:00:00Z", "2026-11-20T04:04:59Z"])
+def test_what_results_may_have_a_connection_may_have_too(
+    taking: Collector, moment: str, settings: Settings
+):
+    settings.SONAR_KEEP_DAYS = 400
+    assert taking.take(firefly(flow_lifecycle=dict.fromkeys(TIMES, moment)), SENDER) == ""
+    taking.flush()
+    assert parse_time(moment) == Flow.objects.get().ended_at
+
+
+def test_no_value_at_an_end_of_its_range_is_stored_that_cannot_be_read(
+    taking: Collector, monkeypatch: pytest.MonkeyPatch
+):
+    """Each value of a packet in turn is each of them, and each is dropped or stored."""
+    monkeypatch.setattr(collector, "MOST_A_SECOND", 10**6)
+    answers = Counter(
+        taking.take(datagram, f"2001:db8::{number:x}")
+        for number, datagram in enumerate(hostile_packets())
+    )
+    taking.flush()
+    assert taking.counts == {"stored": answers[""]}
+    assert len(list(Flow.objects.values())) == answers[""] > 400
+    assert set(answers) == {
+        *("", "not a firefly", "too old or in the future", "not between registered endpoints")
+    }
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), JSON | st.sampled_from(HOSTILE)), max_size=3))
+def test_no_packet_with_some_values_of_another_kind_ends_a_collector(
+    taking: Collector, changes: list[tuple[tuple[str, str], object]]
+):
+    datagram = replaced(changes)
+    taking.counts.clear()
+    kept = taking.take(datagram, SENDER) == ""
+    taking.flush()
+    assert taking.counts == ({"stored": 1} if kept else {})
+    assert list(Flow.objects.values()) or not kept
+
+
+def test_a_row_that_the_database_refuses_goes_and_the_others_stay(
+    taking: Collector, monkeypatch: pytest.MonkeyPatch
+):
+    """None is known: so it is one of the collector's own making."""
+    taking.take(firefly(), SENDER)
+    taking.take(firefly(flow_id={"src-port": 1095}), SENDER)
+    taking.take(firefly(flow_id={"src-port": 1096}), SENDER)
+    taking._pending[1].started_at = datetime(3000, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr(collector, "store", transaction.atomic(collector.store))
+    taking.flush()
+    assert set(Flow.objects.values_list("source_port", flat=True)) == {1094, 1096}
+    assert counted(taking.counts) == "0 received, 2 stored, dropped: 1 refused by the database"
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_a_collector_waits_while_its_table_is_not_there(taking: Collector):
+    taking.take(firefly(), SENDER)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE sonar_flow RENAME TO away")
+    try:
+        taking.flush()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE away RENAME TO sonar_flow")
+    assert taking.counts == {}
+    taking.flush()
+    assert Flow.objects.count() == taking.counts["stored"] == 1
+
+
 def test_an_address_of_ipv4_in_ipv6_is_the_same_one(taking: Collector):
     mapped = firefly(flow_id={"src-ip": "::ffff:192.0.2.1", "dst-ip": "::ffff:192.0.2.2"})
     assert taking.take(mapped, SENDER) == ""
@@ -199,7 +314,8 @@ def test_addresses_are_looked_up_again_when_the_registry_changes(places: Address
 def test_a_host_is_looked_up_and_one_that_nobody_knows_has_no_address():
     assert "127.0.0.1" in look_up("localhost")
     assert look_up("[::1]") == {"::1"}
-    assert look_up("nobody.invalid") == look_up("x" * 64 + ".example") == set()
+    assert look_up("nobody.invalid") == set()
+    assert look_up(f"{'x' * 64}.example") == set()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from sonar import credentials, partitions, roles, scheduler, sealing, tokens
@@ -15,13 +15,16 @@ from sonar.models import (
     Credential,
     DirtyMark,
     Endpoint,
+    Flow,
     Probe,
     Schedule,
     Segment,
     Site,
     Transfer,
 )
+from sonar.windows import parse_time
 from tests.accounts import account
+from tests.api import edges
 from tests.conftest import MONTHS
 from tests.sonar import world
 
@@ -29,6 +32,7 @@ BEFORE = [("sonar", "0002_triggers_and_size_classes")]
 BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
 BEFORE_CREDENTIALS = [("sonar", "0010_one_open_probe_for_a_link")]
 BEFORE_PAUSES = [("sonar", "0013_saved_view")]
+BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
@@ -125,6 +129,36 @@ def test_of_the_tests_of_one_link_that_an_older_sonar_has_begun_one_stays_and_th
         ("waiting", None),
         ("waiting", None),
     ]
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_of_reported_connections_those_with_times_that_nobody_can_read_are_deleted():
+    """One packet was enough to leave one, which no page and no collector got by."""
+    migrate(BEFORE_POSSIBLE_TIMES)
+    told = "2026-11-20T04:00:00Z"
+    stored = [far for far in edges.BEYOND if not far.endswith("23:59")]  # PostgreSQL has no such
+    times = [(told, told, told), (told, told, None)]
+    times += [(far, told, told) for far in stored]
+    times += [(told, far, told) for far in stored]
+    times += [(told, told, far) for far in stored]
+    try:
+        with connection.cursor() as cursor:
+            for port, moments in enumerate(times):
+                cursor.execute(
+                    "INSERT INTO sonar_flow (reporter, scitag, source_address, source_port, "
+                    "destination_address, destination_port, source_endpoints, "
+                    "destination_endpoints, started_at, seen_at, ended_at, application, tcp) "
+                    "VALUES ('::1', 139, '::1', %s, '::1', 1, '{1}', '{2}', %s, %s, %s, '', '{}')",
+                    [port, *moments],
+                )
+    finally:
+        migrate_to_now()
+    assert set(Flow.objects.values_list("source_port", "ended_at")) == {
+        (0, parse_time(told)),
+        (1, None),
+    }
+    with pytest.raises(IntegrityError, match="flow_times_are_possible"):
+        Flow.objects.update(seen_at=datetime.max.replace(tzinfo=UTC))
 
 
 # Of an older Sonar: the name of an endpoint's site, its base URL and its credential.

@@ -6,11 +6,14 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from django.db import connection
@@ -23,6 +26,7 @@ from sonar.movers.content import adler32
 from sonar.movers.watch import Watch
 from sonar.movers.xrootd import Xrootd
 from tests.matrix.sent import send
+from tests.sonar.fireflies import HOSTILE, PLACES, firefly, replaced
 from tests.sonar.world import endpoint
 from tests.storage.conftest import LIMITS, Pair
 from tests.storage.xrootd import Authority, Server, give_to_server, make_room
@@ -66,21 +70,29 @@ def ends(real_commits: None) -> tuple[Endpoint, Endpoint]:
     )
 
 
-@pytest.fixture
-def collector(ends: tuple[Endpoint, Endpoint]) -> Iterator[int]:
-    """Run the command on the database of this test; return its port."""
+@contextmanager
+def collecting(log: Path, *program: str) -> Iterator[int]:
+    """Run the command on the database of this test; give its port, and wait for its good end."""
     name, base = connection.settings_dict["NAME"], os.environ["DATABASE_URL"].rpartition("/")[0]
-    command = [sys.executable, "manage.py", "collect_fireflies", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(
-        command, env=os.environ | {"DATABASE_URL": f"{base}/{name}"}, stdout=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, *program, "collect_fireflies", "--listen", "127.0.0.1:0"]
+    env = os.environ | {"DATABASE_URL": f"{base}/{name}"}
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
         assert process.stdout
         greeting = process.stdout.readline().decode()
         match = re.search(r"Listening at 127.0.0.1:([0-9]+) \(UDP\) for packets from 127", greeting)
-        assert match, greeting
+        assert match, greeting + log.read_text()
         yield int(match[1])
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(30) == 0, log.read_text()
+
+
+@pytest.fixture
+def collector(ends: tuple[Endpoint, Endpoint], tmp_path: Path) -> Iterator[int]:
+    with collecting(tmp_path / "log", "manage.py") as port:
+        yield port
 
 
 def marking_server(authority: Authority, host: str, port: int) -> Server:
@@ -156,3 +168,68 @@ def test_a_connection_with_the_label_of_a_test_stands_with_it(
     assert connection_.rtt_ms is not None
     assert (connection_.application, connection_.reporter) == ("xrdcp", "127.0.0.1")
     assert (connection_.source_address, connection_.other_tests) == ("127.0.0.2", 0)
+
+
+MANY = 100_000
+# As many a second as it can: else most are dropped unread.
+UNHURRIED = """
+import os
+import django
+os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
+django.setup()
+from sonar.fireflies import collector
+collector.MOST_A_SECOND = 10**9
+from manage import main
+main()
+"""
+FULL_BYTES = 50_000
+
+
+def waiting_and_lost(port: int) -> tuple[int, int]:
+    """Return how many bytes wait in the socket of a collector, and how many packets it lost."""
+    local = f"0100007F:{port:04X}"
+    rows = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()]
+    (row,) = [row for row in rows if row[1] == local]
+    return int(row[4].partition(":")[2], 16), int(row[-1])
+
+
+def hostile(chance: Random) -> bytes:
+    """Return a packet of these ends, in which one value or some bytes may be wrong."""
+    now = timezone.now().isoformat()
+    right = [(("flow-lifecycle", f"{name}-time"), now) for name in ("start", "current", "end")]
+    right += [(("flow-id", "src-ip"), "127.0.0.2"), (("flow-id", "dst-ip"), "127.0.0.1")]
+    right += [(("flow-id", "src-port"), chance.randrange(65_536))]
+    wrong = [(chance.choice(PLACES), chance.choice(HOSTILE))] if chance.randrange(4) else []
+    datagram = bytearray(replaced([*right, *wrong]))
+    for _ in range(chance.choice((0, 0, 0, 1, 50))):
+        datagram[chance.randrange(len(datagram))] = chance.randrange(256)
+    return bytes(datagram)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("ends")
+def test_a_collector_takes_a_hundred_thousand_hostile_packets_and_goes_on(tmp_path: Path):
+    chance = Random(30)
+    log = tmp_path / "log"
+    with (
+        collecting(log, "-c", UNHURRIED) as port,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        for number in range(MANY):
+            if number % 20 == 0:
+                assert wait_for(lambda: waiting_and_lost(port)[0] < FULL_BYTES, 30, pause=0.001)
+            sender.sendto(hostile(chance), ("127.0.0.1", port))
+        assert wait_for(lambda: waiting_and_lost(port)[0] == 0, 30)
+        assert waiting_and_lost(port)[1] == 0
+        with connection.cursor() as cursor:  # as if the database was restarted
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+        sender.sendto(firefly(flow_id={"src-ip": "127.0.0.2"}), ("127.0.0.1", port))
+    said = log.read_text()
+    assert f"{MANY + 1} received" in said
+    stored, dropped = re.findall(r"([0-9]+) stored, dropped: (.*)", said)[-1]
+    assert "refused by the database" not in dropped
+    assert MANY / 5 < int(stored) < MANY
+    assert len(list(Flow.objects.values())) > MANY / 10
