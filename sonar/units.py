@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 
 MB = 10**6
+# What a result may say: none is larger, takes longer or is faster, in bytes per second.
+MOST_BYTES, LONGEST_SECONDS, FASTEST = 10**18 - 1, 100_000_000, 1e12
 DASH = "–"
 # Narrow, and no line breaks at it.
 THIN_SPACE = "\u202f"

@@ -11,9 +11,8 @@ from matrix.pages.base import QueryPage
 from matrix.pages.controls import Choice
 from matrix.query.addresses import address
 from matrix.query.filters import Filter
-from matrix.query.forms import EARLIEST
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import Window, format_time
+from sonar.windows import EARLIEST, Window, format_time
 
 # For readers without a script, who have the form of from and to as well.
 DAYS_LINKED = 14

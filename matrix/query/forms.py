@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -19,7 +19,7 @@ from matrix.query.filters import FILTERS, Filter, either
 from sonar import windows
 from sonar.models import SizeClass
 from sonar.units import parse_duration
-from sonar.windows import PRESETS
+from sonar.windows import EARLIEST, PRESETS
 
 DEFAULT_SIZE = "large"
 
@@ -28,7 +28,6 @@ PARAMETERS = (
     *FILTERS,
     *comparison.PARAMETERS,
 )
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BadQueryError(ValueError):

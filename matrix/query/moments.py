@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from matrix.query.forms import EARLIEST
 from sonar import windows
-from sonar.windows import Window
+from sonar.windows import EARLIEST, Window
 
 # Longer ago other things have changed, too.
 LONGEST = timedelta(days=7)

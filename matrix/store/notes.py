@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
@@ -13,13 +12,11 @@ from django.utils import timezone
 from sonar import roles
 from sonar.models import Annotation, Endpoint, Site
 from sonar.roles import Anyone
-from sonar.windows import Window
+from sonar.windows import EARLIEST, LATEST, Window
 
 # The newest; more would push what is measured off the page.
 MOST = 20
 WRITE = "sonar.add_annotation"
-# As the API has it. A zone may put a time where PostgreSQL has none.
-EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
 NO_TIME = "Write a time in UTC as year-month-day hour:minute, like 2026-11-20 04:00."
 RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
 IN_RANGE = [

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from sonar.units import FASTEST, LONGEST_SECONDS
+
 
 class Where(StrEnum):
     SOURCE = "source"
@@ -172,6 +174,12 @@ class Receipt:
     """Of which its rate is made: by the clock that the mover's description names."""
     verdict: str = "success"
     """What the server answered, in few words."""
+
+    def __post_init__(self) -> None:
+        """Raise MoverError for a time that cannot be: another's clock may tell any."""
+        if not self.bytes / FASTEST <= self.seconds <= LONGEST_SECONDS:
+            message = f"{self.bytes} bytes are said to have moved within {self.seconds:.3g} s"
+            raise MoverError(Where.CONTROL, f"{message}, which cannot be")
 
 
 @dataclass(frozen=True)

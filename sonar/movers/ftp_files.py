@@ -40,15 +40,13 @@ class Ftp:
         """Return how long the file is, or None if there is none."""
         with connected(end, order) as ftp:
             try:
-                size = ftp.size(path_of(end, end.url))
+                reply = ftp.sendcmd(f"SIZE {path_of(end, end.url)}")
             except ftplib.error_perm as error:
                 if ABSENT.search(str(error)):
                     return None
                 raise
             version = modified(ftp, path_of(end, end.url))
-        if size is None:
-            raise MoverError(end.where, f"SIZE {place_of(end)}: the server does not give the size")
-        return FileInfo(size, version)
+        return FileInfo(size_of(reply, end), version)
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
         """Return the file's adler32, empty if the server offers none."""
@@ -122,6 +120,13 @@ def make_directories(ftp: ftplib.FTP, end: End) -> None:
         except ftplib.error_perm as error:
             if not EXISTS.search(str(error)):
                 raise
+
+
+def size_of(reply: str, end: End) -> int:
+    match = re.fullmatch(r"213 +([0-9]{1,18}) *", reply)
+    if match is None:
+        raise MoverError(end.where, f"SIZE {place_of(end)}: the server does not give the size")
+    return int(match[1])
 
 
 def modified(ftp: ftplib.FTP, path: str) -> str:

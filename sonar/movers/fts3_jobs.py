@@ -5,7 +5,6 @@ Every field may be missing, null or of another type: what cannot be read is not 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from sonar import scitags
 from sonar.movers.base import MoverError, Where
 from sonar.movers.messages import one_line
+from sonar.units import LONGEST_SECONDS
 
 DONE = "FINISHED"
 CANCELLED = "CANCELED"
@@ -111,19 +111,19 @@ def _between(before: datetime | None, after: datetime | None) -> float | None:
     """Return the seconds between; two clocks of whole seconds may be one apart."""
     if before is None or after is None:
         return None
-    return max((after - before).total_seconds(), 0.0)
+    seconds = max((after - before).total_seconds(), 0.0)
+    return seconds if seconds <= LONGEST_SECONDS else None
 
 
 def _seconds(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    seconds = float(value)  # JSON has whole numbers of 64 bits
-    return seconds if math.isfinite(seconds) and seconds > 0 else None
+    return float(value) if 0 < value <= LONGEST_SECONDS else None
 
 
 def _whole(value: object, most: int) -> int | None:
     """Read a whole number above zero, of JSON or of a text of some digits."""
-    if isinstance(value, str):
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return None

@@ -25,6 +25,7 @@ from sonar.movers.messages import one_line
 from sonar.movers.network import PathFigures, SeenOfNetwork
 from sonar.movers.tool import Command, Ended
 from sonar.movers.watch import MAX_SAMPLES, Sample, Watch
+from sonar.units import MOST_BYTES
 
 SCHEME = "iperf3"
 BUSY = re.compile(r"server is busy", re.IGNORECASE)
@@ -34,7 +35,6 @@ LOOK_AGAIN_SECONDS = 1.0
 MOST_INTERVALS = 50_000
 LONGEST_INTERVAL_SECONDS = 60
 MOST_CHARACTERS = 64 * 1024 * 1024
-MOST_BYTES = 10**18
 # The receiver counts what it has read when the sender is done: the rest is in buffers.
 TOO_FEW = "iperf3: the sender was done before anything was received: too few bytes to measure by"
 # What it says of an end that cannot be reached, and what a second try does not change of that.
@@ -219,7 +219,7 @@ def samples_of(report: Report) -> Iterator[Sample]:
     """Give the bytes that had moved at the end of each interval."""
     sums = [interval.sum for interval in report.intervals if not interval.sum.omitted]
     for each, moved in zip(sums, accumulate(each.bytes for each in sums), strict=True):
-        yield Sample(each.end, moved)
+        yield Sample(each.end, min(moved, MOST_BYTES))
 
 
 def figures_of(report: Report) -> PathFigures:

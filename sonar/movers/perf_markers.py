@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 
 from sonar import hosts
+from sonar.units import MOST_BYTES
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_STRIPES = 1024
@@ -110,7 +111,7 @@ class PerfMarkers:
         index = int(stripe[0]) if stripe else 0
         if index in self._stripes or len(self._stripes) < MAX_STRIPES:
             self._stripes[index] = int(moved[0])
-        self.moved_bytes = sum(self._stripes.values())
+        self.moved_bytes = min(sum(self._stripes.values()), MOST_BYTES)
         self._connect(marker.get(b"RemoteConnections", b""))
         return True
 

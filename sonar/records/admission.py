@@ -17,6 +17,7 @@ from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, fro
 from sonar.redaction import texts
 from sonar.redaction.servers import Servers
 from sonar.results import Profiles, Result
+from sonar.units import FASTEST
 from sonar.windows import format_time
 
 
@@ -30,7 +31,6 @@ class WrongRecordsError(Exception):
 
 # A clock that runs ahead of ours by this much is still believed.
 CLOCK_SKEW = timedelta(minutes=5)
-FASTEST = 1e12
 # Ids of profiles have 16 bits. A script that puts a job's number where the mover belongs
 # must not use them up.
 MOST_PROFILES = 10_000

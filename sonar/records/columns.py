@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from sonar import csv_text
 from sonar.records.admission import (
-    FASTEST,
     PROFILE_FIELDS,
     Admission,
     ProfileFields,
     profile_fields_of,
 )
-from sonar.records.record import ACCOUNT, FIELDS, LONGEST, Record, WrongRecordError, from_text
+from sonar.records.record import ACCOUNT, FIELDS, Record, WrongRecordError, from_text
+from sonar.units import FASTEST, LONGEST_SECONDS
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 # A result that is fine, with names as ids: what importing keeps of it until it is stored.
@@ -160,7 +160,7 @@ class Columns:
     def _see_that_numbers_are_likely(self, rows: Rows) -> None:
         started, seconds = rows["started"], rows["seconds"]
         require((self._oldest <= started).all() and (started <= self._newest).all())
-        require((seconds <= LONGEST).all())
+        require((seconds <= LONGEST_SECONDS).all())
         done = ~rows["failed"]
         require((seconds[done] > 0).all())
         require((rows["bytes"][done] / seconds[done] <= FASTEST).all())

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from sonar import csv_text, scitags
 from sonar.company import Company
 from sonar.remote_names import LOG_URL, REMOTE_ID
+from sonar.units import LONGEST_SECONDS
 from sonar.windows import parse_time
 
-LONGEST = 100_000_000
 # As a smallint of PostgreSQL has it.
 MOST_BESIDE = 32_767
 LARGEST_BUFFER = 2**31 - 1
@@ -45,7 +45,7 @@ def _text(value: object) -> str:
     return value
 
 
-Seconds = Annotated[float, Field(strict=True, ge=0, le=LONGEST, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(strict=True, ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 
 
 class Record(BaseModel):
@@ -119,7 +119,7 @@ ALLOWED = {
     "source": "the name of an endpoint",
     "destination": "the name of an endpoint",
     "started_at": "a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
-    "seconds": f"a number of seconds from 0 to {LONGEST}",
+    "seconds": f"a number of seconds from 0 to {LONGEST_SECONDS}",
     "bytes": "a whole number of bytes from 1 to below 10^18",
     "state": "done or failed",
     "error": "a text of at most 10000 characters without NUL",
@@ -136,7 +136,7 @@ ALLOWED = {
     },
     "clock": "request, tool, service or empty",
     **{
-        f"{step}_seconds": f"a number of seconds from 0 to {LONGEST} or empty"
+        f"{step}_seconds": f"a number of seconds from 0 to {LONGEST_SECONDS} or empty"
         for step in ("prepare", "queue", "first_byte", "transfer", "checksum")
     },
     **dict.fromkeys(

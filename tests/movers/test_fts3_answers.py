@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from sonar.movers.fts3_rest import Fts
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch
 from sonar.remote_names import LOG_URL, REMOTE_ID, kept
+from sonar.units import LONGEST_SECONDS
+from tests.api import edges
 from tests.movers.orders import order_between
 from tests.movers.scripted import scripted, status
 from tests.storage.fts import Job as ServedJob
@@ -109,6 +112,15 @@ def test_a_reason_says_whose_fault_it_is(reason: str, where: str, permanent: boo
     assert (error.where, error.permanent) == (where, bool(permanent))
     assert str(error).startswith("FTS: ")
     assert reason in str(error)
+
+
+@pytest.mark.parametrize("name", sorted({*FINISHED, *JOB}))
+def test_no_field_at_the_ends_of_its_range_says_what_a_result_cannot(name: str):
+    """A year 9999 in a queue once made a page of what is computed of it an error."""
+    for value in (*edges.NUMBERS, math.inf, *edges.TIMES, *edges.LOOSE_TIMES, *edges.TEXTS):
+        for seen in (progress(FINISHED | {name: value}), progress(FINISHED, **{name: value})):
+            assert seen.seconds is None or 0 < seen.seconds <= LONGEST_SECONDS, value
+            assert 0 <= (seen.queue_seconds or 0.0) <= LONGEST_SECONDS, value
 
 
 anything = st.recursive(

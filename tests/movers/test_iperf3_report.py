@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sonar.movers.iperf3 import Report
 from sonar.movers.network import PathFigures
 from sonar.movers.tool import Ended
 from sonar.movers.watch import MAX_SAMPLES
+from tests.api import edges
 
 SAMPLES = Path(__file__).parent / "samples"
 HERE, THERE = "iperf3://here.example", "iperf3://net.example:5300"
@@ -185,6 +187,18 @@ def test_a_report_with_anything_in_it_is_read_or_refused(changes: list[tuple[Any
     only_refused(json.dumps(said))
 
 
+def test_no_number_at_an_end_of_its_range_is_more_than_can_be_kept():
+    for number in re.findall(r": ([0-9.]+),?\n", SMALL):
+        for value in edges.NUMBERS:
+            only_refused(SMALL.replace(f": {number}", f": {value}"))
+
+
+def test_intervals_add_up_to_no_more_than_can_be_kept():
+    said = json.loads(SMALL)
+    said["intervals"] = [{"sum": {"end": 1, "bytes": 2**53}}] * 2000
+    only_refused(json.dumps(said))
+
+
 @given(st.text(max_size=200) | st.integers(0, len(SMALL)).map(lambda end: SMALL[:end]))
 def test_any_text_is_read_or_refused(text: str):
     only_refused(text)
@@ -204,4 +218,7 @@ def only_refused(text: str) -> None:
     seen = iperf3.seen_of(report)
     assert len(seen.samples) <= MAX_SAMPLES
     assert 0 <= (seen.moved_bytes or 0) < 2**63
-    assert all(sample.bytes >= 0 for sample in seen.samples)
+    assert all(0 <= sample.bytes < 2**63 for sample in seen.samples)
+    assert seen.path is None or all(
+        value < 2**63 for value in vars(seen.path).values() if isinstance(value, int)
+    )

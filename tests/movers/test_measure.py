@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -156,6 +157,17 @@ def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FakeFile | None, w
     assert words in str(outcome.error)
     assert outcome.error.where == Where.TRANSFER
     assert nothing_is_left(mover)
+
+
+@pytest.mark.parametrize("seconds", [1e-300, ORDER.bytes / 1.01e12, 1.01e8, 1e308, math.inf, 0.0])
+def test_a_time_that_cannot_be_is_no_rate(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Who was asked for it may tell any: what is computed of it would be no number."""
+    mover = FakeMover()
+    monkeypatch.setattr(mover, "move", lambda order, watch: Receipt(order.bytes, seconds))
+    error = measure(mover, ORDER, Watch()).error
+    assert error
+    assert error.where is Where.CONTROL
+    assert f"{ORDER.bytes} bytes are said to have moved within {seconds:.3g} s" in str(error)
 
 
 def test_a_server_without_checksums_is_believed_the_size() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers.perf_markers import MAX_LINE_BYTES, PerfMarkers, Verdict, ip_version
+from sonar.movers.perf_markers import MAX_LINE_BYTES, MOST_BYTES, PerfMarkers, Verdict, ip_version
 
 MARKER = (
     b"Perf Marker\nTimestamp: 1795159366\nStripe Index: 0\n"
@@ -115,6 +115,12 @@ def test_a_failure_stands_beside_any_success(body: bytes) -> None:
 def test_numbers_beyond_reason_are_not_taken() -> None:
     absurd = MARKER.replace(b"1654931403", b"9" * 5000)
     assert read(absurd).moved_bytes == 0
+
+
+def test_stripes_beyond_reason_are_no_more_than_a_file_can_be() -> None:
+    huge = MARKER.replace(b"1654931403", b"9" * 18)
+    stripes = [huge.replace(b"Index: 0", b"Index: %d" % index) for index in range(20)]
+    assert read(*stripes).moved_bytes == MOST_BYTES == 10**18 - 1
 
 
 def test_an_endless_line_is_held_in_bounded_memory() -> None:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from sonar import results
 from sonar.models import Endpoint, Mesh, Profile, SizeClass, Transfer
 from sonar.records import exporting, importing
-from sonar.records.admission import FASTEST
 from sonar.records.exporting import Choice
 from sonar.records.record import FIELDS
 from sonar.results import Result
+from sonar.units import FASTEST
 from tests.properties import examples
 from tests.sonar.world import NOW
 

@@ -11,11 +11,12 @@ from matrix.api.registry.deserialise import Values, record_of
 from matrix.api.registry.ordering import BY_SIZE
 from matrix.api.registry.rendering import Json, moment
 from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import MOST_BYTES, own_name, whole
+from matrix.api.registry.values import own_name, whole
 from matrix.api.schema.schemas import Body
 from matrix.query.forms import BadQueryError
 from sonar import reclassing, sizes
 from sonar.models import SizeClass
+from sonar.units import MOST_BYTES
 
 DAY = 86_400
 LARGE = {

@@ -5,7 +5,7 @@ The description of a field completes the sentence `tier 7 is not ...`; the schem
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
@@ -14,11 +14,8 @@ from pydantic.fields import FieldInfo
 from sonar.models.names import NAME
 from sonar.models.tags import MOST_TAGS, TAG, TAG_RULE, tidy
 from sonar.scitags import NOTATION
-from sonar.windows import parse_time
+from sonar.windows import EARLIEST, LATEST, parse_time
 
-# As for the sizes of results.
-MOST_BYTES = 10**18 - 1
-EARLIEST, TOO_LATE = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 VISIBLE = r"[^\x00-\x20\x7f]"
@@ -97,7 +94,7 @@ def read_moment(value: object) -> datetime:
     if not isinstance(value, str):
         raise ValueError("not a text")  # noqa: TRY004 - pydantic catches ValueError only
     read = parse_time(value)
-    if not EARLIEST <= read < TOO_LATE:
+    if not EARLIEST <= read <= LATEST:
         raise ValueError("too early or too late")
     return read
 

@@ -15,8 +15,9 @@ from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLAS
 from matrix.api.schema.schemas import Answer, Body, Listed, Many
 from sonar import scitags
 from sonar.models import Transfer
-from sonar.records.record import LARGEST_BUFFER, LONGEST
+from sonar.records.record import LARGEST_BUFFER
 from sonar.remote_names import LOG_URL, REMOTE_ID
+from sonar.units import LONGEST_SECONDS
 
 State = Literal["done", "failed", "lost"]
 Where = Literal["source", "destination", "transfer", "control"]
@@ -24,7 +25,7 @@ Origin = Literal["test", "production", "external"]
 Mode = Literal["pull", "push"]
 Clock = Literal["request", "tool", "service"]
 Empty = Literal[""] | None
-Seconds = Annotated[float, Field(ge=0, le=LONGEST)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
 Buffer = Annotated[int, Field(ge=1, le=LARGEST_BUFFER)]
 
 
@@ -141,7 +142,7 @@ class SentResult(Body):
     source: str
     destination: str
     started_at: datetime
-    seconds: Annotated[float, Field(ge=0, le=LONGEST)]
+    seconds: Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
     bytes: Annotated[int, Field(ge=1, lt=10**18)]
     state: Literal["done", "failed"]
     error: Annotated[str, Field(max_length=10_000)] | None = None

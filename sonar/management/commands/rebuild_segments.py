@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -15,8 +15,6 @@ from sonar import sealing, windows
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.units import format_count, three_digits
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Command(QuickCommand):
@@ -36,7 +34,7 @@ class Command(QuickCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         now = timezone.now()
-        start = day_of("--from", options["start"]) or EARLIEST
+        start = day_of("--from", options["start"]) or windows.EARLIEST
         end = day_of("--to", options["end"]) or now
         if start >= end:
             raise CommandError("--from must be before --to")
