@@ -10,6 +10,7 @@ from django.db.models import F, Q
 
 from matrix.statistics.axes import EndpointInfo
 from sonar.models import Flow, Probe, Transfer
+from sonar.units import LONGEST_SECONDS
 from sonar.windows import Window
 
 # By how much clocks of servers may differ from Sonar's.
@@ -30,7 +31,9 @@ def times_of(transfer: Transfer) -> Times:
     seconds = sum(
         part or 0.0 for part in (transfer.prepare_seconds, transfer.queue_seconds, transfer.seconds)
     )
-    return transfer.started_at, transfer.started_at + timedelta(seconds=seconds)
+    # An older Sonar kept whatever a service told of its queue.
+    lasted = timedelta(seconds=min(seconds, LONGEST_SECONDS))
+    return transfer.started_at, transfer.started_at + lasted
 
 
 def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:

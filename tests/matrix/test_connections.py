@@ -151,6 +151,16 @@ def test_scripts_get_the_same_and_addresses_only_with_the_right(
     assert (whole["source_address"], whole["reporter"]) == ("192.0.2.1", "192.0.2.1")
 
 
+def test_a_queue_that_nobody_can_have_waited_in_is_no_error(
+    client: Client, small_world: World
+) -> None:
+    """As an older Sonar may have kept one: its end lies beyond the year 9999."""
+    own = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139, queue_seconds=1e12)
+    flow(small_world.ral, small_world.glasgow)
+    assert HEADING in page(client, own)
+    assert client.get(f"/api/v1/transfers/{own}/").status_code == 200
+
+
 UPLOAD_HEADING = "Upload of the source file"
 UPLOAD = {
     "seconds": 0.5,
