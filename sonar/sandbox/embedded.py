@@ -19,6 +19,7 @@ from urllib.parse import quote
 import psycopg
 import redis
 
+from sonar.sandbox import environments
 from sonar.sandbox.processes import StartError, start, stop, wait_until
 
 # PostgreSQL refuses to run as root; then it runs as this user.
@@ -93,6 +94,7 @@ def make_cluster(data: Path) -> None:
         text=True,
         check=False,
         cwd=unfinished,
+        env=environments.plain(),
     )
     if initdb.returncode != 0:
         raise StartError(f"PostgreSQL could not make its directory {data}:\n{initdb.stderr}")
@@ -116,7 +118,7 @@ def postgres(data: Path, sockets: Path, log: Path, *options: str) -> Iterator[st
     command = [postgres_binary("postgres"), "-D", str(data)]
     for setting in settings:
         command += ["-c", setting]
-    process = start(as_database_user(command), log)
+    process = start(as_database_user(command), log, environments.plain())
     url = f"postgresql://sonar@{quote(str(sockets), safe='')}/postgres"
     try:
         wait_until(lambda: database_answers(url), process, "PostgreSQL", log)
@@ -139,7 +141,9 @@ def redis_server(data: Path, sockets: Path, log: Path) -> Iterator[str]:
     data.mkdir(parents=True, exist_ok=True)
     socket = sockets / "redis.sock"
     command = [redis_binary(), "--port", "0", "--unixsocket", str(socket), "--dir", str(data)]
-    process = start([*command, "--unixsocketperm", "700", "--save", "60 1"], log)
+    process = start(
+        [*command, "--unixsocketperm", "700", "--save", "60 1"], log, environments.plain()
+    )
     url = f"unix://{socket}"
     try:
         wait_until(lambda: redis_answers(url), process, "Redis", log)

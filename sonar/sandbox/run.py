@@ -18,13 +18,19 @@ import urllib3
 from rich.console import Console
 
 from sonar import settings as project
-from sonar.sandbox import embedded, home, processes
+from sonar.sandbox import embedded, environments, home, processes
 from sonar.sandbox.processes import StartError
 from sonar.sandbox.steps import step
 
 # A slow reader must not hold the end up.
 WEB_STOP_SECONDS = "5"
-NODES = "nodes"
+NODES, WEB = "nodes", "web"
+SENDERS = ("worker", "control", "cleaning", "beat")
+ENVIRONMENTS = {
+    NODES: environments.plain,
+    **dict.fromkeys(SENDERS, environments.of_sender),
+    WEB: environments.of_web,
+}
 # The sandbox's links are local: it plans often, so that the matrix fills while one watches.
 SANDBOX_PLAN_SECONDS = "1"
 
@@ -55,7 +61,7 @@ class Children:
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
         """Run a Python module; its output goes to the log of this name."""
         command = [sys.executable, "-m", *arguments]
-        process = processes.start(command, self.log(name), env=dict(os.environ))
+        process = processes.start(command, self.log(name), env=ENVIRONMENTS[name]())
         self._running[name] = process
         return process
 
@@ -147,7 +153,7 @@ def start_web(children: Children, port: int) -> str:
     url = f"http://127.0.0.1:{port}/"
     web = ["gunicorn", "--config", "python:sonar.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
     web += ["--graceful-timeout", WEB_STOP_SECONDS]
-    process = children.start("web", *web)
+    process = children.start(WEB, *web)
 
     def answers() -> bool:
         try:
@@ -155,7 +161,7 @@ def start_web(children: Children, port: int) -> str:
         except urllib3.exceptions.HTTPError:
             return False
 
-    processes.wait_until(answers, process, "The web server", children.log("web"))
+    processes.wait_until(answers, process, "The web server", children.log(WEB))
     return url
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -38,6 +39,8 @@ LOADED = 30  # what a loaded machine adds
 CLASSES = ("small", "medium", "large")
 # Of tests of all links with a published rate: each takes half a minute, on a busy machine a minute.
 ROUNDS = 20
+# Of the log-in those that may be set alone; they all go where its secret goes.
+OF_THE_WEB = {"SONAR_SECRET_KEY": "planted-" * 8, "SONAR_OIDC_NAME": "Planted"}
 
 
 class Run:
@@ -128,7 +131,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(home: Path) -> Iterator[Run]:
-    with Run(home, free_port()) as started:
+    with Run(home, free_port(), **OF_THE_WEB) as started:
         yield started
 
 
@@ -208,6 +211,21 @@ def likeness(run: Run) -> float:
     pairs = [(rate, measured[link]) for link, rate in published_rates().items() if measured[link]]
     assert len(pairs) >= 85
     return float(spearmanr(*zip(*pairs, strict=True)).statistic)
+
+
+@pytest.mark.long
+def test_secrets_of_the_web_are_in_no_other_environment(run: Run):
+    run.wait_for("the page", run.answers, 300)
+    found = {}
+    for process in psutil.Process(run.process.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # a backend of PostgreSQL whose client has gone
+            found[" ".join(process.cmdline())] = process.environ()
+    having = {command for command, env in found.items() if OF_THE_WEB.keys() & env.keys()}
+    assert having == {command for command in found if "gunicorn" in command}
+    having = {command for command, env in found.items() if "DATABASE_URL" in env}
+    assert having == {command for command in found if "gunicorn" in command or "celery" in command}
+    programs = ("postgres", "redis", "sonar.sandbox.nodes", "celery", "gunicorn")
+    assert all(any(one in command for command in found) for one in programs)
 
 
 @pytest.mark.long

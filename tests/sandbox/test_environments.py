@@ -1,0 +1,67 @@
+"""What processes of `make run` find in their environments."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sonar.sandbox import environments
+
+PROJECT = Path(__file__).resolve().parents[2]
+SETTINGS = (PROJECT / "sonar" / "settings.py").read_text()
+READ = set(re.findall(r'(?:env\w+|environ\.get)\(\s*"([A-Z0-9_]+)"', SETTINGS))
+SECRETS = set(re.findall(r'envsecret\("([A-Z0-9_]+)"', SETTINGS))
+RULES = "- group: /sonar\n  role: administrator\n"
+LOGIN = {
+    "SONAR_SECRET_KEY": "planted-key",
+    "SONAR_OIDC_ISSUER": "https://iam.example",
+    "SONAR_OIDC_CLIENT_ID": "sonar",
+    "SONAR_OIDC_CLIENT_SECRET": "planted-secret",
+}
+
+
+@pytest.fixture
+def all_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in READ | {f"{secret}_FILE" for secret in SECRETS} | {"PGPASSWORD"}:
+        monkeypatch.setenv(name, "planted")
+
+
+def test_there_are_settings_and_secrets_among_them():
+    assert {"DATABASE_URL", "REDIS_URL", "SONAR_KEEP_DAYS"} < READ
+    assert {"SONAR_SECRET_KEY", "SONAR_OIDC_CLIENT_SECRET"} <= SECRETS
+
+
+@pytest.mark.usefixtures("all_set")
+def test_what_has_no_settings_finds_none_and_nobodys_secrets():
+    assert "planted" not in environments.plain().values()
+    assert environments.plain()["PATH"] == os.environ["PATH"]
+
+
+@pytest.mark.usefixtures("all_set")
+def test_workers_find_their_settings_and_no_secret_of_the_web():
+    found = environments.of_sender()
+    assert {"DATABASE_URL", "REDIS_URL", "SONAR_KEEP_DAYS", "SONAR_CREDENTIALS_DIR"} < set(found)
+    assert not [name for name in found if name.startswith(tuple(SECRETS))]
+
+
+@pytest.mark.usefixtures("all_set")
+def test_the_web_finds_all():
+    assert set(environments.of_web()) >= READ
+
+
+def test_workers_start_without_the_settings_of_a_log_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Those check each other: without some of them there must be none."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+    others = {"SONAR_LOGIN_ROLES": str(rules), "SONAR_PASSWORDS": "false"}
+    for name, value in (LOGIN | others | {"SONAR_X509_PROXIES": "127.0.0.1"}).items():
+        monkeypatch.setenv(name, value)
+    for found in (environments.of_web(), environments.of_sender()):
+        subprocess.run([sys.executable, "-c", "import sonar.settings"], env=found, check=True)
