@@ -1,9 +1,10 @@
-"""What others call a transfer: short, and nothing in it that a page or a file must beware of."""
+"""What others call a transfer, and what moved it: short, and safe for pages and files."""
 
 from __future__ import annotations
 
 import re
 
+MOVER = r"[A-Za-z0-9][A-Za-z0-9._-]{0,19}"
 # A formula of a spreadsheet begins otherwise.
 REMOTE_ID = r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}"
 # Without a name and password, and without a query, where tokens stand.

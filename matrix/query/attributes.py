@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sonar.mover_catalogue import CLOCKS, Clock
+from sonar.remote_names import MOVER
 
 ENDS = ("source", "destination")
 # How links are said to touch what has an attribute: at one end, or at either.
@@ -171,6 +172,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="mover",
         columns=("mover",),
         choice="with this protocol, as http-tpc",
+        pattern=MOVER,
+        rule="1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
         mesh="mover",
         apart=True,
     ),

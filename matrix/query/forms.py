@@ -23,6 +23,9 @@ from sonar.windows import EARLIEST, PRESETS
 
 DEFAULT_SIZE = "large"
 
+ALL_FILTERS = frozenset((*FILTERS, *comparison.OF_FILTERS))
+MOST_FILTERS = 50
+
 PARAMETERS = (
     *("size", "window", "from", "to", "stat", "rows", "columns", "max_age"),
     *FILTERS,
@@ -45,22 +48,41 @@ class BadQueryError(ValueError):
 
 
 def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]]:
+    """Return a sentence for each name that is not allowed; the first says what is.
+
+    There may be a hundred names that are, and hundreds of others in an address.
+    """
     # As many again as there are filters are said in one.
     others = comparison.OF_FILTERS if set(comparison.OF_FILTERS) <= set(allowed) else ()
     short = dict.fromkeys(others, f"{comparison.PREFIX}<filter>")
     advised = sorted({short.get(name, name) for name in allowed})
     advice = f"use {either(advised)}" if allowed else "this address takes none"
-    return {
-        name: [f"There is no parameter “{name}”: {advice}."]
-        for name in names
-        if name not in allowed
-    }
+    sentences = {name: f"There is no parameter “{name}”" for name in names if name not in allowed}
+    for first in list(sentences)[:1]:
+        sentences[first] += f": {advice}"
+    return {name: [f"{sentence}."] for name, sentence in sentences.items()}
 
 
 def check_names(params: Iterable[str], allowed: Sequence[str] = ()) -> None:
     """Raise BadQueryError for parameters that are not ``allowed``."""
     if errors := unknown(params, allowed):
         raise BadQueryError(errors, errors)
+
+
+def check_count(params: Mapping[str, Sequence[str]]) -> None:
+    """Raise BadQueryError for more filters than a question may have, on both of its sides.
+
+    Each is a link of a page, whose address has all others in it: 260 made pages of 1.7 MB.
+    """
+    counts = {name: len(set(params[name]) - {""}) for name in ALL_FILTERS & params.keys()}
+    if (count := sum(counts.values())) <= MOST_FILTERS:
+        return
+    name = max(sorted(counts), key=counts.__getitem__)
+    sentence = (
+        f"{name} has {counts[name]} values, which makes {count} filters: {MOST_FILTERS} are the "
+        "most of a question. Ask for less at once, or by a tag, cloud or tier that they share."
+    )
+    raise BadQueryError({name: [sentence]})
 
 
 class OneOf(forms.ChoiceField):

@@ -20,6 +20,7 @@ from matrix.query.forms import (
     PARAMETERS,
     BadQueryError,
     QueryForm,
+    check_count,
     unknown,
 )
 from matrix.query.moments import around
@@ -62,6 +63,7 @@ class MatrixQuery:
         """
         lists = dict(params.lists()) if isinstance(params, QueryDict) else params
         own_params = {name: list(texts) for name, texts in lists.items() if name not in also}
+        check_count(own_params)
         form = QueryForm(MultiValueDict(own_params))
         foreign = unknown(own_params, [*PARAMETERS, *also])
         errors = {name: list(map(str, sentences)) for name, sentences in form.errors.items()}

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 
 from sonar import csv_text, scitags
 from sonar.company import Company
-from sonar.remote_names import LOG_URL, REMOTE_ID
+from sonar.remote_names import LOG_URL, MOVER, REMOTE_ID
 from sonar.units import LONGEST_SECONDS
 from sonar.windows import parse_time
 
@@ -62,7 +62,7 @@ class Record(BaseModel):
     state: Literal["done", "failed"]
     error: Annotated[str, PlainValidator(_text)] = ""
     error_where: Literal["", "source", "destination", "transfer", "control"] = ""
-    mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    mover: Annotated[str, Field(pattern=f"^{MOVER}$")]
     mode: Literal["", "pull", "push"] = ""
     streams: Annotated[int, Field(strict=True, ge=1, le=9999)] = 1
     streams_used: Annotated[int, Field(strict=True, ge=1, le=9999)] | None = None

@@ -15,7 +15,7 @@ OF_THE_WEB = (
 
 def plain() -> dict[str, str]:
     """Return the environment of what has no settings: PostgreSQL, Redis, the storage nodes."""
-    return {name: os.environ[name] for name in OF_THE_SYSTEM if name in os.environ}
+    return {name: value for name, value in os.environ.items() if name in OF_THE_SYSTEM}
 
 
 def of_sender() -> dict[str, str]:

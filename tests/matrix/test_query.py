@@ -16,6 +16,7 @@ from matrix.query.filters import FILTERS, LINK_FILTERS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
+from sonar.remote_names import MOVER
 from sonar.windows import PRESETS
 from tests.matrix import world
 from tests.properties import examples
@@ -51,6 +52,7 @@ VALUES = {
     "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),
     "endpoint": st.sampled_from(["RAL_DATADISK", "DESY_SCRATCHDISK"]),
     "mesh": st.just("everything"),
+    "mover": st.from_regex(MOVER, fullmatch=True),
 }
 filter_values = {
     name: st.lists(
@@ -83,7 +85,7 @@ plain = st.fixed_dictionaries(
         "columns": st.sampled_from(GROUPINGS).map(lambda one: [one]),
         **filter_values,
     },
-)
+).filter(lambda params: sum(map(len, map(params.get, filter_values.keys() & params))) <= 50)
 
 
 @examples(150)
@@ -96,6 +98,35 @@ def test_every_query_survives_its_own_url(
     assert again == query
     assert matrix_url(again) == matrix_url(query)
     assert query.describe() == again.describe()
+
+
+def many(name: str, count: int) -> str:
+    return "&".join(f"{name}=a{number}" for number in range(count))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "given"),
+    [
+        (many("tag", 51), "tag", 51),
+        (f"tier=1&{many('source_tag', 50)}&ip_version=4", "source_tag", 50),
+        (f"{many('tag', 20)}&compare=week&{many('compare.tag', 31)}", "compare.tag", 31),
+        (many("tag", 26) + "&" + many("tag", 26).replace("=", "=!"), "tag", 52),
+    ],
+)
+def test_a_question_has_so_many_filters_and_no_more(text: str, name: str, given: int) -> None:
+    """Each is a link of a page that has the address of all others in it."""
+    count = text.count("=") - text.count("compare=")
+    assert sentences(text) == {
+        name: [
+            f"{name} has {given} values, which makes {count} filters: 50 are the most of a "
+            "question. Ask for less at once, or by a tag, cloud or tier that they share."
+        ]
+    }
+
+
+def test_fifty_filters_are_a_question() -> None:
+    assert len(asked(many("tag", 50)).filters) == 50
+    assert len(asked("&".join([many("tag", 50), "tag="] * 3)).filters) == 50
 
 
 def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it() -> None:

@@ -16,7 +16,7 @@ from matrix.api.schema.schemas import Answer, Body, Listed, Many
 from sonar import scitags
 from sonar.models import Transfer
 from sonar.records.record import LARGEST_BUFFER
-from sonar.remote_names import LOG_URL, REMOTE_ID
+from sonar.remote_names import LOG_URL, MOVER, REMOTE_ID
 from sonar.units import LONGEST_SECONDS
 
 State = Literal["done", "failed", "lost"]
@@ -147,7 +147,7 @@ class SentResult(Body):
     state: Literal["done", "failed"]
     error: Annotated[str, Field(max_length=10_000)] | None = None
     error_where: Where | Empty = None
-    mover: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,19}$")]
+    mover: Annotated[str, Field(pattern=f"^{MOVER}$")]
     mode: Mode | Empty = None
     streams: Annotated[int, Field(ge=1, le=9999)] | Empty = 1
     streams_used: Annotated[int, Field(ge=1, le=9999)] | Empty = None
