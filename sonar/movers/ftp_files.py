@@ -27,7 +27,6 @@ from sonar.movers.watch import Watch
 SHORTEST_SECONDS = 0.1
 BLOCK_BYTES = 1 << 18
 ABSENT = re.compile(r"no such file|not found|does not exist", re.IGNORECASE)
-EXISTS = re.compile(r"file exists|already exists", re.IGNORECASE)
 NOT_OFFERED = ("500", "501", "502", "504")
 PERMANENT = re.compile(r"permission denied|not permitted|no such file|login|530 ", re.IGNORECASE)
 ADLER32 = re.compile(r"\b([0-9a-fA-F]{8})\b")
@@ -104,21 +103,17 @@ def send(ftp: ftplib.FTP, command: str, content: WatchedFile) -> None:
 def require_base(ftp: ftplib.FTP, end: End) -> None:
     """Raise MoverError unless the base directory is there."""
     base = at_path(end, path_of(end, end.base_url))
-    try:
-        ftp.cwd(path_of(base, base.url))
-    except ftplib.error_perm as error:
-        if not ABSENT.search(str(error)):
-            raise
+    if not is_directory(ftp, path_of(base, base.url)):
         message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"
-        raise MoverError(end.where, message, permanent=True) from error
+        raise MoverError(end.where, message, permanent=True)
 
 
 def make_directories(ftp: ftplib.FTP, end: End) -> None:
     for path in directories_below_base(end):
         try:
             ftp.mkd(path)
-        except ftplib.error_perm as error:
-            if not EXISTS.search(str(error)):
+        except ftplib.error_perm:  # each kind of server says in its own words that it exists
+            if not is_directory(ftp, path):
                 raise
 
 
@@ -127,6 +122,17 @@ def size_of(reply: str, end: End) -> int:
     if match is None:
         raise MoverError(end.where, f"SIZE {place_of(end)}: the server does not give the size")
     return int(match[1])
+
+
+def is_directory(ftp: ftplib.FTP, path: str) -> bool:
+    """Say whether there is a directory, which then is the current one."""
+    try:
+        ftp.cwd(path)
+    except ftplib.error_perm as error:
+        if ABSENT.search(str(error)):
+            return False
+        raise
+    return True
 
 
 def modified(ftp: ftplib.FTP, path: str) -> str:

@@ -38,6 +38,10 @@ BLAMES = {"the source": Where.SOURCE, "Destination": Where.DESTINATION}
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
 PYTHON = {"GFAL_PYTHONBIN": "/usr/bin/python3"}
+# Over TLS it would ask each server for a token, and hand that on to the other one.
+NO_TOKENS = ("--definition", "HTTP PLUGIN:RETRIEVE_BEARER_TOKEN=false")
+# For the passive end over TLS it would else ask for a delegation by GridSite, which XRootD refuses.
+NO_DELEGATION = ("--definition", "HTTP PLUGIN:HEADERS=Credential: none")
 # Each is a Python of its own with all plugins: 11 MB that nothing shares.
 AT_ONCE = 20
 TURNS = threading.BoundedSemaphore(AT_ONCE)
@@ -143,9 +147,12 @@ def require_third_party(method: str) -> None:
 def arguments(order: Order) -> tuple[str, ...]:
     seconds = str(max(round(order.limits.total), 1))
     streams = ("--nbstreams", str(order.streams)) if order.streams > 1 else ()
+    passive = order.destination if order.mode == "push" else order.source
+    over_tls = parsed(passive, passive.url).scheme == "https"
     return (
         *("gfal-copy", "--verbose", "--just-copy", "--copy-mode", order.mode),
         *("--timeout", seconds, "--transfer-timeout", seconds, *streams),
+        *(*NO_TOKENS, *(NO_DELEGATION if over_tls else ())),
         *(url_of(end) for end in (order.source, order.destination)),
     )
 

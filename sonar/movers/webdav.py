@@ -89,6 +89,13 @@ class WebDav:
         body = WatchedFile(order.bytes, watch)
         return self.web.ask(Request("PUT", end, headers, body, sent_by=body.sent_by), order)
 
+    def put_empty(self, end: End, order: Order) -> None:
+        """Make an empty file, for a server that makes the directories of what it is sent."""
+        require_inside(end)
+        self.require_base(end, order)
+        reply = self.web.ask(Request("PUT", end, {"Content-Length": "0"}), order)
+        succeeded(reply, "PUT", end)
+
     def delete(self, end: End, order: Order) -> None:
         """Delete the file; that it is not there is fine."""
         require_inside(end)
@@ -103,16 +110,20 @@ class WebDav:
         for path in directories_below_base(end):
             directory = at_path(end, path)
             reply = self.web.ask(Request("MKCOL", directory), order)
-            if reply.status != 405:  # 405: it exists
+            # 405 says that it exists; whatever else is said may mean the same.
+            if reply.status != 405 and not (is_success(reply) or self._shows(directory, order)):
                 succeeded(reply, "MKCOL", directory)
+
+    def _shows(self, end: End, order: Order) -> bool:
+        """Say whether the server shows us a directory."""
+        return is_success(self.web.ask(Request("HEAD", end), order))
 
     def _has_own_directory(self, end: End, order: Order) -> bool:
         """Say whether the first directory below the base is there: a token may be for that alone.
 
         What is above it such a token does not show.
         """
-        own = at_path(end, next(directories_below_base(end)))
-        return 200 <= self.web.ask(Request("HEAD", own), order).status < 300
+        return self._shows(at_path(end, next(directories_below_base(end))), order)
 
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there.
@@ -128,9 +139,13 @@ class WebDav:
             raise MoverError(end.where, message, permanent=True)
 
 
+def is_success(reply: Reply) -> bool:
+    return 200 <= reply.status < 300
+
+
 def succeeded(reply: Reply, method: str, end: End) -> None:
     """Raise MoverError unless the answer is a success."""
-    if not 200 <= reply.status < 300:
+    if not is_success(reply):
         raise refused(end, f"{method} {place_of(end)}", reply.status, reply.text)
 
 

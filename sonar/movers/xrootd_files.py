@@ -28,7 +28,6 @@ VARIABLES = {
     "RES_OPTIONS": "timeout:1 attempts:5",
 }
 NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
-EXISTS = re.compile(r"\[3018\].*file exists", re.IGNORECASE)
 NOT_OFFERED = re.compile(r"\[3013\]|\[3006\]|not supported|checksum.*not", re.IGNORECASE)
 LATER = re.compile(r"\[3024\]|in progress|try again", re.IGNORECASE)
 PERMANENT = re.compile(
@@ -87,21 +86,28 @@ class XrootdFiles:
     def make_directories(self, end: End, order: Order) -> None:
         """Make what is missing between the base and the file; others may be making it too."""
         require_inside(end)
-        self.require_base(end, order)
         *_, deepest = directories_below_base(end)
+        if self._is_directory(deepest, end, order):
+            return
+        self.require_base(end, order)
         ended = ask(end, order, "mkdir", "-p", deepest)
-        # XRootD says so where others made it with other permissions.
-        if not (ended.code and EXISTS.search(ended.text)):
+        # Refused where others made it meanwhile: each kind of server says so in its own words.
+        if ended.code and not self._is_directory(deepest, end, order):
             succeeded(ended, end, "mkdir")
 
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there."""
-        ended = ask(end, order, "stat", path_of(end, end.base_url))
-        if ended.code and not NO_FILE.search(ended.text):
-            succeeded(ended, end, "stat")
-        if not FLAGS.search(ended.text):
+        if not self._is_directory(path_of(end, end.base_url), end, order):
             message = f"{place_of(end)}: the base directory is missing; Sonar does not create it"
             raise MoverError(end.where, message, permanent=True)
+
+    def _is_directory(self, path: str, end: End, order: Order) -> bool:
+        """Say whether there is a directory; MoverError if the server does not tell."""
+        ended = ask(end, order, "stat", path)
+        if ended.code and NO_FILE.search(ended.text):
+            return False
+        succeeded(ended, end, "stat")
+        return bool(FLAGS.search(ended.text))
 
 
 def upload(part: End, order: Order, watch: Watch) -> Ended:

@@ -354,3 +354,26 @@ def test_an_upload_can_be_stopped_midway_and_deletes_what_it_has_put() -> None:
         asked = [head.split()[:2] for head in server.requests]
     part = urlsplit(aside(order).url).path
     assert asked == [["HEAD", "/base"], ["PUT", part], ["DELETE", part]]
+
+
+@pytest.mark.parametrize("refusal", ["405 Method Not Allowed", "409 Conflict", "403 Forbidden"])
+def test_a_directory_that_is_there_is_no_failure_whatever_is_said_of_it(refusal: str) -> None:
+    def answer(connection: socket.socket) -> None:
+        made = server.requests[-1].startswith("MKCOL")
+        status(refusal if made else "200 OK")(connection)
+
+    with scripted(answer) as server:
+        order = order_to(server.url)
+        WebDav().make_directories(order.destination, order)
+
+
+def test_a_directory_that_cannot_be_made_is_a_failure() -> None:
+    def answer(connection: socket.socket) -> None:
+        method, path, *_ = server.requests[-1].split()
+        said = {"MKCOL": "409 Conflict", "HEAD": "404 Not Found"}[method]
+        status("200 OK" if path == "/base" else said)(connection)
+
+    with scripted(answer) as server:
+        order = order_to(server.url)
+        with pytest.raises(MoverError, match=r"MKCOL .* 409 Conflict"):
+            WebDav().make_directories(order.destination, order)

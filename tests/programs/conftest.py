@@ -13,6 +13,7 @@ from tests.needs import needs
 from tests.programs.gridftp import GridFtpServer
 from tests.programs.small_disk import SmallGridFtp, SmallXrootd
 from tests.programs.ways import Ends, StorageServer
+from tests.storage.cluster import Cluster
 from tests.storage.xrootd import Authority, Server, make_room
 
 PROGRAMS = (
@@ -28,7 +29,7 @@ class Farm:
         self._closing = ExitStack()
         room = make_room()
         self._closing.callback(shutil.rmtree, room, ignore_errors=True)
-        self._authority = Authority(room)
+        self.authority = Authority(room)
 
     def start(self, kind: str, *, small: bool = False) -> StorageServer:
         """Start a server of this kind, on a small disk if wanted."""
@@ -37,10 +38,17 @@ class Farm:
         return server.start()
 
     def _usual(self, kind: str) -> StorageServer:
-        return GridFtpServer() if kind == "gridftp" else Server(make_room(), self._authority)
+        return GridFtpServer() if kind == "gridftp" else Server(make_room(), self.authority)
 
     def _small(self, kind: str) -> StorageServer:
-        return SmallGridFtp() if kind == "gridftp" else SmallXrootd(self._authority)
+        return SmallGridFtp() if kind == "gridftp" else SmallXrootd(self.authority)
+
+    def start_cluster(self) -> Cluster:
+        """Start a manager and two data servers."""
+        needs("cmsd")
+        cluster = Cluster(self.authority)
+        self._closing.callback(cluster.close)
+        return cluster.start()
 
     def close(self) -> None:
         self._closing.close()

@@ -15,6 +15,7 @@ from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import CHUNK_BYTES, TestFile, adler32
 from sonar.movers.mover import Mover
 from tests.programs.gridftp import GridFtpServer
+from tests.storage.cluster import Cluster
 from tests.storage.xrootd import Server, give_to_server
 
 StorageServer = Server | GridFtpServer
@@ -61,8 +62,8 @@ WAYS = (
 class Ends:
     """Two servers, and orders between directories of their own for each."""
 
-    source: StorageServer
-    destination: StorageServer
+    source: StorageServer | Cluster
+    destination: StorageServer | Cluster
 
     def order(self, way: Way, size: int = SIZE_BYTES, **wishes: object) -> Order:
         """Return an order whose source file is there."""
@@ -81,12 +82,12 @@ class Ends:
         return replace(order, **wishes)  # type: ignore[arg-type]
 
 
-def end(where: Where, way: Way, server: StorageServer, base: str, name: str) -> End:
+def end(where: Where, way: Way, server: StorageServer | Cluster, base: str, name: str) -> End:
     url = f"{way.scheme}://{server.url.partition('://')[2]}/{base}"
     return End(where, f"{url}/{name}", url)
 
 
-def write_source(server: StorageServer, base: str, size: int) -> None:
+def write_source(server: StorageServer | Cluster, base: str, size: int) -> None:
     """Put the test file on a server's disk, as an upload would."""
     path = server.make_directory(f"{base}/source") / str(size)
     content = TestFile(size)

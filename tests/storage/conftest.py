@@ -16,6 +16,7 @@ from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
 from sonar.sandbox import embedded
 from tests.needs import needs
+from tests.storage.cluster import Cluster
 from tests.storage.live import Sonar
 from tests.storage.throttle import Throttle
 from tests.storage.xrootd import Authority, Checksums, Server, make_room, usual_checksums
@@ -105,6 +106,15 @@ def plain(authority: Authority) -> Iterator[Pair]:
 def guarded(authority: Authority) -> Iterator[Pair]:
     """Return two servers that speak https and want a macaroon."""
     yield from until_the_end(start_pair(authority, guarded=True))
+
+
+@pytest.fixture(scope="session")
+def cluster(authority: Authority) -> Iterator[Cluster]:
+    """Return a manager with two data servers, which let everyone do everything."""
+    needs("cmsd", "xrdfs")
+    made = Cluster(authority).start()
+    yield made
+    made.close()
 
 
 @pytest.fixture

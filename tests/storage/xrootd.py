@@ -98,6 +98,15 @@ def make_room() -> Path:
     return room
 
 
+def takes_connections(host: str, port: int) -> bool:
+    """Say whether somebody listens there."""
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
 class Authority:
     """A certificate authority with one client, as the TLS servers of these tests know it."""
 
@@ -148,19 +157,22 @@ class Server:
         self.room, self.authority, self.guarded = room, authority, guarded
         self.data = room / "data"
         self.host, self.port = host, free_port()
+        self.name = "test"
         self.process: subprocess.Popen[bytes] | None = None
         for directory in (self.data, room / "admin", room / "run"):
             directory.mkdir(exist_ok=True)
             give_to_server(directory)
         authority.equip(room)
-        text = PLAIN_CONFIG + (MACAROON_CONFIG if guarded else "")
-        text = text.format(
-            room=room,
+        (room / "server.cfg").write_text(self._config(checksums(room)))
+
+    def _config(self, checksums: str) -> str:
+        text = PLAIN_CONFIG + (MACAROON_CONFIG if self.guarded else "")
+        return text.format(
+            room=self.room,
             port=self.port,
-            certificates=authority.directory,
-            checksums=checksums(room),
+            certificates=self.authority.directory,
+            checksums=checksums,
         )
-        (room / "server.cfg").write_text(text)
 
     @property
     def url(self) -> str:
@@ -186,27 +198,33 @@ class Server:
         raise RuntimeError(f"xrootd did not start in {START_TRIES} tries:\n{words[-3000:]}")
 
     def _launch(self) -> None:
-        with (self.room / "out.log").open("wb") as out:
-            self.process = subprocess.Popen(
-                self._command(), cwd=self.room, stdout=out, stderr=subprocess.STDOUT
-            )
+        self.process = self._run(self._command())
+
+    def _run(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with (self.room / "out.log").open("ab") as out:
+            return subprocess.Popen(command, cwd=self.room, stdout=out, stderr=subprocess.STDOUT)
 
     def _command(self) -> list[str]:
+        return self._program("xrootd", "server.cfg", "x")
+
+    def _program(self, program: str, config: str, files: str) -> list[str]:
+        """Return what runs one of XRootD's programs; ``files`` names those that it writes."""
         become = ["-R", SERVER_USER] if os.getuid() == 0 else []
-        command = ["xrootd", *become, "-n", "test", "-c", str(self.room / "server.cfg")]
-        return [*command, "-l", str(self.room / "x.log"), "-s", str(self.room / "run" / "x.pid")]
+        log, pid = self.room / f"{files}.log", self.room / "run" / f"{files}.pid"
+        command = [program, *become, "-n", self.name, "-c", str(self.room / config)]
+        return [*command, "-l", str(log), "-s", str(pid)]
 
     def _is_up(self) -> bool:
         """Wait until the port answers; False once the process has ended, or after a while."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.alive:
-            try:
-                socket.create_connection((self.host, self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.02)
-            else:
+            if self._answers():
                 return self.alive
+            time.sleep(0.02)
         return False
+
+    def _answers(self) -> bool:
+        return takes_connections(self.host, self.port)
 
     def freeze(self) -> None:
         assert self.process
