@@ -90,7 +90,8 @@ def row_of(mover: MoverDescription) -> str:
 
 
 def test_the_table_of_movers_is_that_of_their_descriptions():
-    table = [line for line in read("docs/movers.md").splitlines() if line.startswith("| ")]
+    top, _, _ = read("docs/movers.md").partition("\n## ")
+    table = [line for line in top.splitlines() if line.startswith("| ")]
     assert table[2:] == [row_of(mover) for mover in MOVERS]
 
 

@@ -36,6 +36,8 @@ CALL_SECONDS = BLAME_SECONDS / 2
 SILENCE_SECONDS = 12.0
 """A server that is alive sends a marker about every 5 s; without two it is silent."""
 
+STILL_LOOKING = re.compile(r"failed to open local resource", re.IGNORECASE)
+"""What the manager of an XRootD cluster says of a name that is new to it, for some seconds."""
 NO_DIRECTORY = re.compile(r"no such file|not found|parent|does not exist", re.IGNORECASE)
 REMOTE_NO_DIRECTORY = re.compile(r"status code 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
 
@@ -54,8 +56,15 @@ class NoAnswer(MoverError):
     """The active end took the COPY and did not say a word."""
 
 
+class StillLooking(MoverError):
+    """The active end has not found out yet on which of its servers the file is, or could be."""
+
+
 class DirectoryMissing(MoverError):
     """The destination complains, before anything moved, that there is no such directory."""
+
+    at_another_server = False
+    """Whether one complains to which the destination redirected."""
 
 
 class HttpTpc:
@@ -70,10 +79,32 @@ class HttpTpc:
         if order.mode == "push":
             self._check_destination(order)
         try:
+            return self._copy_into_directory(order, watch)
+        except StillLooking:
+            active, _ = ends(order)
+            self.files.stat(active, order)  # answered once it has found out
+        return self._copy_into_directory(order, watch)
+
+    def _copy_into_directory(self, order: Order, watch: Watch) -> Receipt:
+        """Copy the file, and again into a directory made for it if there is none."""
+        try:
             return self._copy(order, watch)
-        except DirectoryMissing:
-            self.files.make_directories(order.destination, order)
+        except DirectoryMissing as missing:
+            order = self._with_directory(order, missing)
         return self._copy(order, watch)
+
+    def _with_directory(self, order: Order, missing: DirectoryMissing) -> Order:
+        """Make what is missing; return how to copy the file now.
+
+        The manager of an XRootD cluster has a directory made on one of its servers only, and
+        not on another later. A file that is put there is on a server that then has both, and
+        is overwritten by the copy.
+        """
+        if missing.at_another_server:
+            self.files.put_empty(order.destination, order)
+            return replace(order, overwrite=True)
+        self.files.make_directories(order.destination, order)
+        return order
 
     def _silent_end(self, order: Order, watch: Watch, error: MoverError) -> MoverError:
         """Return whose the silence is: at most 10 s, and only after a COPY got no answer.
@@ -99,10 +130,14 @@ class HttpTpc:
         return MoverError(Where.TRANSFER, f"{error}, although both ends answer HEAD requests")
 
     def _check_destination(self, order: Order) -> None:
-        """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both."""
+        """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both.
+
+        Asked after the file even where it may be overwritten: the manager of a cluster takes 5 s
+        and more for a new name, which then are no part of the copy.
+        """
         end = order.destination
         self.files.require_base(end, order)
-        if not order.overwrite and self.files.stat(end, order):
+        if self.files.stat(end, order) and not order.overwrite:
             raise MoverError(end.where, f"{place_of(end)}: the file exists", permanent=True)
 
     def _copy(self, order: Order, watch: Watch) -> Receipt:
@@ -197,7 +232,12 @@ def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> N
     error = refused(active, f"COPY {place_of(active)}", response.status, verdict)
     no_directory = response.status == 409 or NO_DIRECTORY.search(text)
     if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
-        raise DirectoryMissing(active.where, str(error), permanent=True)
+        missing = DirectoryMissing(active.where, str(error), permanent=True)
+        missing.at_another_server = route.elsewhere
+        raise missing
+    if response.status == 400 and STILL_LOOKING.search(text):
+        why = "its manager has found no data server for the file yet"
+        raise StillLooking(active.where, f"{error} ({why})")
     raise error
 
 

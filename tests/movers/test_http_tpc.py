@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import pytest
@@ -202,6 +203,28 @@ def test_a_refusal_before_the_start_is_the_active_ends(line: str, permanent: boo
     error, _ = pull_fails(status(line, "no, said the server"))
     assert (error.where, error.permanent) == (Where.DESTINATION, permanent)
     assert f": {line}: no, said the server" in str(error)
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(found: bool) -> None:
+    def play(connection: socket.socket) -> None:
+        asked.append(server.requests[-1].split()[0])
+        if asked[-1] == "HEAD":
+            status("404 Not Found")(connection)
+        elif found and len(asked) > 1:
+            says(STARTED, SUCCESS)(connection)
+        else:
+            status("400 Unknown", "Failed to open local resource")(connection)
+
+    asked: list[str] = []
+    with scripted(play) as server:
+        order = order_between(SOURCE, server.url, limits=PATIENT)
+        with nullcontext() if found else pytest.raises(MoverError) as caught:
+            HttpTpc().move(order, Watch())
+    assert asked == ["COPY", "HEAD", "COPY"]
+    if caught:
+        assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, False)
+        assert "its manager has found no data server for the file yet" in str(caught.value)
 
 
 # What XRootD 5.5.3 (with curl 7.88) and other servers say after "failure: ".

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from sonar.movers.base import Order
+from sonar.movers.base import Limits, Order
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
 from sonar.movers.xrootd_files import XrootdFiles
@@ -45,7 +45,9 @@ def carried_out(way: Way, order: Order) -> Outcome:
 
 
 def order_for(way: Way, ends: Ends, authority: Authority) -> Order:
-    order = ends.order(way, ca_bundle=str(authority.directory))
+    # A manager on a busy machine looks for a new name for seconds more.
+    patient = Limits(cleaning=60)
+    order = ends.order(way, ca_bundle=str(authority.directory), limits=patient)
     if (way.scheme, way.mode) == ("https", "pull"):
         # XRootD before 5.7 makes none for a pull, and its manager makes it on one server only.
         base = order.destination.base_url.rpartition("/")[2]

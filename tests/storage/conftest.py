@@ -112,9 +112,11 @@ def guarded(authority: Authority) -> Iterator[Pair]:
 def cluster(authority: Authority) -> Iterator[Cluster]:
     """Return a manager with two data servers, which let everyone do everything."""
     needs("cmsd", "xrdfs")
-    made = Cluster(authority).start()
-    yield made
-    made.close()
+    made = Cluster(authority)
+    try:
+        yield made.start()
+    finally:
+        made.close()
 
 
 @pytest.fixture
