@@ -7,7 +7,8 @@ import os
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+from django.core.management import ManagementUtility, get_commands
+from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
 NO_DATABASE = (
@@ -15,11 +16,40 @@ NO_DATABASE = (
     "Start `make run` in another terminal, or set DATABASE_URL to a running server."
 )
 
+# Django's own that read or write rows; those that make the tables, or look at them, do not ask.
+OF_ROWS = {
+    "changepassword",
+    "clearsessions",
+    "createsuperuser",
+    "dumpdata",
+    "loaddata",
+    "remove_stale_contenttypes",
+    "runserver",
+}
+
+
+class Commands(ManagementUtility):
+    """The commands: those that need the tables end where they are not those of this code."""
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        command = super().fetch_command(subcommand)
+        if subcommand in OF_ROWS or get_commands()[subcommand] in ("sonar", "matrix"):
+            command.requires_migrations_checks = True
+            command.check_migrations = check_tables
+        return command
+
+
+def check_tables() -> None:
+    from sonar import tables
+
+    if sentence := tables.problem(tables.session_of()):
+        raise CommandError(sentence)
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
     try:
-        execute_from_command_line(sys.argv)
+        Commands(sys.argv).execute()
     except ImproperlyConfigured as error:
         sys.exit(str(error))
     except OperationalError as error:

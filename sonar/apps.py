@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.core.checks import Error, Tags, register
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 def issuer_answers(**options: object) -> list[Error]:
@@ -19,10 +19,11 @@ class SonarConfig(AppConfig):
     verbose_name = "Sonar"
 
     def ready(self) -> None:
-        from sonar import accounts, encodings, roles
+        from sonar import accounts, roles, tables
 
-        register(encodings.check, Tags.database)
+        register(tables.check, Tags.database)
         register(accounts.check, Tags.database)
         register(issuer_answers, deploy=True)
 
+        pre_migrate.connect(tables.refuse_to_go_back, sender=self, dispatch_uid="sonar.tables")
         post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.roles")

@@ -5,12 +5,9 @@ A database of SQL_ASCII knows no characters, only bytes, and gives them back as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from django.core.checks import Error
-from django.db import connections
 
 NEEDED = "UTF8"
 SENTENCE = (
@@ -23,14 +20,3 @@ def problem(session: psycopg.Connection[Any]) -> str | None:
     """Say what is wrong with the encoding of a database; the server told it at the start."""
     encoding = session.info.parameter_status("server_encoding")
     return None if encoding == NEEDED else SENTENCE.format(encoding)
-
-
-def check(databases: Sequence[str] | None = None, **_: object) -> list[Error]:
-    """Let `migrate`, and `check` with a database, end with it."""
-    sentences = [problem_of(alias) for alias in databases or ()]
-    return [Error(sentence, id="sonar.E001") for sentence in sentences if sentence]
-
-
-def problem_of(alias: str) -> str | None:
-    connections[alias].ensure_connection()
-    return problem(connections[alias].connection)

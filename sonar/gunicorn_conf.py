@@ -6,6 +6,10 @@ else is theirs, they say on the command line.
 
 from __future__ import annotations
 
+import sys
+
+from gunicorn.arbiter import Arbiter
+
 from sonar.web_worker import Worker
 
 wsgi_app = "sonar.wsgi"
@@ -26,3 +30,12 @@ header_map = "drop"
 limit_request_line = 4094
 limit_request_field_size = 8190
 limit_request_fields = 100
+
+
+def post_worker_init(worker: Worker) -> None:
+    """End, and gunicorn with it, where the tables are not those of this code."""
+    from sonar import tables  # the settings are there by now, with the defaults of the web
+
+    if sentence := tables.problem_at_start():
+        worker.log.error(sentence)
+        sys.exit(Arbiter.WORKER_BOOT_ERROR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from typing import Any, cast
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from celery.signals import (
     after_task_publish,
     beat_init,
     celeryd_after_setup,
+    celeryd_init,
     heartbeat_sent,
     task_success,
     worker_ready,
@@ -34,6 +36,7 @@ from sonar import (
     probes,
     scheduler,
     sealing,
+    tables,
     token_cache,
 )
 from sonar.celery import app
@@ -110,6 +113,14 @@ EVERY: dict[str, tuple[str, int]] = {
     str(entry["task"]): (name, cast(int, entry["schedule"]))
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items()
 }
+
+
+@celeryd_init.connect
+@beat_init.connect
+def tables_fit(**_: Any) -> None:  # noqa: ANN401
+    """End this process with a sentence where the tables are not those of this code."""
+    if sentence := tables.problem_at_start():
+        sys.exit(sentence)
 
 
 @celeryd_after_setup.connect

@@ -28,6 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.redaction",
             "sonar.web_worker",
             "sonar.encodings",
+            "sonar.tables",
             "sonar.addresses",
             "sonar.hosts",
             "sonar.database",

@@ -11,7 +11,7 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
-from sonar import encodings, registry_file
+from sonar import registry_file, tables
 from sonar.models import Endpoint
 from sonar.sandbox import nodes, topology
 from sonar.sandbox.home import write_private
@@ -22,7 +22,7 @@ ADMINISTRATOR = "admin"
 
 def make_tables() -> None:
     """Check this Sonar, and bring its tables up to date."""
-    if sentence := encodings.problem_of("default"):
+    if sentence := tables.incurable(tables.session_of()):
         raise StartError(sentence)
     call_command("check", stdout=StringIO())
     call_command("migrate", verbosity=0)

@@ -134,7 +134,10 @@ def test_a_migration_that_is_not_applied_is_not_ready(client: Client) -> None:
         cursor.execute(gone, [name])
         (applied,) = cursor.fetchone()
         try:
-            assert "1 migrations are not applied" in failing(client)["database"]
+            assert (
+                f"lacks migrations of this Sonar (sonar.{name}, 1 in all)"
+                in failing(client)["database"]
+            )
         finally:
             cursor.execute(back, [name, applied])
 

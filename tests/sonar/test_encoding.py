@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +11,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from matrix.answers.status import health
-from tests.ports import free_port
+from tests.starting import LOOK, MIGRATE, RUN, all_end_with, readyz_says
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
 NAME = "sonar_of_bytes"
 SENTENCE = (
     "The database keeps text as {}, and Sonar needs UTF8: make another one (CREATE DATABASE sonar "
@@ -34,54 +30,20 @@ def encoding(request: pytest.FixtureRequest) -> Iterator[str]:
         session.execute(f"DROP DATABASE {NAME} WITH (FORCE)")
 
 
-def run(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run a module of Python on that database."""
-    url = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{NAME}"
-    env = os.environ | {"DATABASE_URL": url, "SONAR_HOME": str(home), "PORT": str(free_port())}
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=PROJECT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 @pytest.mark.django_db
 def test_readyz_says_it_and_not_that_migrations_are_missing(
     client: Client, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    there = health.quickly() | {"dbname": NAME}
-    monkeypatch.setattr(health, "quickly", lambda: there)
-    answer = client.get("/readyz")
-    assert answer.status_code == 503
-    told = {"ok": False, "detail": SENTENCE.format(encoding)}
-    assert answer.json()["parts"]["database"] == told
+    readyz_says(SENTENCE.format(encoding), NAME, client, monkeypatch)
 
 
-@pytest.mark.parametrize("command", [["migrate"], ["check", "--database", "default"]])
-def test_a_command_that_looks_at_the_database_ends_with_it(
-    tmp_path: Path, encoding: str, command: list[str]
+def test_what_looks_at_the_database_before_it_makes_tables_ends_with_it(
+    tmp_path: Path, encoding: str
 ) -> None:
-    ended = run("manage.py", *command, home=tmp_path)
-    assert ended.returncode != 0
-    assert SENTENCE.format(encoding) in one_line(ended.stderr)
-    assert "Traceback" not in ended.stderr
-    with psycopg.connect(os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{NAME}") as session:
+    address = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{NAME}"
+    all_end_with(SENTENCE.format(encoding), address, tmp_path, [MIGRATE, LOOK, RUN])
+    with psycopg.connect(address) as session:
         assert session.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").rowcount == 0
-
-
-def test_a_first_start_ends_with_it(tmp_path: Path, encoding: str) -> None:
-    ended = run("-m", "sonar.sandbox", home=tmp_path)
-    assert ended.returncode == 1
-    assert SENTENCE.format(encoding) in one_line(ended.stdout)
-    assert "Traceback" not in ended.stdout + ended.stderr
 
 
 @pytest.mark.django_db

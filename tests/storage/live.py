@@ -50,6 +50,9 @@ class Sonar:
             template.copy_to(self.place / "postgres")
         self.env = os.environ | SETTINGS | {"SONAR_HOME": str(self.place)}
         self.env |= {"DATABASE_URL": self.start_database(), "REDIS_URL": self.start_redis()}
+        self.run_web()
+
+    def run_web(self) -> None:
         bind = f"127.0.0.1:{self.port}"
         gunicorn = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--workers=1"]
         self.run("web", *gunicorn, "--threads=4", "--bind", bind)

@@ -8,34 +8,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
 
 import psycopg
 import redis
 from django.conf import settings
-from django.db import connection
-from django.db.migrations.loader import MigrationLoader
-from psycopg.errors import UndefinedTable
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from matrix.answers.status.figures import PLAN, QUEUES, Life
-from sonar import encodings
+from sonar import tables
 from sonar.models import SignOfLife
+from sonar.tables import LONGEST_SECONDS, quickly
 
-LONGEST_SECONDS = 2
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
-APPLIED = "SELECT app, name FROM django_migrations"
-NOT_APPLIED = "migrations are not applied: run manage.py migrate."
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
 UNTIL_THEN = (
     "Until then nothing is sent to workers, and each web process counts requests and passwords "
     "for itself."
 )
-UNKNOWN = "Not known while the database does not answer."
+UNKNOWN = "Not known while the database does not answer as it should."
 
 
 @dataclass(frozen=True)
@@ -61,35 +54,13 @@ def look_at_database(now: datetime) -> tuple[Part, Life | None]:
     """Ask whether it answers and is up to date; return who has given signs of life, too."""
     try:
         with psycopg.connect(**quickly()) as session:
-            if sentence := encodings.problem(session):
+            if sentence := tables.problem(session):
                 return Part(False, sentence), None
-            missing = migrations() - set(session.execute(APPLIED).fetchall())
-            if missing:
-                return Part(False, f"{len(missing)} {NOT_APPLIED}"), None
             signs = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
             life = Life(now, tuple(SignOfLife(**values) for values in signs))
-    except UndefinedTable:
-        return Part(False, f"All {NOT_APPLIED}"), None
     except psycopg.Error:
         return Part(False, "The database does not answer."), None
     return Part(True, "The database answers and is up to date."), life
-
-
-def quickly() -> dict[str, Any]:
-    """Return how to connect to the database without waiting long for anything."""
-    params = connection.get_connection_params()
-    timeout = f"-c statement_timeout={LONGEST_SECONDS}s"
-    return {
-        name: params[name]
-        for name in ("dbname", "user", "password", "host", "port")
-        if name in params
-    } | {"connect_timeout": LONGEST_SECONDS, "options": timeout}
-
-
-@cache
-def migrations() -> frozenset[tuple[str, str]]:
-    """Return the migrations of this version; they are files, so that looking once is enough."""
-    return frozenset(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
 
 
 def look_at_redis() -> Part:

@@ -1,0 +1,59 @@
+"""Databases that Sonar cannot work with: what starts there ends and says why; /readyz says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from matrix.answers.status import health
+from tests.ports import free_port
+
+PROJECT = Path(__file__).resolve().parent.parent
+LONGEST_SECONDS = 120.0
+
+CELERY = ["-m", "celery", "-A", "sonar.celery"]
+WEB = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--bind=127.0.0.1:0"]
+WORKER = [*CELERY, "worker", "--pool=solo"]
+BEAT = [*CELERY, "beat", "--pidfile="]
+MIGRATE = ["manage.py", "migrate"]
+LOOK = ["manage.py", "check", "--database=default"]
+RUN = ["-m", "sonar.sandbox"]
+
+
+def all_end_with(sentence: str, address: str, home: Path, commands: list[list[str]]) -> None:
+    """Start all of these on a database, side by side; none may go on, or show a traceback."""
+    env = os.environ | {"DATABASE_URL": address, "SONAR_HOME": str(home), "PORT": str(free_port())}
+    started = [
+        subprocess.Popen(
+            [sys.executable, *command],
+            cwd=PROJECT,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for command in commands
+    ]
+    try:
+        outputs = [process.communicate(timeout=LONGEST_SECONDS)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    for command, process, output in zip(commands, started, outputs, strict=True):
+        assert sentence in " ".join(output.split()), (command, output)
+        assert "Traceback" not in output, (command, output)
+        assert process.returncode not in (0, None), command
+
+
+def readyz_says(sentence: str, name: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the database of this name be that of a process which answers already."""
+    there = health.quickly() | {"dbname": name}
+    monkeypatch.setattr(health, "quickly", lambda: there)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["parts"]["database"] == {"ok": False, "detail": sentence}
