@@ -27,17 +27,28 @@ def _files() -> Iterator[str]:
 
 
 def are_laid_out() -> bool:
-    """Say whether nothing has changed since they were laid out, to the end."""
-    manifest, note = Path(settings.STATIC_ROOT) / "staticfiles.json", _note()
-    return manifest.is_file() and note.is_file() and note.read_text() == stamp()
+    """Say whether nothing has changed since they were laid out, to the end.
+
+    Neither what is to be laid out, nor the names that were given: an older Sonar in the same place
+    gives its own, and leaves the note alone.
+    """
+    note = _note()
+    return note.is_file() and note.read_text() == f"{stamp()} {_names_given()}"
 
 
 def lay_out() -> None:
     """Copy, name and compress them: a quarter of a minute, most of it brotli's."""
     of_these = stamp()
     _note().unlink(missing_ok=True)
-    call_command("collectstatic", interactive=False, verbosity=0)
-    _note().write_text(of_these)
+    # Otherwise those that another version has put there stay, if they are younger than ours.
+    call_command("collectstatic", clear=True, interactive=False, verbosity=0)
+    _note().write_text(f"{of_these} {_names_given()}")
+
+
+def _names_given() -> str:
+    """Return what changes with the manifest, from which pages take the names of files."""
+    manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
+    return hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else "none"
 
 
 def _note() -> Path:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from pytest_django import Settings
 from rich.console import Console
 
@@ -73,6 +75,25 @@ def test_files_that_somebody_removed_are_laid_out_anew(files: Path, settings: Se
     static_files.lay_out()
     (Path(settings.STATIC_ROOT) / "staticfiles.json").unlink()
     assert not static_files.are_laid_out()
+
+
+def test_files_that_an_older_sonar_laid_out_meanwhile_are_laid_out_anew(
+    files: Path, settings: Settings, tmp_path: Path
+):
+    """One that did so at each start, and left no note."""
+    static_files.lay_out()
+    settings.STATICFILES_DIRS = [tmp_path / "older"]
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "page.css").write_text("body { color: black }")
+    later = time.time() + 60
+    os.utime(tmp_path / "older" / "page.css", (later, later))
+    call_command("collectstatic", interactive=False, verbosity=0)
+    settings.STATICFILES_DIRS = [files]
+    assert not static_files.are_laid_out()
+    static_files.lay_out()
+    assert static_files.are_laid_out()
+    # Its files were younger than ours.
+    assert (Path(settings.STATIC_ROOT) / "page.css").read_text() == "body {}"
 
 
 def test_a_long_step_says_again_and_again_that_it_goes_on(monkeypatch: pytest.MonkeyPatch):
