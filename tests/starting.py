@@ -19,7 +19,7 @@ LONGEST_SECONDS = 120.0
 CELERY = ["-m", "celery", "-A", "sonar.celery"]
 WEB = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--bind=127.0.0.1:0"]
 WORKER = [*CELERY, "worker", "--pool=solo"]
-BEAT = [*CELERY, "beat", "--pidfile="]
+BEAT = [*CELERY, "beat", "--pidfile=", "--scheduler=celery.beat:Scheduler"]
 MIGRATE = ["manage.py", "migrate"]
 LOOK = ["manage.py", "check", "--database=default"]
 RUN = ["-m", "sonar.sandbox"]

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,9 @@ from sonar.sandbox.processes import StartError, start, stop, wait_until
 
 # PostgreSQL refuses to run as root; then it runs as this user.
 UNPRIVILEGED_USER = "nobody"
+
+# Is told of a server once it answers: its name, its process and its log.
+Watch = Callable[[str, subprocess.Popen[bytes], Path], None]
 
 
 def postgres_binary(name: str) -> str:
@@ -110,7 +113,9 @@ def database_answers(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def postgres(data: Path, sockets: Path, log: Path, *options: str) -> Iterator[str]:
+def postgres(
+    data: Path, sockets: Path, log: Path, *options: str, watch: Watch | None = None
+) -> Iterator[str]:
     """Run PostgreSQL on this directory; give its URL. ``options`` are name=value settings."""
     if not data.exists():
         make_cluster(data)
@@ -122,6 +127,8 @@ def postgres(data: Path, sockets: Path, log: Path, *options: str) -> Iterator[st
     url = f"postgresql://sonar@{quote(str(sockets), safe='')}/postgres"
     try:
         wait_until(lambda: database_answers(url), process, "PostgreSQL", log)
+        if watch:
+            watch("PostgreSQL", process, log)
         yield url
     finally:
         stop(process, signal.SIGINT)  # SIGINT: end sessions, then stop cleanly
@@ -136,7 +143,9 @@ def redis_answers(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def redis_server(data: Path, sockets: Path, log: Path) -> Iterator[str]:
+def redis_server(
+    data: Path, sockets: Path, log: Path, *, watch: Watch | None = None
+) -> Iterator[str]:
     """Run Redis without a TCP port; give its URL. The queue is kept over a restart."""
     data.mkdir(parents=True, exist_ok=True)
     socket = sockets / "redis.sock"
@@ -147,6 +156,8 @@ def redis_server(data: Path, sockets: Path, log: Path) -> Iterator[str]:
     url = f"unix://{socket}"
     try:
         wait_until(lambda: redis_answers(url), process, "Redis", log)
+        if watch:
+            watch("Redis", process, log)
         yield url
     finally:
         stop(process)

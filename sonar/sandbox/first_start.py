@@ -4,12 +4,14 @@ registry."""
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
 import yaml
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db import transaction
 
 from sonar import registry_file, tables
 from sonar.models import Endpoint
@@ -51,13 +53,35 @@ def load_registry_file(path: Path) -> str:
 
 
 def load_sandbox_registry(directory: Path) -> str:
-    """Register the sandbox nodes at the addresses of this start; return what changed."""
-    registry = topology.registry(nodes.load_base_urls(directory))
-    names = [endpoint["name"] for endpoint in registry["endpoints"]]
-    foreign = Endpoint.objects.exclude(name__in=names, simulated=True).first()
-    if foreign:
+    """Register the sandbox at its first start; return what changed.
+
+    Later on it belongs to who uses it, with whatever was added or changed: a start notes no more
+    than where its nodes listen now. A real grid never gets a sandbox.
+    """
+    base_urls = nodes.load_base_urls(directory)
+    if Endpoint.objects.filter(name__in=base_urls, simulated=True).exists():
+        return note_addresses(base_urls)
+    if foreign := Endpoint.objects.first():
         raise StartError(
-            f"This database holds {foreign.name}, which is not of the sandbox: set SONAR_REGISTRY "
-            "to your registry file, or unset DATABASE_URL for a sandbox with its own database."
+            f"This database holds {foreign.name}, and no sandbox: set SONAR_REGISTRY to your "
+            "registry file; for a sandbox with a database of its own, let SONAR_HOME name a new "
+            "directory, without a DATABASE_URL."
         )
-    return registry_file.describe(registry_file.load(yaml.safe_dump(registry, sort_keys=False)))
+    registry = yaml.safe_dump(topology.registry(base_urls), sort_keys=False)
+    return registry_file.describe(registry_file.load(registry))
+
+
+@transaction.atomic
+def note_addresses(base_urls: Mapping[str, str]) -> str:
+    """Note where the nodes listen now; say what else the registry holds.
+
+    A base URL that is not that of a node was set by somebody, and stays.
+    """
+    nodes_here = Endpoint.objects.filter(name__in=base_urls, base_url__regex=nodes.BASE_URL)
+    moved = [node for node in nodes_here if node.base_url != base_urls[node.name]]
+    for node in moved:  # out of each other's way: two may have changed places
+        Endpoint.objects.filter(pk=node.pk).update(base_url=f"http://moving.invalid/{node.pk}")
+    for node in moved:
+        Endpoint.objects.filter(pk=node.pk).update(base_url=base_urls[node.name])
+    others = Endpoint.objects.exclude(name__in=base_urls).count()
+    return f"as it was (endpoints: {len(base_urls)} sandbox nodes, {others} others)"

@@ -23,6 +23,7 @@ from sonar.sandbox.node import Node
 from sonar.sandbox.topology import Link, Pair, load_links, load_sites
 
 HOST = "127.0.0.1"
+BASE_URL = rf"^http://{HOST}:[0-9]+/{BASE_PATH}$"
 SEED = 2011
 GOODBYE_SECONDS = 0.1
 CONNECT_SECONDS = 10.0

@@ -83,6 +83,12 @@ def tail(log: Path, lines: int = 5) -> str:
     return "\n".join(text.strip().splitlines()[-lines:])
 
 
+def how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    """Say what is known of a process that is gone: its exit code, or the signal that ended it."""
+    code = process.returncode
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
 def wait_until(
     ready: Callable[[], bool], process: subprocess.Popen[bytes], name: str, log: Path
 ) -> None:

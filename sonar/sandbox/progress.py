@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
+from django.db import connection
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from sonar.db_retry import DATABASE_AWAY
 from sonar.sandbox import coverage
 from sonar.sandbox.coverage import Coverage
 
@@ -17,6 +21,9 @@ LOOK_EVERY_SECONDS = 2.0
 # Without a terminal the bars become lines, in a log file say.
 LINE_WHILE_FILLING = timedelta(seconds=10)
 LINE_LATER = timedelta(minutes=10)
+AWAY = "The database does not answer: what happens now is not known until it does."
+
+T = TypeVar("T")
 
 
 def watch(check: Callable[[], None], console: Console) -> None:
@@ -28,13 +35,26 @@ def watch(check: Callable[[], None], console: Console) -> None:
         check()
         time.sleep(LOOK_EVERY_SECONDS)
         if timezone.now() - since >= LINE_LATER:
-            console.print(coverage.in_one_line(timezone.now(), since))
+            console.print(answer(partial(coverage.in_one_line, timezone.now(), since)) or AWAY)
             since = timezone.now()
 
 
-def look(check: Callable[[], None]) -> list[Coverage]:
+def look(check: Callable[[], None], console: Console) -> list[Coverage] | None:
+    """Count how full the matrix is; None, and a line, while the database does not answer."""
     check()
-    return coverage.of_each_class(timezone.now())
+    classes = answer(partial(coverage.of_each_class, timezone.now()))
+    if classes is None:
+        console.print(AWAY)
+    return classes
+
+
+def answer(question: Callable[[], T]) -> T | None:
+    """Return what the database says, or None: if it was our own that ended, `check` says so."""
+    try:
+        return question()
+    except DATABASE_AWAY:
+        connection.close()
+        return None
 
 
 def in_words(class_coverage: Coverage) -> str:
@@ -43,9 +63,11 @@ def in_words(class_coverage: Coverage) -> str:
     return f"{class_coverage.size_class}: {measured}{failed}"
 
 
-def is_full(classes: list[Coverage]) -> bool:
+def is_full(classes: list[Coverage] | None) -> bool:
     """Tell whether every scheduled link has a result; nothing scheduled is not full."""
-    return bool(classes) and all(class_coverage.is_full for class_coverage in classes)
+    if not classes:
+        return False
+    return all(class_coverage.is_full for class_coverage in classes)
 
 
 def show_bars(check: Callable[[], None], console: Console) -> None:
@@ -53,14 +75,14 @@ def show_bars(check: Callable[[], None], console: Console) -> None:
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=False) as bars:
         tasks: dict[str, TaskID] = {}
-        while not is_full(classes := look(check)):
+        while not is_full(classes := look(check, console)):
             _update(bars, tasks, classes)
             time.sleep(LOOK_EVERY_SECONDS)
         _update(bars, tasks, classes)
 
 
-def _update(bars: Progress, tasks: dict[str, TaskID], classes: list[Coverage]) -> None:
-    for class_coverage in classes:
+def _update(bars: Progress, tasks: dict[str, TaskID], classes: list[Coverage] | None) -> None:
+    for class_coverage in classes or ():
         if class_coverage.size_class not in tasks:
             tasks[class_coverage.size_class] = bars.add_task("")
         bars.update(
@@ -75,9 +97,9 @@ def show_lines(check: Callable[[], None], console: Console) -> None:
     """Print a line now and then until all size classes are full."""
     printed = timezone.now() - LINE_WHILE_FILLING
     while True:
-        classes = look(check)
+        classes = look(check, console)
         full = is_full(classes)
-        if full or timezone.now() - printed >= LINE_WHILE_FILLING:
+        if classes is not None and (full or timezone.now() - printed >= LINE_WHILE_FILLING):
             console.print(
                 "; ".join(in_words(class_coverage) for class_coverage in classes)
                 or "nothing is scheduled"

@@ -8,13 +8,15 @@ import shutil
 import signal
 import socket
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import Popen
 from types import FrameType
 
 import django
 import urllib3
+from django.db import OperationalError
 from rich.console import Console
 
 from sonar import settings as project
@@ -40,30 +42,39 @@ class StopRequested(Exception):
 
 
 def _request_stop(number: int, frame: FrameType | None) -> None:
-    # A second signal must not cut the tidying short.
+    _ignore_signals()
+    raise StopRequested
+
+
+def _ignore_signals() -> None:
+    """Let no signal, or no second one, cut the tidying short."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise StopRequested
 
 
 class Children:
     """The processes of one run: started in order, watched together, stopped at once.
 
-    But storage nodes last: who stops tidies up there.
+    But storage nodes last, as who stops tidies up there. PostgreSQL and Redis are only watched:
+    they outlive the others, and whoever started them stops them.
     """
 
-    def __init__(self, stack: ExitStack, logs: Path, console: Console) -> None:
+    def __init__(self, logs: Path, console: Console) -> None:
         self._logs = logs
         self._console = console
         self._running: dict[str, Popen[bytes]] = {}
-        stack.callback(self.stop)
+        self._watched: dict[str, tuple[Popen[bytes], Path]] = {}
 
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
         """Run a Python module; its output goes to the log of this name."""
         command = [sys.executable, "-m", *arguments]
         process = processes.start(command, self.log(name), env=ENVIRONMENTS[name]())
         self._running[name] = process
+        self.watch(name, process, self.log(name))
         return process
+
+    def watch(self, name: str, process: Popen[bytes], log: Path) -> None:
+        self._watched[name] = process, log
 
     def stop(self) -> None:
         """End all of them, as soon as workers have handed back what they run."""
@@ -78,12 +89,15 @@ class Children:
         return self._logs / f"{name}.log"
 
     def check(self) -> None:
-        """Raise StartError if one of them has ended by itself."""
-        for name, process in self._running.items():
+        """Raise StartError if one of them has ended by itself.
+
+        PostgreSQL and Redis come first: others may have ended because they had.
+        """
+        for name, (process, log) in self._watched.items():
             if process.poll() is not None:
                 raise StartError(
-                    f"{name} ended unexpectedly (exit code {process.returncode}). The end of its "
-                    f"log, {self.log(name)}:\n{processes.tail(self.log(name))}"
+                    f"{name} ended unexpectedly ({processes.how_it_ended(process)}). The end of "
+                    f"its log, {log}:\n{processes.tail(log)}"
                 )
 
 
@@ -101,15 +115,18 @@ def check_port(port: int) -> None:
             ) from error
 
 
-def start_services(stack: ExitStack, place: Path, console: Console) -> None:
+def start_services(stack: ExitStack, children: Children, place: Path, console: Console) -> None:
     """Start what DATABASE_URL and REDIS_URL do not name, and point the settings at it."""
     sockets = stack.enter_context(embedded.socket_directory())
+    watch = children.watch
     if project.OWN_DATABASE:
-        database = embedded.postgres(place / "postgres", sockets, place / "log" / "postgres.log")
+        log = children.log("postgres")
+        database = embedded.postgres(place / "postgres", sockets, log, watch=watch)
         with step(console, "Starting PostgreSQL"):
             os.environ["DATABASE_URL"] = stack.enter_context(database)
     if project.OWN_REDIS:
-        queue = embedded.redis_server(place / "redis", sockets, place / "log" / "redis.log")
+        log = children.log("redis")
+        queue = embedded.redis_server(place / "redis", sockets, log, watch=watch)
         with step(console, "Starting Redis"):
             os.environ["REDIS_URL"] = stack.enter_context(queue)
     importlib.reload(project)
@@ -156,6 +173,7 @@ def start_web(children: Children, port: int) -> str:
     process = children.start(WEB, *web)
 
     def answers() -> bool:
+        children.check()
         try:
             return urllib3.request("GET", url, timeout=5, retries=False).status < 500
         except urllib3.exceptions.HTTPError:
@@ -189,16 +207,33 @@ def prepare(children: Children, place: Path, console: Console) -> None:
     console.print("Registry: " + changes.replace("\n", "; "))
 
 
+@contextmanager
+def why_it_ends(children: Children, console: Console) -> Iterator[None]:
+    """Say why a run ends before it stops everything, which takes some seconds."""
+    try:
+        try:
+            yield
+        except OperationalError as error:
+            children.check()
+            why = " ".join(str(error).split())
+            raise StartError(f"The database does not answer: {why}") from error
+    except StartError as error:
+        _ignore_signals()
+        console.print(str(error), style="bold red", markup=False)
+        raise
+
+
 def run(console: Console) -> None:
-    """Start everything, show progress, and stop everything when a signal comes."""
+    """Start everything, show progress, and stop everything when a signal comes or one ends."""
     place = project.SONAR_HOME
-    home.make(place)
-    with ExitStack() as stack:
+    children = Children(place / "log", console)
+    with ExitStack() as stack, why_it_ends(children, console):
+        home.make(place)
         stack.enter_context(home.only_one(place))
         check_port(project.PORT)
         stack.callback(console.print, f"Sonar has stopped; its data stays in {place}.")
-        start_services(stack, place, console)
-        children = Children(stack, place / "log", console)
+        start_services(stack, children, place, console)
+        stack.callback(children.stop)
         prepare(children, place, console)
         stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
         share_metrics(place / "metrics")
@@ -219,7 +254,6 @@ def main() -> int:
         run(console)
     except StopRequested:
         return 0
-    except StartError as error:
-        console.print(str(error), style="bold red", markup=False)
+    except StartError:
         return 1
     return 0

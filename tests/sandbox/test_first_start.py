@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 
-from sonar.models import Endpoint, Mesh, SizeClass
+from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.sandbox import first_start, topology
 from sonar.sandbox.processes import StartError
-from tests.sonar.world import endpoint
+from tests.sonar.world import NOW, endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -32,14 +32,48 @@ def test_the_sandbox_is_19_simulated_endpoints_and_a_mesh_of_all(directory):
     assert Endpoint.objects.filter(simulated=True).count() == 19
     assert Mesh.objects.get().intervals.count() == 3
     assert list(SizeClass.objects.values_list("test_bytes", flat=True)) == [10**5, 10**6, 10**7]
-    assert "added" not in first_start.load_sandbox_registry(directory)
+    assert first_start.load_sandbox_registry(directory) == (
+        "as it was (endpoints: 19 sandbox nodes, 0 others)"
+    )
 
 
-def test_the_sandbox_never_mixes_with_a_real_grid(directory):
+def test_a_real_grid_gets_no_sandbox(directory):
     endpoint("RAL", base_url="https://storage.example.org/data")
-    with pytest.raises(StartError, match="holds RAL_DATADISK, which is not of the sandbox"):
+    with pytest.raises(StartError, match="holds RAL_DATADISK, and no sandbox: set SONAR_REGISTRY"):
         first_start.load_sandbox_registry(directory)
     assert Endpoint.objects.count() == 1
+
+
+def test_what_was_added_to_a_sandbox_and_changed_in_it_outlives_its_restarts(directory):
+    first_start.load_sandbox_registry(directory)
+    endpoint("RAL", base_url="https://storage.example.org/data")
+    Mesh.objects.create(name="beside", mover="http-tpc", mode="push")
+    Mesh.objects.filter(name="sandbox").update(priority=9)
+    retired, changed, renamed = Endpoint.objects.filter(simulated=True)[:3]
+    Endpoint.objects.filter(pk=retired.pk).update(retired_at=NOW)
+    Endpoint.objects.filter(pk=changed.pk).update(inbound_cap=1)
+    Endpoint.objects.filter(pk=renamed.pk).update(base_url="https://elsewhere.example.org/data")
+    Site.objects.filter(pk=changed.site_id).update(country="FR")
+    before = rows()
+    told = first_start.load_sandbox_registry(directory)
+    assert told == "as it was (endpoints: 19 sandbox nodes, 1 others)"
+    assert rows() == before
+
+
+def rows() -> list[dict[str, object]]:
+    return [row for model in (Site, Endpoint, SizeClass, Mesh) for row in model.objects.values()]
+
+
+def test_nodes_that_listen_elsewhere_now_are_found_there(directory):
+    """Two have changed places, one is new where nobody was."""
+    first_start.load_sandbox_registry(directory)
+    base_urls = json.loads((directory / "nodes.json").read_text())
+    one, two, three = list(base_urls)[:3]
+    base_urls[one], base_urls[two] = base_urls[two], base_urls[one]
+    base_urls[three] = "http://127.0.0.1:30000/datadisk"
+    (directory / "nodes.json").write_text(json.dumps(base_urls))
+    first_start.load_sandbox_registry(directory)
+    assert dict(Endpoint.objects.values_list("name", "base_url")) == base_urls
 
 
 def test_a_bad_registry_file_stops_the_start_with_its_errors(tmp_path):

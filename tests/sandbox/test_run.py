@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import shutil
@@ -23,9 +24,12 @@ import psutil
 import psycopg
 import pytest
 import requests
+from django.db import OperationalError
+from rich.console import Console
 from scipy.stats import spearmanr
 
-from sonar.sandbox import embedded, processes
+from sonar.sandbox import embedded, processes, progress
+from sonar.sandbox.run import Children, why_it_ends
 from tests.ports import free_port
 from tests.waiting import wait_for
 
@@ -135,6 +139,16 @@ def run(home: Path) -> Iterator[Run]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def operator(run: Run) -> Iterator[requests.Session]:
+    """Return a session with a token of the administrator."""
+    done = run.manage("token", "create", "admin", "--scopes=operate", "--name=tests", "--days=1")
+    assert done.returncode == 0, done.stderr
+    with requests.Session() as session:
+        session.headers["Authorization"] = f"Token {done.stdout.strip()}"
+        yield session
+
+
 @pytest.mark.long
 def test_the_page_answers_and_the_matrix_fills(run: Run):
     run.wait_for("the page", run.answers, 300)
@@ -146,27 +160,18 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
 
 
 @pytest.mark.long
-def test_measured_rates_are_those_that_were_published(run: Run):
+def test_measured_rates_are_those_that_were_published(run: Run, operator: requests.Session):
     """A machine that is at something else makes tests slow and never fast: the best of each counts.
 
     Their links are tested again until that is so, not when it is their turn minutes later.
     """
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, 300)
-    with requests.Session() as operator:
-        operator.headers["Authorization"] = f"Token {token(run)}"
-        for _ in range(ROUNDS):
-            if likeness(run) > 0.9:
-                break
-            for test in [order(operator, run, *link) for link in published_rates()]:
-                run.wait_for("the tests ordered", partial(has_ended, test), 300)
+    for _ in range(ROUNDS):
+        if likeness(run) > 0.9:
+            break
+        for test in [order(operator, run, *link) for link in published_rates()]:
+            run.wait_for("the tests ordered", partial(has_ended, test), 300)
     assert likeness(run) > 0.9
-
-
-def token(run: Run) -> str:
-    arguments = ("create", "admin", "--scopes=operate", "--name=rates", "--days=1")
-    done = run.manage("token", *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def order(operator: requests.Session, run: Run, source: str, destination: str) -> str:
@@ -289,8 +294,18 @@ def test_a_busy_port_is_one_sentence(tmp_path: Path):
             )
 
 
+ADDED = {"name": "LAPTOP", "site": "RAL-LCG2", "base_url": "http://127.0.0.1:9/data"}
+
+
 @pytest.mark.long
-def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(run: Run, home: Path):
+def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(
+    run: Run, home: Path, operator: requests.Session
+):
+    """And says at once why it ends, where it does by itself: its PostgreSQL is gone."""
+    endpoints = f"{run.url}/api/v1/endpoints/"
+    assert operator.post(endpoints, json=ADDED, timeout=30).status_code == 201
+    node = f"{endpoints}RAL-LCG2_DATADISK/"
+    assert operator.patch(node, json={"inbound_cap": 3}, timeout=30).ok
     assert run.stop(signal.SIGTERM) == 0
     assert run.processes() == []
     password = (home / "admin-password").read_text()
@@ -299,7 +314,15 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(run: Run,
         assert again.measured("large") >= ENOUGH
         assert "static files" not in again.said  # to compress them anew takes 40 s
         assert (home / "admin-password").read_text() == password
-        assert again.stop(signal.SIGINT) == 0
+        endpoints = f"{again.url}/api/v1/endpoints/"
+        assert requests.get(f"{endpoints}LAPTOP/", timeout=30).json()["simulated"] is False
+        assert requests.get(f"{endpoints}RAL-LCG2_DATADISK/", timeout=30).json()["inbound_cap"] == 3
+        os.kill(int((home / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        assert again.process.wait(STOP_SECONDS + LOADED) == 1
+        log = home / "log" / "postgres.log"
+        why = f"PostgreSQL ended unexpectedly (SIGKILL). The end of its log, {log}:"
+        assert again.said.index(why) < again.said.index("Stopping")
+        assert "Traceback" not in again.said
         assert again.processes() == []
 
 
@@ -353,7 +376,7 @@ def running(run: Run) -> int:
 @pytest.mark.long
 def test_it_stops_in_time_with_endpoints_that_never_answer_and_loses_nothing(hung: Run):
     hung.process.send_signal(signal.SIGINT)
-    hung.process.wait(STOP_SECONDS + LOADED)
+    assert hung.process.wait(STOP_SECONDS + LOADED) == 0
     assert hung.processes() == []
     log = (hung.home / "log" / "worker.log").read_text()
     assert "Traceback" not in log
@@ -437,6 +460,50 @@ def test_a_first_start_that_is_broken_off_does_not_spoil_the_next(tmp_path: Path
         embedded.postgres(data, sockets, tmp_path / "log") as url,
     ):
         assert embedded.database_answers(url)
+
+
+@pytest.fixture
+def children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Children:
+    """The processes of a run in this process, whose signals stay as they are."""
+    monkeypatch.setattr("sonar.sandbox.run._ignore_signals", lambda: None)
+    return Children(tmp_path, Console(file=io.StringIO(), width=200))
+
+
+def test_a_process_that_ends_by_itself_is_named_with_its_log_and_first_who_others_need(
+    children: Children, tmp_path: Path
+):
+    said = io.StringIO()
+    for name in ("Redis", "beat"):
+        log = tmp_path / f"{name}.log"
+        process = processes.start([sys.executable, "-c", f"raise SystemExit('{name} full')"], log)
+        process.wait(60)
+        children.watch(name, process, log)
+    with pytest.raises(processes.StartError), why_it_ends(children, Console(file=said, width=200)):
+        children.check()
+    assert said.getvalue() == (
+        f"Redis ended unexpectedly (exit code 1). The end of its log, {tmp_path / 'Redis.log'}:\n"
+        "Redis full\n"
+    )
+
+
+def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path):
+    services = {"DATABASE_URL": "postgresql://sonar@127.0.0.1:1/none", "REDIS_URL": "redis://none"}
+    with Run(tmp_path / "home", free_port(), **services) as run:
+        assert run.process.wait(60) == 1
+        assert "The database does not answer: connection failed" in run.said
+        assert "Traceback" not in run.said
+
+
+def test_progress_waits_for_a_database_that_is_away_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    """A server that DATABASE_URL names may come back; our own, once it ended, ends the run."""
+
+    def away(*_: object) -> None:
+        raise OperationalError("terminating connection")
+
+    monkeypatch.setattr(progress.coverage, "of_each_class", away)
+    said = io.StringIO()
+    assert progress.look(lambda: None, Console(file=said, width=200)) is None
+    assert said.getvalue().strip() == progress.AWAY
 
 
 def test_a_service_that_does_not_start_shows_its_last_words(tmp_path: Path):
