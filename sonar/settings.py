@@ -34,11 +34,13 @@ def envbool(name: str, default: bool) -> bool:
     return known[text]
 
 
-def envint(name: str, default: int, minimum: int = 1) -> int:
+def envint(name: str, default: int, minimum: int = 1, maximum: int | None = None) -> int:
     text = os.environ.get(name, "").strip() or str(default)
-    if not text.isdecimal() or int(text) < minimum:
-        raise ImproperlyConfigured(f"{name}={text!r} is not a whole number from {minimum} up.")
-    return int(text)
+    number = int(text) if re.fullmatch("[0-9]{1,18}", text) else -1
+    if number < minimum or (maximum is not None and number > maximum):
+        allowed = f"from {minimum} {'up' if maximum is None else f'to {maximum}'}"
+        raise ImproperlyConfigured(f"{name}={text!r} is not a whole number {allowed}.")
+    return number
 
 
 def envlist(name: str, default: str) -> list[str]:
@@ -50,6 +52,7 @@ HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.
 PATH = r"[A-Za-z0-9._~%/-]*"
 LONGEST_ISSUER = 200  # characters of a column of allauth's
 SHORTEST_KEY = 50  # characters, as `check --deploy` wants it
+LONGEST_KEPT_DAYS = 36_500  # a time that is as long ago is still one
 PERIODS = {"s": 1, "min": 60, "h": 3600, "day": 86_400}
 
 
@@ -563,7 +566,7 @@ SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
 
 # Results are kept by the month: a month goes when it ended more than this many days ago.
-SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400)
+SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
 # How often new results are searched for changes of level (matrix.tasks).
 SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 3600)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command, get_commands, load_command_class
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+
+from sonar import settings
 
 
 @pytest.mark.django_db
@@ -19,6 +22,14 @@ def test_the_migrations_can_be_undone_and_done_again():
     """As tests of upgrades do; `migrate` itself goes no way back (sonar.tables)."""
     MigrationExecutor(connection).migrate([("sonar", None)])
     call_command("migrate", "sonar", verbosity=0)
+
+
+@pytest.mark.parametrize("text", ["0", "36501", "1000000", "9" * 5000, "-1", "4e2", "\u0663"])
+def test_results_are_kept_for_days_that_there_are(monkeypatch: pytest.MonkeyPatch, text: str):
+    """So many days ago must be a time: else each result that comes in was an error."""
+    monkeypatch.setenv("SONAR_KEEP_DAYS", text)
+    with pytest.raises(ImproperlyConfigured, match=r"is not a whole number from 1 to 36500\."):
+        settings.envint("SONAR_KEEP_DAYS", 400, maximum=settings.LONGEST_KEPT_DAYS)
 
 
 def test_django_finds_nothing_wrong():

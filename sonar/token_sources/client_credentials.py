@@ -12,7 +12,7 @@ from sonar.movers.http_exchange import Web
 from sonar.token_sources.asking import Answer, ask
 from sonar.token_sources.audiences import audience_of, require_audience
 from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
-from sonar.token_sources.lifetimes import lifetime_of
+from sonar.token_sources.lifetimes import lifetime_of, seconds_said
 from sonar.token_sources.scopes import require_scope
 from sonar.token_sources.unverified import is_token
 
@@ -114,8 +114,8 @@ def token_of(answer: Answer, scope: str, began_at: float) -> StorageToken:
         raise CredentialError("the issuer gives something that is no token")
     require_scope(text, answer.values.get("scope"), scope)
     said_at, expires_at = lifetime_of(text)
-    seconds = answer.values.get("expires_in")
-    ends = [began_at + seconds] if isinstance(seconds, int | float) and seconds > 0 else []
+    seconds = seconds_said(answer.values.get("expires_in"))
+    ends = [began_at + seconds] if seconds else []
     ends += [expires_at] if expires_at else []
     return StorageToken(
         text, min(said_at or began_at, began_at), min(ends, default=began_at + UNSAID_SECONDS)

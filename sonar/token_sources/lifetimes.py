@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sonar.token_sources.unverified import caveats_of, claims_of
+from sonar.units import LONGEST_SECONDS
 
 BEFORE = re.compile(r"before:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
 
@@ -25,13 +26,23 @@ def lifetime_of(token: str) -> Lifetime:
     return _of_caveats(caveats_of(token) or []) if claims is None else _of_claims(claims)
 
 
+def seconds_said(value: object) -> float | None:
+    """Return for how long a token is said to count; None for what nobody can mean."""
+    return _number(value, LONGEST_SECONDS)
+
+
 def _of_claims(claims: Mapping[str, object]) -> Lifetime:
     return Lifetime(_moment(claims.get("iat", claims.get("nbf"))), _moment(claims.get("exp")))
 
 
 def _moment(value: object) -> float | None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number and 0 < value < 1e11 else None  # type: ignore[arg-type,operator]
+    return _number(value, 1e11)
+
+
+def _number(value: object, below: float) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < below else None
 
 
 def _of_caveats(caveats: Iterable[str]) -> Lifetime:

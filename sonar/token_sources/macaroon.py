@@ -16,7 +16,7 @@ from sonar.movers.http_exchange import Web, authorization
 from sonar.movers.messages import one_line
 from sonar.token_sources.asking import Answer, CertifiedWeb, ask
 from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken, read_secret
-from sonar.token_sources.lifetimes import lifetime_of
+from sonar.token_sources.lifetimes import lifetime_of, seconds_said
 from sonar.token_sources.scopes import is_within
 from sonar.token_sources.unverified import caveats_of, is_token
 
@@ -67,8 +67,7 @@ def token_of(answer: Answer, purpose: Purpose, began_at: float) -> StorageToken:
     if answer.status != 200 or not is_token(text):
         raise CredentialError(f"the endpoint gives no macaroon: {answer.status}")
     _require_narrow(text, purpose)
-    seconds = answer.values.get("expires_in")
-    ends = [began_at + (seconds if isinstance(seconds, int | float) else LIFE_SECONDS)]
+    ends = [began_at + (seconds_said(answer.values.get("expires_in")) or LIFE_SECONDS)]
     expires_at = lifetime_of(text).expires_at
     return StorageToken(text, began_at, min(ends + ([expires_at] if expires_at else [])))
 

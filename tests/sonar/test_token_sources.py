@@ -427,6 +427,7 @@ class Dcache(BaseHTTPRequestHandler):
     status = 200
     leads_to = ""
     caveats: tuple[str, ...] = ()
+    more: dict[str, object] = {}
     write = staticmethod(macaroon)
     given = ""
     heard: list[tuple[str, dict[str, Any], str]] = []
@@ -442,7 +443,7 @@ class Dcache(BaseHTTPRequestHandler):
         usual = ("iid:x", "id:1;2;sonar", ENDS, f"path:{self.path}", *asked["caveats"])
         given = Dcache.given = Dcache.write(*(self.caveats or usual))
         target = {"targetWithMacaroon": f"{url}?authz={given}", "target": url}
-        content = json.dumps({"macaroon": given, "uri": target}).encode()
+        content = json.dumps({"macaroon": given, "uri": target} | self.more).encode()
         self.send_response(self.status)
         if self.leads_to:
             self.send_header("Location", self.leads_to)
@@ -458,7 +459,7 @@ ENDS = "before:2100-01-01T12:00:00.123Z"
 @pytest.fixture
 def dcache() -> Iterator[ThreadingHTTPServer]:
     Dcache.status, Dcache.leads_to, Dcache.heard = 200, "", []
-    Dcache.caveats, Dcache.write = (), macaroon
+    Dcache.caveats, Dcache.more, Dcache.write = (), {}, macaroon
     with closing(ThreadingHTTPServer(("127.0.0.1", 0), Dcache)) as server:
         server.close = server.server_close
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -484,6 +485,16 @@ def test_a_macaroon_is_asked_from_its_directory_for_what_is_done_there(macaroons
         assert Dcache.heard[-1] == (path, body, f"Bearer {SECRET}")
         # dCache does not say how long it counts: it was asked for an hour.
         assert token.left(time.time()) == pytest.approx(3600, abs=3)
+
+
+# JSON's own whole numbers end at 64 bits: longer ones are read as these.
+@pytest.mark.parametrize("seconds", [1.7e308, 1e11, -1e308, 2**64 - 1, 0, -5, True, "60", [60]])
+def test_a_life_that_cannot_be_is_not_believed(macaroons, issuer, purpose, seconds: object):
+    """When a token ends is a time for people, too, and there is none for some."""
+    Dcache.more = {"expires_in": seconds}
+    assert obtained(macaroons).left(time.time()) == pytest.approx(3600, abs=5)
+    issuer.changes = {"token": {"access_token": "opaque", "expires_in": seconds}}
+    assert obtained(purpose).left(time.time()) == pytest.approx(300, abs=5)
 
 
 def test_a_macaroon_ends_with_the_first_of_its_caveats(macaroons):
