@@ -28,8 +28,8 @@ from sonar.sandbox.steps import step
 WEB_STOP_SECONDS = "5"
 NODES, WEB = "nodes", "web"
 SENDERS = ("worker", "control", "cleaning", "beat")
+# Others find nothing of Sonar's.
 ENVIRONMENTS = {
-    NODES: environments.plain,
     **dict.fromkeys(SENDERS, environments.of_sender),
     WEB: environments.of_web,
 }
@@ -68,7 +68,8 @@ class Children:
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
         """Run a Python module; its output goes to the log of this name."""
         command = [sys.executable, "-m", *arguments]
-        process = processes.start(command, self.log(name), env=ENVIRONMENTS[name]())
+        environment = ENVIRONMENTS.get(name, environments.plain)
+        process = processes.start(command, self.log(name), env=environment())
         self._running[name] = process
         self.watch(name, process, self.log(name))
         return process

@@ -7,7 +7,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -51,8 +50,8 @@ USUAL = Size(24, 500, 45.0, 8, 6, 5.0)
 class Known(Children):
     """Children that can be asked for by name."""
 
-    def __init__(self, stack: ExitStack, logs: Path) -> None:
-        super().__init__(stack, logs, Console(quiet=True))
+    def __init__(self, logs: Path) -> None:
+        super().__init__(logs, Console(quiet=True))
         self.by_name: dict[str, Popen[bytes]] = {}
 
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
@@ -77,11 +76,13 @@ def running(home: Path, count: int, seconds: float) -> Iterator[Known]:
     Mesh.objects.update(enabled=False)
     Probe.objects.all().delete()
     Transfer.objects.all().delete()
-    with ExitStack() as stack:
-        children = Known(stack, home / "log")
+    children = Known(home / "log")
+    try:
         register(start_nodes(children, home / "nodes", count, seconds))
         start_workers(children, home)
         yield children
+    finally:
+        children.stop()
 
 
 def start_nodes(children: Known, directory: Path, count: int, seconds: float) -> dict[str, str]:

@@ -36,7 +36,7 @@ def page(request: HttpRequest) -> None:
     fail()
 
 
-class Call(ApiView):
+class Call(ApiView, one_snapshot=False):
     permission_classes = []
 
     def get(self, request: Request, name: str = "") -> Response:

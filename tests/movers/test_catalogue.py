@@ -81,16 +81,20 @@ django.setup()
 """
 
 
+# The web asks an issuer within the deadlines of movers (sonar.issuer_web).
+DEADLINES = {"http_deadlines", "peers", "file_address"}
+
+
 @pytest.mark.parametrize(
-    "program",
+    ("program", "needed"),
     [
-        "import sonar.movers, sonar.mover_catalogue",
-        f"{DJANGO}import sonar.urls, matrix.urls, sonar.registry_file",
+        ("import sonar.movers, sonar.mover_catalogue", SHARED),
+        (f"{DJANGO}import sonar.urls, matrix.urls, sonar.registry_file", SHARED | DEADLINES),
     ],
     ids=["movers", "web"],
 )
-def test_who_does_not_move_a_file_loads_no_protocol(program: str):
-    assert loaded_after(program) <= SHARED
+def test_who_does_not_move_a_file_loads_no_protocol(program: str, needed: set[str]):
+    assert loaded_after(program) <= needed
 
 
 def test_a_mover_is_loaded_when_it_is_used_and_the_others_are_not():

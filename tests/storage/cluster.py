@@ -51,7 +51,7 @@ class Member(Server):
         self.role, self.meeting = role, meeting
         self.cmsd: subprocess.Popen[bytes] | None = None
         super().__init__(room, authority)
-        self.name = f"{role}-{self.port}"
+        self.instance = f"{role}-{self.port}"
         port = meeting if role == "manager" else free_port()
         text = CMSD_CONFIG.format(
             role=role, room=room, meeting=meeting, port=port, lookup=LOOKUP_SECONDS
@@ -75,7 +75,7 @@ class Member(Server):
     def _cmsd_listens(self) -> bool:
         if self.role == "manager":
             return takes_connections(self.host, self.meeting)
-        return (self.room / f"admin/{self.name}/.olb/olbd.admin").exists()
+        return (self.room / f"admin/{self.instance}/.olb/olbd.admin").exists()
 
     def _cmsd_runs(self) -> bool:
         return self.cmsd is not None and self.cmsd.poll() is None

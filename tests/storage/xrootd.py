@@ -157,7 +157,7 @@ class Server:
         self.room, self.authority, self.guarded = room, authority, guarded
         self.data = room / "data"
         self.host, self.port = host, free_port()
-        self.name = "test"
+        self.instance = "test"
         self.process: subprocess.Popen[bytes] | None = None
         for directory in (self.data, room / "admin", room / "run"):
             directory.mkdir(exist_ok=True)
@@ -211,7 +211,7 @@ class Server:
         """Return what runs one of XRootD's programs; ``files`` names those that it writes."""
         become = ["-R", SERVER_USER] if os.getuid() == 0 else []
         log, pid = self.room / f"{files}.log", self.room / "run" / f"{files}.pid"
-        command = [program, *become, "-n", self.name, "-c", str(self.room / config)]
+        command = [program, *become, "-n", self.instance, "-c", str(self.room / config)]
         return [*command, "-l", str(log), "-s", str(pid)]
 
     def _is_up(self) -> bool:
