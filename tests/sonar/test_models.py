@@ -221,7 +221,7 @@ def test_every_change_of_results_marks_the_hours_it_touches():
 def test_a_transfer_refers_to_what_exists(field: str):
     three_endpoints()
     with pytest.raises(IntegrityError, match="does not exist"):
-        transfer(**{field: 999})
+        transfer(**{field: -1})
 
 
 @pytest.mark.parametrize("table", ["endpoint", "sizeclass", "profile"])
