@@ -16,7 +16,7 @@ run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.y
 test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 12 minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 minutes on two cores)
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 24 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
