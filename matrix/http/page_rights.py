@@ -6,7 +6,7 @@ state theirs by permission classes (`permissions`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from django.conf import settings
@@ -54,11 +54,17 @@ def accounts(request: HttpRequest, **path: object) -> bool:
     return bool(request.user.is_authenticated)
 
 
-def holders(permission: str) -> Right:
-    """Return the right of who has a permission, be it for some site alone."""
+def holders(permission: str, sites: Callable[..., Iterable[int]] | None = None) -> Right:
+    """Return the right of who has a permission, be it for some site alone.
+
+    ``sites`` gives the sites that a path is about, of which it must be one then. Who may nowhere
+    does not learn what there is: nothing is looked up for them.
+    """
 
     def check(request: HttpRequest, **path: object) -> bool:
-        return roles.may_somewhere(request.user, permission)
+        if not roles.may_somewhere(request.user, permission):
+            return False
+        return sites is None or roles.may(request.user, permission, sites(**path))
 
     return check
 

@@ -12,26 +12,25 @@ from django.utils import timezone
 
 from matrix.answers import probe_request
 from matrix.answers.experiments import report
-from matrix.http.page_rights import for_whom, readers
+from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.experiments.form import ExperimentForm
 from matrix.pages.experiments.page import LinkExperimentsPage
 from matrix.pages.probes.page import ends_of
-from matrix.pages.probes.views import orderers, place
+from matrix.pages.probes.views import place
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
-from sonar import experiments, roles
+from matrix.store import notes
+from sonar import experiments
 from sonar.models import Experiment
 
 show_link_experiments = showing(LinkExperimentsPage)
 
 
-def cancellers(request: HttpRequest, id: UUID) -> bool:  # noqa: A002 - of the route
-    experiment = report.rows().filter(id=id).first()
-    sites = probe_request.sites_of([experiment] if experiment else [])
-    return roles.may(request.user, probe_request.ORDER, sites)
+def sites_of_experiment(id: UUID) -> set[int]:  # noqa: A002 - of the route
+    return probe_request.sites_of(report.rows().filter(id=id))
 
 
-@for_whom(GET=readers, POST=orderers)
+@for_whom(GET=readers, POST=holders(probe_request.ORDER, notes.sites_of))
 def link_experiments(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the experiments on a link, or order one."""
     if request.method == "POST":
@@ -58,7 +57,7 @@ def ordered(form: ExperimentForm, user: User) -> tuple[Experiment | None, int]:
     return place(form, sweep.probe_requests, user, lambda now: experiments.order(sweep, user, now))
 
 
-@for_whom(POST=cancellers)
+@for_whom(POST=holders(probe_request.ORDER, sites_of_experiment))
 def cancel_experiment(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel the tests that have not begun, and lead back to the experiment."""
     experiment = report.rows().filter(id=id).first()

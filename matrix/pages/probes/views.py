@@ -22,7 +22,7 @@ from matrix.pages.probes.page import LinkProbesPage, ends_of
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
 from matrix.store import notes
-from sonar import request_probes, roles
+from sonar import request_probes
 from sonar.request_probes import ProbeRequest
 
 Placed = TypeVar("Placed")
@@ -37,22 +37,12 @@ class OrderForm(Protocol):
 show_link_probes = showing(LinkProbesPage)
 
 
-def orderers(request: HttpRequest, source: str, destination: str) -> bool:
-    """Say whether tests of the link of a path may be ordered."""
-    user = request.user
-    # Who may nowhere does not learn which endpoints there are.
-    return roles.may_somewhere(user, probe_request.ORDER) and roles.may(
-        user, probe_request.ORDER, notes.sites_of(source, destination)
-    )
-
-
-def cancellers(request: HttpRequest, id: UUID) -> bool:  # noqa: A002 - of the route
+def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route
     test = probe_request.ordered_test(id)
-    sites = probe_request.sites_of([test] if test else [])
-    return roles.may(request.user, probe_request.ORDER, sites)
+    return probe_request.sites_of([test] if test else [])
 
 
-@for_whom(GET=readers, POST=orderers)
+@for_whom(GET=readers, POST=holders(probe_request.ORDER, notes.sites_of))
 def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the tests that were ordered on a link, or order some."""
     if request.method == "POST":
@@ -117,7 +107,7 @@ def place(
         return None, 503
 
 
-@for_whom(POST=cancellers)
+@for_whom(POST=holders(probe_request.ORDER, sites_of_test))
 def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel a test and lead back; one that has begun is not cancelled any more."""
     test = probe_request.ordered_test(id)

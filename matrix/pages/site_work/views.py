@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
 from matrix.answers.site.question import question, registered
-from matrix.http.page_rights import Right, for_whom
+from matrix.http.page_rights import Right, for_whom, holders
 from matrix.pages.note_forms import back
 from matrix.pages.site.page import SitePage
 from matrix.pages.site_work.forms import (
@@ -46,15 +46,7 @@ from sonar.windows import format_moment
 
 def for_site(permission: str) -> Right:
     """Return the right of who has a permission for the site of a path."""
-
-    def check(request: HttpRequest, name: str, **path: object) -> bool:
-        user = request.user
-        # Who may nowhere does not learn which sites there are.
-        return roles.may_somewhere(user, permission) and roles.may(
-            user, permission, [registered(name).id]
-        )
-
-    return check
+    return holders(permission, lambda name, **_: [registered(name).id])
 
 
 @for_whom(POST=for_site(DECLARE))
