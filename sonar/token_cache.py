@@ -27,6 +27,7 @@ from tempfile import TemporaryFile
 from sonar import token_sources, whole_files
 from sonar.movers.base import MoverError, Stopped
 from sonar.token_sources.base import CredentialError, Purpose, StorageToken
+from sonar.token_sources.unverified import LONGEST_TOKEN
 
 # Of its life, what is left when a token is renewed.
 RENEW_AT = 1 / 3
@@ -42,8 +43,6 @@ LOCK_LOOK_SECONDS = 0.05
 PRIVATE = 0o700
 FORGET_SECONDS = 86_400
 ENDING = 256
-# As much as the longest token takes.
-MOST_BYTES = 16 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -235,7 +234,7 @@ def problem(directory: Path) -> str:
     _make(directory)
     try:
         with TemporaryFile(dir=directory) as file:
-            file.write(bytes(MOST_BYTES))
+            file.write(bytes(LONGEST_TOKEN))
             file.flush()
     except OSError as error:
         return _sentence(error)

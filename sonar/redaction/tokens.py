@@ -8,8 +8,7 @@ from django.conf import settings
 
 from sonar import token_cache
 from sonar.redaction.disguises import without
-
-LONGEST_TOKEN = 16 * 1024
+from sonar.token_sources.unverified import LONGEST_TOKEN
 
 
 def without_tokens(text: str) -> str:

@@ -8,7 +8,7 @@ from binascii import Error as NotBase64
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-LONGEST = 16 * 1024
+LONGEST_TOKEN = 16 * 1024
 """No server takes a header that is longer."""
 FORMAT_2 = b"\x02"
 # Of macaroons in format 2, by their names in format 1.
@@ -20,13 +20,13 @@ Fields = Iterator[tuple[bytes, bytes]]
 
 def is_token(text: str) -> bool:
     """Say whether a text can be shown to a server as a token at all."""
-    return text.isascii() and text.isprintable() and 0 < len(text) <= LONGEST
+    return text.isascii() and text.isprintable() and 0 < len(text) <= LONGEST_TOKEN
 
 
 def claims_of(token: str) -> Mapping[str, object] | None:
     """Return the claims of a JSON Web Token; None if it is none that can be read."""
     parts = token.split(".")
-    if len(parts) != 3 or len(token) > LONGEST:
+    if len(parts) != 3 or len(token) > LONGEST_TOKEN:
         return None
     try:
         claims = json.loads(decoded(parts[1]))
@@ -41,7 +41,7 @@ def caveats_of(token: str) -> list[str] | None:
     Its binary formats 1 and 2 are read. Those that somebody else must confirm limit nothing by
     their words, and are left out.
     """
-    content = decoded(token) if len(token) <= LONGEST else b""
+    content = decoded(token) if len(token) <= LONGEST_TOKEN else b""
     read = _fields if content.startswith(FORMAT_2) else _packets
     try:
         (location, _), _identifier, *caveats = read(content)
