@@ -11,7 +11,7 @@ from tests.benchmarks import server
 from tests.benchmarks.kept import Kept
 from tests.benchmarks.scale import SCALES, Scale
 
-# 0 stands for the two limits of issue 3 that have no number, and the figures without one.
+# 0 stands for the limits of memory and of a 304, which have no number, and for mere figures.
 NUMBERS = tuple(range(17))
 
 

@@ -115,7 +115,7 @@ def prepared(bench: Bench) -> None:
 
 
 def peak_memory(bench: Bench) -> list[Goal]:
-    """Issue 3: a 30-day query at 1,000 endpoints stays below 800 MB."""
+    """A 30-day query at 1,000 endpoints stays below 800 MB."""
     variables = server.environment(bench.home, bench.url)
     goals = []
     for what in product.HEAVY:
@@ -131,7 +131,7 @@ def peak_memory(bench: Bench) -> list[Goal]:
 
 
 def not_modified(bench: Bench) -> Goal:
-    """Issue 3: a matrix request that changes nothing is a 304 in less than 5 ms."""
+    """A matrix request that changes nothing is a 304 in less than 5 ms."""
     window = scale.aligned(30)
     query = {"size": SIZE, "from": format_time(window.start), "to": format_time(window.end)}
     with loopback.sonar(bench.home, server.environment(bench.home, bench.url)) as web:
