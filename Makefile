@@ -16,28 +16,36 @@ run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.y
 test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 12 minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 24 minutes on two cores)
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 20 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
-# Four at a time, the longest first: each pytest has a PostgreSQL and a Redis of its own, and waits
-# for them, for browsers and for servers so often that two cores have work for four. On a busy
-# machine the sandbox waits ten minutes for second tests of its links: beside the others, not after.
-LANES := .test-lab .test-sandbox .test-browser .test-storage .test-matrix .test-seen .test-programs \
-	.test-rest .test-asked .test-sonar .test-types
+# Each lane is a pytest with a PostgreSQL and a Redis of its own. Those of the first list wait for
+# servers and slow networks most of their time, and have clocks to keep: they run all at once and
+# before the others, which keep two cores busy three at a time, the longest first, and give way.
+WAITING := .test-storage .test-sandbox .test-lab .test-programs
+COMPUTING := .test-browser .test-matrix .test-rest .test-seen .test-asked .test-sonar .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
 SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+LANES := --no-print-directory -k $(SYNC)
 
-.PHONY: $(LANES)
+.PHONY: .waiting .computing $(WAITING) $(COMPUTING)
 
 .lanes:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@echo "Types and tests run side by side, four lanes at a time; each reports at its end."
-	@$(MAKE) --no-print-directory -k -j4 $(SYNC) $(LANES)
+	@echo "Types and tests run side by side; each lane reports at its end."
+	@$(MAKE) --no-print-directory -k -j2 .waiting .computing
+
+# Without the flags of the make above, whose two jobs they would share.
+.waiting:
+	@MAKEFLAGS= $(MAKE) $(LANES) -j4 $(WAITING)
+
+.computing:
+	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
 
 .test-storage:
 	$(BIN)/python -m pytest $(CHOSEN) tests/storage
