@@ -36,8 +36,13 @@ CALL_SECONDS = BLAME_SECONDS / 2
 SILENCE_SECONDS = 12.0
 """A server that is alive sends a marker about every 5 s; without two it is silent."""
 
-STILL_LOOKING = re.compile(r"failed to open local resource", re.IGNORECASE)
-"""What the manager of an XRootD cluster says of a name that is new to it, for some seconds."""
+STILL_LOOKING = re.compile(
+    r"failed to open local resource|no servers are available to read", re.IGNORECASE
+)
+"""What the manager of an XRootD cluster says of a name that is new to it, for some seconds.
+
+The second is said of a source that was just put, until the data server has told of it.
+"""
 NO_DIRECTORY = re.compile(r"no such file|not found|parent|does not exist", re.IGNORECASE)
 REMOTE_NO_DIRECTORY = re.compile(r"status code 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
 

@@ -206,7 +206,10 @@ def test_a_refusal_before_the_start_is_the_active_ends(line: str, permanent: boo
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(found: bool) -> None:
+@pytest.mark.parametrize(
+    "text", ["Failed to open local resource", "No servers are available to read the file."]
+)
+def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(text: str, found: bool) -> None:
     def play(connection: socket.socket) -> None:
         asked.append(server.requests[-1].split()[0])
         if asked[-1] == "HEAD":
@@ -214,7 +217,7 @@ def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(found: bool) ->
         elif found and len(asked) > 1:
             says(STARTED, SUCCESS)(connection)
         else:
-            status("400 Unknown", "Failed to open local resource")(connection)
+            status("400 Unknown", text)(connection)
 
     asked: list[str] = []
     with scripted(play) as server:
