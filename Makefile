@@ -16,14 +16,15 @@ run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.y
 test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 12 minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 20 minutes on two cores)
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own. Those of the first list wait for
 # servers and slow networks most of their time, and have clocks to keep: they run all at once and
-# before the others, which keep two cores busy three at a time, the longest first, and give way.
+# before the others, which keep two cores busy three at a time, the longest first, and give way:
+# that of sonar/, which waits as much as it computes, is not among the last.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
-COMPUTING := .test-browser .test-matrix .test-rest .test-seen .test-asked .test-sonar .test-types
+COMPUTING := .test-browser .test-matrix .test-seen .test-sonar .test-rest .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py

@@ -161,7 +161,7 @@ def test_a_page_of_yesterday_is_never_taken_for_new(visit: Visit, scene_of_today
             content_type="text/html",
         )
 
-    page.route("**/?wall=1", stored)
+    page.route(f"{visit.base}/?wall=1", stored)
     visit.open("/?wall=1")
     expect(page.get_by_role("alert")).to_contain_text("Not updated since")
     expect(page.locator("body.old")).to_have_count(1)
