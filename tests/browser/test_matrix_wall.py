@@ -129,7 +129,7 @@ def test_a_server_that_does_not_answer_is_told_by_an_alarm_and_grey_cells(
     """It asks again and again, and all is well as soon as the server is back."""
     page = by_a_clock_of_ours(visit, "/?wall=1")
     held: list[Route] = []
-    page.route("**/?wall=1", holding(held))
+    page.route(f"{visit.base}/?wall=1", holding(held))
     page.clock.run_for(70_000)
     until_so(page, lambda: bool(held), "the wall asks again")
     assert page.locator("body.old").count() == 0
@@ -233,7 +233,7 @@ def test_a_new_version_of_sonar_is_loaded_whole(visit: Visit, scene_of_today: Sc
     page = wait_until_drawn(visit.open("/?wall=1"))
     page.evaluate("document.body.id = 'before'")
     page.route(
-        "**/?wall=1",
+        f"{visit.base}/?wall=1",
         lambda route: route.fulfill(
             body=route.fetch().text().replace('data-code="', 'data-code="other '),
             content_type="text/html",

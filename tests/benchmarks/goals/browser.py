@@ -81,7 +81,10 @@ def besides(bench: Bench, matrix: str, seen: list[Seen]) -> None:
 
 
 def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
-    """Look at the matrix of the last day several times, after once for the server's caches."""
+    """Look at the matrix of the last day several times, after once for the server's caches.
+
+    In a smoke test, whose figures nobody reads, once is enough.
+    """
     window = scale.aligned(DAYS)
     bounds = {"from": format_time(window.start), "to": format_time(window.end), "size": SIZE}
     rounds = 1 if bench.scale.is_small else ROUNDS
@@ -89,7 +92,7 @@ def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
         environment = server.environment(bench.home, url)
         with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:
             address = f"{web.url}/?{urlencode(bounds)}"
-            if not bench.scale.is_small:  # whose figures are not looked at
+            if not bench.scale.is_small:
                 chromium.see(browser, address)
             return [chromium.see(browser, address) for _ in range(rounds)]
 
