@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+import brotli
 from django.core.files.base import ContentFile, File
+from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 # What only who writes a file needs: comments on lines of their own, and what a line begins with.
@@ -13,14 +15,31 @@ UNSENT = {
     ".js": re.compile(rb"^ *(//.*)?", re.MULTILINE),
     ".css": re.compile(rb"/\*.*?\*/|^ +", re.MULTILINE | re.DOTALL),
 }
+_, IMPORTS = CompressedManifestStaticFilesStorage._js_module_import_aggregation_patterns
+# Of 11: half of the time for files that are larger by 1.6 %.
+QUALITY = 10
+
+
+class QuickCompressor(Compressor):  # type: ignore[misc]  # has no types
+    """Compress as a first start does, which somebody waits for."""
+
+    @staticmethod
+    def compress_brotli(data: bytes) -> bytes:
+        compressed: bytes = brotli.compress(data, quality=QUALITY)
+        return compressed
 
 
 class HashedNames(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # has no types
     """Write the names into the imports of JavaScript modules, too."""
 
     support_js_module_import_aggregation = True
+    # Only our own import others: to search libraries of megabytes for imports takes 5 s.
+    _js_module_import_aggregation_patterns = ("js/*.js", IMPORTS)
     # One more step of each chain of imports is settled in a pass.
     max_post_process_passes = 20
+
+    def create_compressor(self, **options: object) -> Compressor:
+        return QuickCompressor(**options)
 
     def _save(self, name: str, content: File[bytes]) -> str:
         """Leave out of our own files what no browser needs: a fifth of what is sent of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,10 +115,11 @@ def laid_out(tmp_path: Path, settings: Settings) -> Path:
     """Lay the scripts out as production does, and return where."""
     settings.STORAGES = settings.STORAGES | {"staticfiles": project.STORAGES["staticfiles"]}
     settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
-    settings.STATICFILES_DIRS = [("js", SCRIPTS)]
-    settings.STATIC_ROOT = tmp_path
+    settings.STATICFILES_DIRS = [tmp_path / "source"]
+    settings.STATIC_ROOT = tmp_path / "root"
+    shutil.copytree(SCRIPTS, tmp_path / "source" / "js")
     call_command("collectstatic", interactive=False, verbosity=0)
-    return tmp_path
+    return tmp_path / "root"
 
 
 def test_what_is_sent_has_no_comments_and_all_other_lines_where_they_stood(laid_out: Path):

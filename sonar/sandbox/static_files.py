@@ -37,7 +37,7 @@ def are_laid_out() -> bool:
 
 
 def lay_out() -> None:
-    """Copy, name and compress them: a quarter of a minute, most of it brotli's."""
+    """Copy, name and compress them: five seconds, most of them brotli's."""
     of_these = stamp()
     _note().unlink(missing_ok=True)
     # Otherwise those that another version has put there stay, if they are younger than ours.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import os
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
+from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from pytest_django import Settings
 from rich.console import Console
@@ -94,6 +95,14 @@ def test_files_that_an_older_sonar_laid_out_meanwhile_are_laid_out_anew(
     assert static_files.are_laid_out()
     # Its files were younger than ours.
     assert (Path(settings.STATIC_ROOT) / "page.css").read_text() == "body {}"
+
+
+def test_files_that_no_page_asks_for_are_not_laid_out():
+    """They would be compressed for seconds, as somebody waits for the first page."""
+    names = {name for finder in get_finders() for name, _ in finder.list([])}
+    apps = {str(PurePosixPath(*PurePosixPath(name).parts[:2])) for name in names if "/" in name}
+    assert {"admin/css", "drf_spectacular_sidecar/swagger-ui-dist"} <= apps
+    assert not {name for name in apps if "redoc" in name or name.startswith("rest_framework")}
 
 
 def test_a_long_step_says_again_and_again_that_it_goes_on(monkeypatch: pytest.MonkeyPatch):
