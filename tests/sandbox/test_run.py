@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -312,7 +312,7 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(
     with Run(home, free_port()) as again:
         again.wait_for("the workers", lambda: "Sonar is at" in again.said, 180)
         assert again.measured("large") >= ENOUGH
-        assert "static files" not in again.said  # to compress them anew takes 40 s
+        assert "static files" not in again.said  # to compress them anew takes seconds
         assert (home / "admin-password").read_text() == password
         endpoints = f"{again.url}/api/v1/endpoints/"
         assert requests.get(f"{endpoints}LAPTOP/", timeout=30).json()["simulated"] is False
@@ -350,22 +350,47 @@ meshes:
 LINKS_OF_THREE = 6
 
 
-@pytest.fixture
-def hung(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Start one with endpoints that take connections and never answer; six tests run there."""
-    place = tmp_path_factory.mktemp("hung")
-    (place / "home").mkdir()
-    if (home / "static").is_dir():  # a first start would make them for half a minute
-        shutil.copytree(home / "static", place / "home" / "static")
-        shutil.copy(home / "static.stamp", place / "home")
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the registry of endpoints that take connections and never answer."""
     with socket.create_server(("127.0.0.1", 0), backlog=200) as listening:
-        file = place / "grid.yaml"
+        file = tmp_path_factory.mktemp("silent") / "grid.yaml"
         file.write_text(HUNG.replace("HOST", f"127.0.0.1:{listening.getsockname()[1]}"))
-        settings = {"SONAR_REGISTRY": str(file), "SONAR_PLAN_SECONDS": "1"}
-        with Run(place / "home", free_port(), **settings) as started:
-            started.wait_for("the pages", lambda: "Sonar is at" in started.said, 300)
-            started.wait_for("running tests", lambda: running(started) == LINKS_OF_THREE, 180)
-            yield started
+        yield file
+
+
+@contextmanager
+def hanging(home: Path, registry: Path) -> Iterator[Run]:
+    """Start one whose six tests all hang."""
+    seconds = dict.fromkeys(("SONAR_PLAN_SECONDS", "SONAR_SWEEP_SECONDS"), "1")
+    settings = seconds | {"SONAR_REGISTRY": str(registry), "SONAR_RESEND_SECONDS": "5"}
+    with Run(home, free_port(), **settings) as started:
+        started.wait_for("the pages", lambda: "Sonar is at" in started.said, 300)
+        started.wait_for("running tests", lambda: running(started) == LINKS_OF_THREE, 180)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def stopped(
+    home: Path, silent: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, list[str], Path]:
+    """Stop one whose tests hang: how it ended, the processes that it left, and its home."""
+    place = tmp_path_factory.mktemp("stopped") / "home"
+    place.mkdir()
+    if (home / "static").is_dir():  # a first start would make them
+        shutil.copytree(home / "static", place / "static")
+        shutil.copy(home / "static.stamp", place)
+    with hanging(place, silent) as run:
+        return run.stop(signal.SIGINT), run.processes(), place
+
+
+@pytest.fixture
+def hung(stopped: tuple[int, list[str], Path], silent: Path, tmp_path: Path) -> Iterator[Run]:
+    """Start another one, with a copy of what the first has left."""
+    # With their owners: PostgreSQL's directory is its own user's.
+    subprocess.run(["cp", "-a", stopped[-1], tmp_path], check=True)
+    with hanging(tmp_path / "home", silent) as started:
+        yield started
 
 
 def running(run: Run) -> int:
@@ -374,15 +399,16 @@ def running(run: Run) -> int:
 
 
 @pytest.mark.long
-def test_it_stops_in_time_with_endpoints_that_never_answer_and_loses_nothing(hung: Run):
-    hung.process.send_signal(signal.SIGINT)
-    assert hung.process.wait(STOP_SECONDS + LOADED) == 0
-    assert hung.processes() == []
-    log = (hung.home / "log" / "worker.log").read_text()
+def test_it_stops_in_time_with_endpoints_that_never_answer_and_loses_nothing(
+    stopped: tuple[int, list[str], Path],
+):
+    ended, left, home = stopped
+    assert (ended, left) == (0, [])
+    log = (home / "log" / "worker.log").read_text()
     assert "Traceback" not in log
     with (
         embedded.socket_directory() as sockets,
-        embedded.postgres(hung.home / "postgres", sockets, hung.home / "again.log") as url,
+        embedded.postgres(home / "postgres", sockets, home / "again.log") as url,
         psycopg.connect(url) as connection,
     ):
         states = connection.execute("SELECT state, count(*) FROM sonar_probe GROUP BY state")

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.long
 SECONDS = float(os.environ.get("READERS_SECONDS") or 60)
 READERS = 6
 # Between two requests, so that machines that test other things meanwhile have time for those.
-PAUSE_SECONDS = 0.3
+PAUSE_SECONDS = 0.5
 STREAMS = [f"/api/v1/transfers/?format={form}" for form in ("csv", "ndjson")]
 ADMIN = [f"/admin/sonar/{name}/" for name in ("endpoint", "site", "downtime", "probe", "transfer")]
 SITES = {"RAL": "RAL_DATADISK", "DESY": "DESY_DATADISK", "Glasgow": "Glasgow_DATADISK"}
