@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from django.utils.text import capfirst
+
 from matrix.answers.comparison import changes
 from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import is_mirrored
+from matrix.statistics.states import FAILING
 from sonar.units import format_count
 
 
 @dataclass(frozen=True)
 class ChangeTally:
-    """How many cells are how: ``unchanged`` as far as chance tells, or of ``too_few`` results."""
+    """How many cells are how: surely ``slower`` or ``faster``, ``perhaps`` either, or alike.
+
+    What fails is nothing else; ``too_few`` have too few results.
+    """
 
     slower: int
     faster: int
+    perhaps: int
     unchanged: int
     too_few: int
     failing: int
@@ -24,10 +32,13 @@ class ChangeTally:
     @classmethod
     def of(cls, grid: Grid) -> ChangeTally:
         counted = changes.counts(grid)
-        compared = counted.pop("compared")
+        compared, perhaps = counted.pop("compared"), int(np.count_nonzero(grid.perhaps))
+        is_failing = grid.cells.state == FAILING
+        silent = int(np.count_nonzero(is_failing & ~np.isnan(grid.cells.value)))
         return cls(
-            unchanged=compared - sum(counted[kind] for kind in CHANGES),
-            failing=int(grid.of_look("failing").sum()),
+            perhaps=perhaps,
+            unchanged=compared - silent - perhaps - sum(counted[kind] for kind in CHANGES),
+            failing=int(np.count_nonzero(grid.of_look("failing"))),
             **counted,
         )
 
@@ -44,6 +55,7 @@ class ChangeHeadline:
     other: str
     pooled: bool = False
     mirrored: bool = False
+    noun: str = "change"
 
     @classmethod
     def of(cls, grid: Grid) -> ChangeHeadline:
@@ -51,25 +63,30 @@ class ChangeHeadline:
         pooled = (query.rows, query.columns) != ("endpoint", "endpoint")
         mirrored = is_mirrored(query.compare)
         tally = ChangeTally.of(grid)
-        return cls(tally, query.size, query.other_words(), pooled, mirrored)
+        of_time = query.compare is not None and query.compare.is_of_time
+        noun = "change" if of_time else "difference"
+        return cls(tally, query.size, query.other_words(), pooled, mirrored, noun)
 
     def words(self) -> str:
         return f"{', '.join(self.changes().values())}, compared with {self.other}"
 
     def changes(self) -> dict[str, str]:
-        """Say how many are slower, and how many faster, by more than chance explains."""
-        if not self.tally.slower + self.tally.faster + self.tally.unchanged:
-            return {"": f"Too few results with {self.size} files"}
-        noun = "cell" if self.pooled else "link"
-        beyond = f"beyond chance with {self.size} files"
-        counts = {look: getattr(self.tally, look) for look in CHANGES[: 1 if self.mirrored else 2]}
-        said = {look: f"{format_count(number)} {look}" for look, number in counts.items() if number}
-        if not said:
-            return {"": f"No {noun} slower or faster {beyond}"}
-        first, last = next(iter(said)), [*said][-1]
-        nouns = noun if counts[first] == 1 else f"{noun}s"
-        said[first] = f"{format_count(counts[first])} {nouns} {first}"
-        return said | {last: f"{said[last]} {beyond}"}
+        """Say how many are failing, slower and faster, by the look that shows them."""
+        tally, files = self.tally, f"with {self.size} files"
+        if not tally.slower + tally.faster + tally.perhaps + tally.unchanged + tally.failing:
+            return {"": f"Too few results {files}"}
+        looks = ("failing", *CHANGES[: 1 if self.mirrored else 2])
+        counts = {look: number for look in looks if (number := getattr(tally, look))}
+        said = {look: f"{format_count(number)} {look}" for look, number in counts.items()}
+        if said:
+            first = next(iter(said))
+            noun = f"{'cell' if self.pooled else 'link'}{'s' * (counts[first] != 1)}"
+            said[first] = f"{format_count(counts[first])} {noun} {first}"
+        if not counts.keys() & {*CHANGES}:
+            none = f"no {'certain' if tally.perhaps else 'significant'} {self.noun}"
+            said |= {"": none if said else capfirst(none)}
+        last = [*said][-1]
+        return said | {last: f"{said[last]} {files}"}
 
 
 def headline_of(grid: Grid) -> Headline | ChangeHeadline:

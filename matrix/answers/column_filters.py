@@ -71,7 +71,7 @@ COMPARED_NUMBERS = {
     "this_mb_s": "rate of this side (MB/s)",
     "other_mb_s": "rate of the other side (MB/s)",
     "compared_ratio": "ratio of this side to the other",
-    "compared_p": "p of the rank test",
+    "compared_p": "p (of a difference by chance)",
     "other_ok": "ok on the other side",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

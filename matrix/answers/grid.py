@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from matrix.answers.comparison.sides import OtherSide
 from matrix.query.catalogue import CARD_EXTRAS, TIMES
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import discoveries, reduce
+from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import AxisGroup, LinkIndex
 from matrix.statistics.cells import CellArrays
@@ -25,8 +24,8 @@ from matrix.statistics.overhead import Lines
 from matrix.statistics.reduce import Averages
 from matrix.statistics.run import Run
 from matrix.statistics.standing import Standings
-from matrix.statistics.states import MEASURED, STALE, STATES
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.states import FAILING, MEASURED, STALE, STATES
+from matrix.statistics.two_samples import Ratios, Rule
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
@@ -47,7 +46,8 @@ class Grid:
     ``left_out`` says of which cells the filters on ends let nothing pass, None if of none;
     ``lines`` are those of the cells where the statistic is read off them.
     While comparing there are ``comparison`` and ``other``, what it is compared with: then the
-    value of a cell is its ratio where there are enough results, and all else is of this side.
+    value of a cell is its ratio where there are enough results, and all else is of this side;
+    ``rule`` is what they were judged by.
     Arrays are shared, and read-only.
     """
 
@@ -66,6 +66,7 @@ class Grid:
     lines: Lines | None = None
     comparison: Ratios | None = None
     other: OtherSide | None = None
+    rule: Rule | None = None
 
     def __post_init__(self) -> None:
         for values in self._arrays():
@@ -101,15 +102,24 @@ class Grid:
         counts = np.bincount(shown, minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
-    @cached_property
+    @property
     def changed(self) -> Flags:
-        """Say which cells differ from the other side by more than chance explains.
+        """Say which cells surely differ from the other side, and are not failing.
 
-        Of those that are named so, one in twenty may be so by chance.
+        Of all that do, whichever are shown, one in thirty may differ by chance.
         """
         if self.comparison is None:
             return np.zeros(self.cells.state.shape, dtype=bool)
-        return discoveries.changed(np.where(np.isnan(self.cells.value), np.nan, self.comparison.p))
+        sure: Flags = self.comparison.sure
+        return sure
+
+    @property
+    def perhaps(self) -> Flags:
+        """Say which cells differ from the other side without being sure, and are not failing."""
+        if self.comparison is None:
+            return np.zeros(self.cells.state.shape, dtype=bool)
+        shown = ~np.isnan(self.cells.value) & (self.cells.state != FAILING)
+        return np.asarray(shown & self.comparison.perhaps)
 
     @property
     def too_few(self) -> Flags:
@@ -201,9 +211,12 @@ def compute(
         query.size, query.filters, window, now, links, version=known_version
     )
     lines = class_lines.read(query, window, frame)
-    reduced, comparison = grid_cells.reduce(query, now, frame, results, others, extras=extras)
+    judged_by = rule_for(query, now)
+    reduced, sides = grid_cells.reduce(
+        query, now, frame, results, others, extras=extras, rule=judged_by
+    )
     cells = grid_cells.fill(query, frame, results, reduced, now, standings=standings, lines=lines)
-    cells = grid_cells.with_ratios(cells, comparison)
+    cells, comparison = grid_cells.with_ratios(cells, sides.ratios if sides else None)
     return Grid(
         query=query,
         window=window,
@@ -220,7 +233,17 @@ def compute(
         lines=lines,
         comparison=comparison,
         other=comparing.other_side(query, now, links) if query.compare else None,
+        rule=sides.rule if sides else None,
     )
+
+
+def rule_for(query: MatrixQuery, now: datetime) -> Rule | None:
+    """Return the rule of all links, so that filters change nothing in what is said of one.
+
+    None where the question is about all, and makes the rule itself.
+    """
+    whole = comparing.of_all_links(query) if query.compare else None
+    return build(whole, now).rule if whole else None
 
 
 def profiles_of(

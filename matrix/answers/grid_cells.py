@@ -15,13 +15,15 @@ from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import LinkIndex
+from matrix.statistics.cell_ratios import Sides
 from matrix.statistics.cells import CellArrays, Frame
 from matrix.statistics.overhead import Lines
 from matrix.statistics.reduce import Reduced
 from matrix.statistics.reduce import reduce as reduce_runs
 from matrix.statistics.run import Run
 from matrix.statistics.standing import Standings
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.states import FAILING
+from matrix.statistics.two_samples import Ratios, Rule
 from matrix.store import registry, runs
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
@@ -68,14 +70,15 @@ def reduce(
     others: Sequence[Run],
     *,
     extras: Collection[str],
-) -> tuple[Reduced, Ratios | None]:
-    """Reduce the results of each cell, and compare them if the question does."""
+    rule: Rule | None = None,
+) -> tuple[Reduced, Sides | None]:
+    """Reduce the results of each cell, and compare them if the question does, by ``rule``."""
     stat = shown_stat(query)
     extras = EXTRAS & {stat, STATISTICS[stat].base, *extras}
     if not query.compare:
         return reduce_runs(results, frame.pooling, extras), None
-    sides = comparing.reduce_sides(query, now, frame, results, others, extras=extras)
-    return sides.reduced, sides.ratios
+    sides = comparing.reduce_sides(query, now, frame, results, others, extras=extras, rule=rule)
+    return sides.reduced, sides
 
 
 def shown_stat(query: MatrixQuery) -> str:
@@ -113,10 +116,11 @@ def fill(
     )
 
 
-def with_ratios(cells: CellArrays, comparison: Ratios | None) -> CellArrays:
-    """Show the ratios to the other side, if there is one."""
+def with_ratios(cells: CellArrays, comparison: Ratios | None) -> tuple[CellArrays, Ratios | None]:
+    """Show the ratios to the other side, if there is one. What fails is neither slow nor fast."""
     if comparison is None:
-        return cells
+        return cells, None
     # Without a mean it has no success, or none as young as was asked for.
-    young = ~np.isnan(cells.mean)
-    return replace(cells, value=np.where(young, comparison.ratio, np.nan))
+    value = np.where(np.isnan(cells.mean), np.nan, comparison.ratio)
+    sure = comparison.sure & ~np.isnan(value) & (cells.state != FAILING)
+    return replace(cells, value=value), replace(comparison, sure=sure)

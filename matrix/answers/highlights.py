@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix.answers.comparison.changes import changes
+from matrix.answers.comparison.changes import Change, changes
 from matrix.answers.grid import CHANGES, Grid
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.query.comparison import Comparison
@@ -47,7 +47,8 @@ class Item:
 class Highlight:
     """The first of the ``count`` cells of a kind.
 
-    `changed` (of a comparison, beyond chance), `failing` (now), `slower` and `faster` (than usual),
+    `changed` (of a comparison, certain) and `perhaps` (not), `failing` (now), `slower` and `faster`
+    (than usual),
     `failed` (too few tests to say more), `stale`, `worst` or `asymmetric`. ``more`` is where all of
     them are, if there is such a place.
     """
@@ -89,7 +90,7 @@ class Highlights:
             self.of(stale, cells.state == STALE, cells.last),
         ]
         if self.grid.comparison:
-            kinds = [self.changed(), self.failing(), *silent]
+            kinds = [self.failing(), self.changed(), self.perhaps(), *silent]
         else:
             kinds = [
                 self.failing(),
@@ -110,21 +111,30 @@ class Highlights:
         kinds = CHANGES[:1] if is_mirrored(compare) else CHANGES
         where = np.logical_or.reduce([self.grid.of_look(kind) for kind in kinds])
         # A direction that differs comes with its opposite, which does by as much.
-        first = [change for change in changes(self.grid, 2 * MOST) if change.kind in kinds][:MOST]
-        items = [
-            Item(
-                source=change.source,
-                destination=change.destination,
-                why=change.pair.sides_words,
-                figure=format_factor(change.pair.ratio),
-                title=change.sentence,
-                url=self.url(change.row, change.column),
-            )
-            for change in first
-        ]
+        first = [change for change in changes(self.grid, 2 * MOST) if change.kind in kinds]
         title = "what changed" if compare and compare.window else "what differs"
         more = self.more.get("changed", "")
+        items = [self.differing(change) for change in first[:MOST]]
         return Highlight("changed", title, int(where.sum()), items, more)
+
+    def perhaps(self) -> Highlight:
+        """Find what may differ from the other side: not certain, with so few tests."""
+        every = changes(self.grid, 2 * MOST, perhaps=True)
+        if is_mirrored(self.grid.query.compare):
+            every = [change for change in every if change.kind == CHANGES[0]]
+        title, count = "perhaps: too few tests to be certain", int(self.grid.perhaps.sum())
+        items = [self.differing(change) for change in every[:MOST]]
+        return Highlight("perhaps", title, count, items, "")
+
+    def differing(self, change: Change) -> Item:
+        return Item(
+            source=change.source,
+            destination=change.destination,
+            why=change.pair.sides_words,
+            figure=format_factor(change.pair.ratio),
+            title=change.sentence,
+            url=self.url(change.row, change.column),
+        )
 
     def failing(self) -> Highlight:
         """Find what fails now, what began last first."""

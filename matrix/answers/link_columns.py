@@ -28,7 +28,7 @@ COLUMNS = (
 )
 
 # And while comparing, in the size class that is asked for: the rates of this side and of the other
-# (medians, or means), their ratio, its interval, the p of a rank test, and the successes there.
+# (medians, or means), their ratio, its interval, the p of chance, and the successes there.
 COMPARED = {
     "this_mb_s": "value",
     "other_mb_s": "other",
@@ -38,6 +38,8 @@ COMPARED = {
     "compared_p": "p",
     "other_ok": "other_ok",
 }
+SURE = "compared_sure"
+"""Beside them, which of these differ beyond chance among all links."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matrix.answers import class_lines, standing
 from matrix.answers.comparison import sides as comparing
-from matrix.answers.link_columns import COMPARED, ClassColumns, LinkColumns
+from matrix.answers.link_columns import COMPARED, SURE, ClassColumns, LinkColumns
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -23,7 +23,7 @@ from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced, ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
 from matrix.statistics.standing import SLOWER, UNKNOWN, Standings
-from matrix.statistics.states import Evidence
+from matrix.statistics.states import FAILING, Evidence
 from matrix.store import registry, runs
 from matrix.store.registry import NO_PRIORITY, MeshPromises
 from matrix.store.snapshot import snapshot
@@ -63,6 +63,8 @@ def reduce_links(
                 rates, results, pooling, plan, standings=standings, up=up, moment=moment
             )
             times += [ClassTimes.of_runs(results, pooling)] if lines else []
+            if comparison:  # what fails is neither slow nor fast
+                comparison[SURE] &= of_class.state != FAILING
             classes[size] = replace(of_class, compared=comparison)
             profiles |= runs.profiles_of(results)
             priority = np.maximum(priority, plan.priority)
@@ -103,10 +105,13 @@ def reduce_rates(
         return reduce(results, pooling, quantiles), {}
     other = comparing.runs_of_other(query, now, links, comparing.read(query.other(now)))
     own = SideRuns(results, pooling.shown)
-    sides = compare_cells(pooling, own, other, comparing.centre(query), quantiles)
+    known_scatter = comparing.scatter(query, now, links)
+    sides = compare_cells(
+        pooling, own, other, comparing.centre(query), quantiles, known_scatter=known_scatter
+    )
     arrays = {name: getattr(sides.ratios, field) for name, field in COMPARED.items()}
     arrays["compared_ratio"] = np.where(sides.ratios.enough, sides.ratios.ratio, np.nan)
-    return sides.reduced, arrays
+    return sides.reduced, arrays | {SURE: sides.ratios.sure}
 
 
 def reduce_class(

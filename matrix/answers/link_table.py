@@ -15,12 +15,11 @@ from matrix.answers import standing
 from matrix.answers.comparison import sides as comparing
 from matrix.answers.comparison.changes import KINDS
 from matrix.answers.grid import CHANGES
-from matrix.answers.link_columns import COLUMNS, ClassColumns, LinkColumns
+from matrix.answers.link_columns import COLUMNS, SURE, ClassColumns, LinkColumns
 from matrix.answers.link_reduction import reduce_links
 from matrix.query.attributes import BY_KEY, ENDS, search_text
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import discoveries
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import data_version, runs
@@ -220,7 +219,8 @@ def version(query: MatrixQuery, now: datetime) -> DataVersion:
     present = data_version.read(None, standing.reach(window))
     compared = None
     if query.compare:
-        other = query.other(now)
+        whole = comparing.of_all_links(query) or query
+        other = whole.other(now)
         present, compared = comparing.with_other(present, other), (query.size, query.compare, other)
     return present.of_question((filters, window, minute, compared))
 
@@ -242,22 +242,14 @@ def build(
     # Read before the data: an answer may be newer than its version, never older.
     known_version = known_version or version(query, now)
     key = ("links", known_version, frozenset(quantiles), lines)
-    links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(query, now, quantiles, lines=lines))
+    whole = comparing.of_all_links(query) or query
+    links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(whole, now, quantiles, lines=lines))
     filters = on_links(query.filters)
     shown = None
     if filters:
         matching = LinkIndex(links.places).matching(filters)
         shown = np.flatnonzero(matching[links.source * len(links.places) + links.destination])
-    return LinkTable(links, shown, changed(links, shown, query) if query.compare else None)
-
-
-def changed(links: LinkColumns, shown: Integers | None, query: MatrixQuery) -> Flags:
-    """Say of all links which changed by more than chance explains among those that are shown."""
-    p = links.classes[query.size].compared["compared_p"]
-    flags = np.zeros(len(links), dtype=bool)
-    rows = np.arange(len(links)) if shown is None else shown
-    flags[rows] = discoveries.changed(p[rows])
-    return flags
+    return LinkTable(links, shown, links.classes[query.size].compared.get(SURE))
 
 
 def profiles_of(table: LinkTable, query: MatrixQuery, now: datetime) -> frozenset[int]:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from matrix.query.catalogue import RATE
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.two_samples import Ratios, is_far
 from sonar.units import (
     DASH,
     format_chance,
@@ -34,6 +36,7 @@ class PairRatio:
     p: float
     ok: int
     other_ok: int
+    sure: bool = False
 
     @classmethod
     def at(cls, ratios: Ratios, at: tuple[int, ...] = ()) -> Self:
@@ -41,29 +44,26 @@ class PairRatio:
         rates = {name: float(getattr(ratios, name)[at]) for name in RATES}
         if not ratios.enough[at]:
             rates |= dict.fromkeys(RATES[2:], math.nan)
-        return cls(ok=int(ratios.ok[at]), other_ok=int(ratios.other_ok[at]), **rates)
+        sure = bool(ratios.sure[at])
+        return cls(ok=int(ratios.ok[at]), other_ok=int(ratios.other_ok[at]), sure=sure, **rates)
 
     @property
     def kind(self) -> str:
-        """Return `slower`, `faster`, `same` where chance explains it, or nothing without p.
+        """Return `slower`, `faster`, `perhaps` either, `same`, or nothing without p.
 
-        Ranks and medians may disagree: who reads that the true ratio may be 1 believes no p.
+        `perhaps` is what its interval calls different, and chance may make among so many links.
         """
         if math.isnan(self.p) or math.isnan(self.ratio):
             return ""
-        if self.p >= SURE or self.low <= 1 <= self.high:
-            return "same"
-        return self.direction
+        if self.sure:
+            return self.direction
+        is_apart = (self.high < 1 or self.low > 1) and bool(is_far(np.array(self.ratio)))
+        return "perhaps" if is_apart else "same"
 
     @property
     def direction(self) -> str:
         """Return `slower` or `faster`, by the ratio alone."""
         return "slower" if self.ratio < 1 else "faster"
-
-    @property
-    def can_tell(self) -> bool:
-        """Say whether there are enough results for any difference to be beyond chance."""
-        return 2 / math.comb(self.ok + self.other_ok, self.ok) < SURE
 
     @property
     def factor_words(self) -> str:

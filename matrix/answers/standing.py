@@ -10,10 +10,12 @@ from typing import NamedTuple
 from matrix.query.filters import Filter, on_profiles
 from matrix.statistics import standing
 from matrix.statistics.axes import LinkIndex
+from matrix.statistics.day_scatter import day_scatter
 from matrix.statistics.newest import NewestTests
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
 from matrix.statistics.standing import Standings, UsualRates
+from matrix.statistics.two_samples import KnownScatter
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
 from matrix.store.data_version import DataVersion
@@ -46,6 +48,21 @@ class ResultsOfLinks(NamedTuple):
             ("usual", self, days, version), lambda: UsualRates.of(self.runs(days), numbering)
         )
         return rates
+
+    def scatter(self, days: Window, version: str, numbering: Numbering) -> KnownScatter:
+        """Return how far tests scatter from day to day; kept as long as their version holds."""
+        scatter: KnownScatter = STANDINGS.get(
+            ("scatter", self, days, version),
+            lambda: day_scatter(self.runs(days), numbering),
+        )
+        return scatter
+
+
+def scatter(size: str, filters: Iterable[Filter], window: Window, links: LinkIndex) -> KnownScatter:
+    """Return how far the tests of each link scatter in the weeks before a window: one statement."""
+    days = standing.usual_window(window)
+    (version,) = data_version.read_results(size, [days])
+    return ResultsOfLinks.of(size, filters, links).scatter(days, version, links.numbering)
 
 
 def read(

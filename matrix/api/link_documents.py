@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from matrix.answers.link_columns import COMPARED, ClassColumns
+from matrix.answers.link_columns import COMPARED, SURE, ClassColumns
 from matrix.answers.link_table import LinkTable
 from matrix.answers.ratio_words import PairRatio
 from matrix.api.documents import DOCUMENTS
@@ -106,7 +106,7 @@ def compared_texts(columns: ClassColumns) -> Iterator[list[str]]:
         yield from ([] for _ in columns.ok)
         return
     arrays = {field: columns.compared[name] for name, field in COMPARED.items()}
-    ratios = Ratios(**arrays, ok=columns.ok)
+    ratios = Ratios(**arrays, ok=columns.ok, sure=columns.compared[SURE])
     for at in range(len(columns.ok)):
         pair = PairRatio.at(ratios, (at,))
         rates = [

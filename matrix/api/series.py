@@ -14,7 +14,8 @@ from django.utils import timezone
 from numpy.typing import NDArray
 from rest_framework.request import Request
 
-from matrix.answers import series
+from matrix.answers import series, standing
+from matrix.answers.comparison import all_links
 from matrix.answers.ratio_words import PairRatio
 from matrix.answers.series import AUTO, BUCKETS, TimeSeries
 from matrix.api.base import ApiView, unless_known
@@ -29,7 +30,6 @@ from matrix.query.catalogue import SERIES_FIELDS
 from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import two_samples
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
@@ -79,7 +79,8 @@ class SeriesRequest:
 
     def version(self, now: datetime) -> DataVersion:
         """Return what changes whenever the answer may, on either side."""
-        version = data_version.read(self.query.size, self.window).of_question(self)
+        of_links = standing.reach(self.window) if self.query.compare else self.window
+        version = data_version.read(self.query.size, of_links).of_question(self)
         if other := self.other("", now):
             results = data_version.read_results(other.query.size, [other.window])
             version = replace(version, results=(*version.results, *results))
@@ -119,9 +120,9 @@ class ComparedSeries:
         if other is None or question.query.compare is None:
             return cls(question, answer)
         there = other.series()
-        here, others = (each.points.rate[each.points.ok] for each in (answer, there))
-        ratios = two_samples.compare(here, others, question.query.compare.of)
-        return cls(question, answer, cls(other, there), PairRatio.at(ratios))
+        ends = question.source.name, question.destination.name
+        pair = all_links.of_link(question.query, now, *ends)
+        return cls(question, answer, cls(other, there), pair)
 
 
 class SeriesView(ApiView):

@@ -36,7 +36,7 @@ KINDS = {
     "streak": "u4",
 }
 # Of a comparison: the rate of this side and of the other, the interval of their ratio (which is the
-# value), what a rank test says, how many successes there are, and as what a change stands out.
+# value), p of chance, how many successes there are, and as what a change stands out.
 COMPARED = {
     **dict.fromkeys(("here", "there", "low", "high", "p"), "f4"),
     **dict.fromkeys(("here_ok", "there_ok"), "u4"),

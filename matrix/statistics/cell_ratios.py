@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrix.statistics.arrays import Flags
-from matrix.statistics.joint_ranks import Pairs, pairs
+from matrix.statistics.paired_samples import Pairs, pairs
 from matrix.statistics.pooling import HIDDEN, Cells, Chunk, Numbering, Pooling, cut
 from matrix.statistics.quantiles import Bits
 from matrix.statistics.reduce import FAILED, Reduced, Samples
 from matrix.statistics.run import Run
-from matrix.statistics.threads import THREADS, each
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.threads import each
+from matrix.statistics.two_samples import KnownScatter, Ratios, Rule, judged
 from sonar.units import MB
-
-# A thread for the ratios of fewer would not pay.
-CELLS = 10_000
 
 
 @dataclass(frozen=True)
@@ -31,23 +28,36 @@ class SideRuns:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of each cell: ``reduced`` are the results of this one, as reduce() has them."""
+    """Both sides of each cell: ``reduced`` are the results of this one, as reduce() has them.
+
+    ``rule`` is what the cells were judged by.
+    """
 
     reduced: Reduced
     ratios: Ratios
+    rule: Rule
 
 
 def compare_cells(
-    pooling: Pooling, own: SideRuns, other: SideRuns, of: str, extras: Collection[str] = ()
+    pooling: Pooling,
+    own: SideRuns,
+    other: SideRuns,
+    of: str,
+    extras: Collection[str] = (),
+    *,
+    known_scatter: KnownScatter | None = None,
+    rule: Rule | None = None,
 ) -> Sides:
     """Compare the successes of each cell on both sides; arrays of the shape of the pooling.
 
     ``pooling`` gives rows and columns to the links of both sides, whichever it shows itself.
-    ``of`` is `median` or `mean`; ``extras`` are those of reduce().
+    ``of`` is `median` or `mean`; ``extras`` are those of reduce(). ``known_scatter`` is how far the
+    tests of each cell scatter, where that is known beforehand; without a ``rule`` all cells make
+    one.
     """
     reduced, whole = Reduced.blank(pooling.shape, extras), Pairs.blank(*pooling.shape)
     runs = [*own.runs, *other.runs]
-    if runs and whole.wins.size:
+    if runs and whole.squares.size:
         both = replace(pooling, shown=own.shown | other.shown)
         cell_of, chunks = cut(runs, both)
         hidden = [shown_only(cell_of, side.shown) for side in (own, other)]
@@ -62,7 +72,8 @@ def compare_cells(
             whole.table[:, chunk.rows] = table.reshape(len(table), -1, pooling.shape[1])
 
         each(work, chunks)
-    return Sides(reduced, in_parts(whole, of))
+    ratios, used = judged(whole, of, known_scatter=known_scatter, rule=rule, unit=MB)
+    return Sides(reduced, ratios, used)
 
 
 def shown_only(cell_of: Cells, shown: Flags) -> Cells:
@@ -102,9 +113,3 @@ class JointSamples:
         marked = self.bits << np.uint32(1)
         marked[len(sides[0]) :] |= np.uint32(1)
         return pairs(cell, marked, np.stack(counts), of)
-
-
-def in_parts(whole: Pairs, of: str) -> Ratios:
-    """Compare the two samples of each cell; with several threads if there are many cells."""
-    parts = np.array_split(whole.table, THREADS if whole.wins.size > CELLS else 1, axis=1)
-    return Ratios.joined(each(lambda table: Ratios.of(Pairs(table), of, MB), parts))

@@ -15,11 +15,14 @@ def changed(p: Floats, rate: float = FALSE_DISCOVERIES) -> Flags:
 
     Of the shape of ``p``; NaN is no test, and does not count among them.
     """
-    flat = p.ravel()
-    tested = np.flatnonzero(~np.isnan(flat))
-    ordered = np.sort(flat[tested])
-    limits = rate * np.arange(1, len(tested) + 1) / max(len(tested), 1)
-    below = np.flatnonzero(ordered <= limits)
-    most = ordered[below[-1]] if below.size else -1.0
     # NaN is above everything that it is compared with.
-    return np.asarray(p <= most)
+    return np.asarray(p <= largest(p, rate))
+
+
+def largest(p: Floats, rate: float = FALSE_DISCOVERIES) -> float:
+    """Return the largest p of a discovery, -1 if there is none."""
+    flat = p.ravel()
+    ordered = np.sort(flat[~np.isnan(flat)])
+    limits = rate * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
+    below = np.flatnonzero(ordered <= limits)
+    return float(ordered[below[-1]]) if below.size else -1.0

@@ -1,13 +1,14 @@
-"""The rates of two sides compared: medians or means, their ratio, its interval, a rank test.
+"""The rates of two sides compared: medians or means, their ratio, its interval, and how sure it is.
 
-The interval of a ratio of medians is that of Bonett and Price on logarithms of rates, by the normal
-distribution; that of a ratio of means is of their logarithms (delta method), by Welch's t.
+By a moderated t on natural logarithms of rates: the one place that says what is slower and what is
+faster than something else. How far single tests of a link scatter is told by its own tests and, as
+far as links are alike in that, by those of all links that are compared (see moderation.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -17,15 +18,53 @@ from numpy.typing import ArrayLike
 
 from matrix.statistics import student
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.joint_ranks import OrderedSamples, Pairs
-from matrix.statistics.rank_test import p_values
+from matrix.statistics.discoveries import largest
+from matrix.statistics.moderation import Prior
+from matrix.statistics.paired_samples import OrderedSamples, Pairs
+from matrix.statistics.threads import THREADS, each
 
 # Fewer successes on a side say nothing about their scatter.
 FEWEST = 3
+# What differs by less than this factor is nothing that anybody would look into, however sure.
+SMALLEST = 1.1
+# Of those that are called sure, at most this share is so by chance, in the mean over many lists.
+FALSE_SHARE = 0.03
 # So much of the distribution is below the upper end of an interval of 95 %.
 UPPER = 0.975
+# Of a p that is computed again beside others.
+ROUNDING = 1e-6
+# A thread for fewer would not pay.
+GROUPS = 10_000
 # Quantiles of t are read between so many places of 1 / dof, to six digits.
 PLACES = 4001
+
+
+@dataclass(frozen=True)
+class KnownScatter:
+    """How far tests scatter that is known beforehand: squares and degrees of freedom of groups.
+
+    Where these have none, both sides of the group itself tell.
+    """
+
+    squares: Floats
+    dof: Floats
+
+    @property
+    def nbytes(self) -> int:
+        return self.squares.nbytes + self.dof.nbytes
+
+    def parts(self, number: int) -> list[KnownScatter | None]:
+        both = (np.array_split(values, number) for values in (self.squares, self.dof))
+        return [KnownScatter(*values) for values in zip(*both, strict=True)]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What pairs of samples are judged by: what all of them say of the scatter of one, and the p
+    of the least sure that differs beyond chance among all of them, -1 for none."""
+
+    prior: Prior
+    most_p: float
 
 
 @dataclass(frozen=True)
@@ -34,8 +73,9 @@ class Ratios:
 
     ``value`` is the median (or mean) of this side and ``other`` that of the other, ``ratio`` the
     first in parts of the second: above 1 this side is faster. ``low`` and ``high`` bound it with
-    95 % confidence, ``p`` is that of a two-sided rank test; all only where there is ``enough``.
-    ``ok`` and ``other_ok`` count the successes of both sides.
+    95 % confidence, ``p`` says how probable it is by chance alone; all only where there is
+    ``enough``. ``ok`` and ``other_ok`` count the successes of both sides. ``sure`` says which
+    differ beyond chance among all that are compared, and by SMALLEST at least.
     """
 
     value: Floats
@@ -46,15 +86,36 @@ class Ratios:
     p: Floats
     ok: Integers
     other_ok: Integers
+    sure: Flags
 
     @property
     def enough(self) -> Flags:
         """Say where both sides have the successes that an interval takes."""
         return np.asarray((self.ok >= FEWEST) & (self.other_ok >= FEWEST))
 
+    @property
+    def perhaps(self) -> Flags:
+        """Say which differ by their interval and SMALLEST, but not beyond chance among all."""
+        apart = (self.high < 1) | (self.low > 1)
+        return np.asarray(apart & is_far(self.ratio) & ~self.sure)
+
     def taken(self, places: Any) -> Ratios:  # noqa: ANN401 - whatever numpy indexes by
         """Return some of them, as numpy indexes arrays."""
         return Ratios(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    @classmethod
+    def blank(cls, groups: int) -> Ratios:
+        """Return those of groups without samples."""
+        value, other, ratio, low, high, p = np.full((6, groups), np.nan)
+        ok, other_ok = np.zeros((2, groups), dtype=np.int64)
+        sure = np.zeros(groups, dtype=bool)
+        return cls(value, other, ratio, low, high, p, ok, other_ok, sure)
+
+    def put(self, places: Flags, ratios: Ratios) -> Ratios:
+        """Fill in those at some places."""
+        for field in fields(self):
+            getattr(self, field.name)[places] = getattr(ratios, field.name)
+        return self
 
     @classmethod
     def joined(cls, parts: Sequence[Ratios]) -> Ratios:
@@ -63,42 +124,110 @@ class Ratios:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @classmethod
-    def of(cls, pairs: Pairs, of: str, unit: float = 1.0) -> Ratios:
-        """Compare the two samples of each group; ``unit`` is MB/s in the unit of their rates."""
-        (own, other), (ok, other_ok) = pairs.centres, pairs.counts
-        enough = np.asarray((ok >= FEWEST) & (other_ok >= FEWEST))
-        with np.errstate(divide="ignore", invalid="ignore"):  # a rate of 0
+    def of(
+        cls,
+        pairs: Pairs,
+        of: str,
+        prior: Prior,
+        known_scatter: KnownScatter | None,
+        unit: float = 1.0,
+    ) -> Ratios:
+        """Compare the two samples of each group; ``unit`` is MB/s in the unit of their rates.
+
+        None is ``sure``, as that is said of all together.
+        """
+        (own, other), counts = pairs.centres, pairs.counts
+        enough = np.asarray((counts >= FEWEST).all(axis=0))
+        variance, dof = prior.moderated(*scatter_of(pairs, known_scatter))
+        error = np.sqrt((inflation(of, counts, variance) * variance / counts.clip(1)).sum(axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a rate of 0, or equal ones
             ratio = np.where(enough, own / other, np.nan)
-            half = _reach(pairs, of) * np.sqrt(pairs.errors.sum(axis=0))
+            half = np.interp(1 / dof, *_quantiles()) * error
             low, high = ratio * np.exp(-half), ratio * np.exp(half)
+            t = np.where(ratio == 1, 0.0, np.log(ratio) / error)
         p = np.full(ratio.shape, np.nan)
-        tests = pairs.wins[enough], ok[enough], other_ok[enough]
-        p[enough] = p_values(*tests, pairs.ties[enough], pairs.patterns[enough])
-        return cls(own / unit, other / unit, ratio, low, high, p, ok, other_ok)
+        p[enough] = student.two_sided(t[enough], dof[enough])
+        sure = np.zeros(ratio.shape, dtype=bool)
+        return cls(own / unit, other / unit, ratio, low, high, p, counts[0], counts[1], sure)
+
+
+def judged(
+    pairs: Pairs,
+    of: str,
+    *,
+    known_scatter: KnownScatter | None = None,
+    rule: Rule | None = None,
+    unit: float = 1.0,
+) -> tuple[Ratios, Rule]:
+    """Compare the two samples of each group by ``rule``, or by that which all of them make.
+
+    With several threads if there are many.
+    """
+    prior = rule.prior if rule else prior_of(pairs, known_scatter)
+    number = THREADS if pairs.squares.size > GROUPS else 1
+    tables = np.array_split(pairs.table, number, axis=1)
+    scatters = known_scatter.parts(number) if known_scatter else [None] * number
+
+    def compared(part: int) -> Ratios:
+        return Ratios.of(Pairs(tables[part]), of, prior, scatters[part], unit)
+
+    ratios = Ratios.joined(each(compared, range(number)))
+    rule = rule or Rule(prior, largest(ratios.p, FALSE_SHARE))
+    return replace(ratios, sure=sure(ratios, rule)), rule
+
+
+def scatter_of(pairs: Pairs, known_scatter: KnownScatter | None) -> tuple[Floats, Floats]:
+    """Return squares and degrees of freedom of each group, at least one of these."""
+    squares, dof = pairs.squares, np.maximum(pairs.counts.sum(axis=0) - 2.0, 1.0)
+    if known_scatter is None:
+        return squares, dof
+    beforehand, own = np.stack([known_scatter.squares, known_scatter.dof]), np.stack([squares, dof])
+    whole: Floats = np.where(known_scatter.dof > 0, beforehand, own)
+    return whole[0], whole[1]
+
+
+def prior_of(pairs: Pairs, known_scatter: KnownScatter | None) -> Prior:
+    """Learn from all groups that can be compared how far one scatters."""
+    enough = (pairs.counts >= FEWEST).all(axis=0)
+    return Prior.of(*(values[enough] for values in scatter_of(pairs, known_scatter)))
+
+
+def sure(ratios: Ratios, rule: Rule) -> Flags:
+    """Say which differ beyond chance, and by more than nobody would look into."""
+    return is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
+
+
+def is_far(ratio: Floats) -> Flags:
+    """Say which are further from 1 than nobody would look into."""
+    return np.asarray((ratio >= SMALLEST) | (ratio <= 1 / SMALLEST))
+
+
+def inflation(of: str, counts: Integers, variance: Floats) -> Floats:
+    """Return how much more the log of a median or mean of so many scatters than a mean log does.
+
+    Of a median of normal samples it is pi / 2 for many; the formula is within 0.5 % of the exact
+    one from 2 samples on. Of a mean of rates it is what their log-normal distribution makes.
+    """
+    if of == "mean":
+        least = np.maximum(variance, 1e-12)
+        return np.broadcast_to(np.expm1(least) / least, counts.shape)
+    odd, even = 0.68 / np.maximum(counts, 1), 2.25 / (counts + 2)
+    return np.asarray(np.pi / 2 - np.where(counts % 2, odd, even))
 
 
 def compare(rates: ArrayLike, others: ArrayLike, of: str = "median") -> Ratios:
-    """Compare one pair of samples of rates in MB/s: arrays without a dimension."""
+    """Compare one pair of samples of rates in MB/s by itself: arrays without a dimension."""
     samples = [np.asarray(side, dtype=np.float64).ravel() for side in (rates, others)]
     bits = [side.view(np.uint64) << np.uint64(1) | number for number, side in enumerate(samples)]
     counts = np.array([[len(side)] for side in samples])
     order = np.sort(np.concatenate(bits).astype(np.uint64))
-    return Ratios.of(Pairs.of(OrderedSamples(order, counts, np.float64), of), of).taken(0)
-
-
-def _reach(pairs: Pairs, of: str) -> Floats | float:
-    """Return how many standard errors an interval reaches to either side."""
-    if of == "median":
-        return NormalDist().inv_cdf(UPPER)
-    errors, counts = pairs.errors, np.maximum(pairs.counts, FEWEST)
-    # Welch and Satterthwaite. Without any scatter the number is of no account.
-    inverse = (errors**2 / (counts - 1)).sum(axis=0) / errors.sum(axis=0) ** 2
-    return np.asarray(np.interp(np.nan_to_num(inverse), *_quantiles()))
+    pairs = Pairs.of(OrderedSamples(order, counts, np.float64), of)
+    return judged(pairs, of)[0].taken(0)
 
 
 @lru_cache(maxsize=1)
 def _quantiles() -> tuple[Floats, Floats]:
-    """Return places of 1 / dof from 0 to 1 / (FEWEST - 1), and the quantiles of t there."""
-    places = np.linspace(0, 1 / (FEWEST - 1), PLACES)
+    """Return places of 1 / dof from 0 to 1, and the quantiles of t there."""
+    places = np.linspace(0, 1, PLACES)
     normal = NormalDist().inv_cdf(UPPER)
     return places, np.append(normal, student.quantile(UPPER, 1 / places[1:]))

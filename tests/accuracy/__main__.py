@@ -10,7 +10,7 @@ import argparse
 import multiprocessing
 import sys
 
-from tests.accuracy import report
+from tests.accuracy import compared, report
 from tests.accuracy.grids import Grid
 from tests.accuracy.plan import tasks
 from tests.accuracy.trials import SEED, Figure, Question
@@ -34,6 +34,7 @@ def main() -> int:
             print(f"{len(figures)} of {len(every)}: {report.line(figure)}", flush=True)
     if seed == SEED:
         report.write(figures)
+        report.write_compared(compared.table())
     verdicts = report.verdicts(figures)
     print(*verdicts, sep="\n")
     return int(any(verdict.endswith("NOT met") for verdict in verdicts))

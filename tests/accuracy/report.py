@@ -13,6 +13,7 @@ from tests.accuracy.trials import Figure, Question
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 PAGE, NUMBERS = DOCS / "diagnosis.md", DOCS / "accuracy.json"
 BEGIN, END = "<!-- accuracy: make accuracy -->", "<!-- end of accuracy -->"
+COMPARED = "<!-- compared: make accuracy -->", "<!-- end of compared -->"
 Figures = dict[tuple[str, str, float], Figure]
 
 
@@ -35,6 +36,14 @@ def drawn_into(page: str, figures: Iterable[Figure]) -> str:
     parts = [*(table(by_key, noise) for noise in NOISES), "\n".join(goal_rows(by_key))]
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n" + "\n\n".join(parts) + f"\n{END}{rest.partition(END)[2]}"
+
+
+def write_compared(table: str) -> None:
+    """Write the table of comparisons between its marks."""
+    begin, end = COMPARED
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    page = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def keyed(figures: Iterable[Figure]) -> Figures:

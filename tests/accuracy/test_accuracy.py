@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.accuracy import report
+from tests.accuracy.compared import Setting, settings, share
 from tests.accuracy.grids import Grid
 from tests.accuracy.plan import (
     BOTH_2,
@@ -85,3 +86,35 @@ def test_false_alarms_are_told_from_right_names():
     assert report.cell(NOTHING, quiet) == "1.0% false"
     assert report.cell(SOURCE_2, named) == "0.990"
     assert report.cell(SITE_2, None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("setting", "least"),
+    [
+        (Setting(6, 2, heavy=False, uneven=False), 0.89),
+        (Setting(6, 3, heavy=False, uneven=False), 0.99),
+        (Setting(6, 2, heavy=True, uneven=False), 0.88),
+        (Setting(6, 3, heavy=True, uneven=False), 0.98),
+    ],
+    ids=lambda value: value.name if isinstance(value, Setting) else "",
+)
+def test_a_comparison_finds_what_changed_and_hardly_anything_else(
+    setting: Setting, least: float
+) -> None:
+    """The least is what a moderated t found in a simulation by others, less what chance may do."""
+    found = share(setting, trials=60, seed=7)
+    assert found.found >= least - 0.02
+    assert found.false <= 0.05
+    assert found.quiet <= 0.1
+    # Nobody can do much better.
+    assert found.found >= found.limit - 0.12
+
+
+def test_the_table_of_comparisons_is_in_the_page() -> None:
+    begin, end = report.COMPARED
+    table = report.PAGE.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
+    for setting in settings():
+        (row,) = [line for line in table.splitlines() if line.startswith(f"| {setting.name} |")]
+        found, limit, false, _ = (cell.strip() for cell in row.strip("|").split("|")[3:])
+        assert 0 <= float(found) <= 1.01 * float(limit) + 0.02
+        assert float(false.removesuffix("%")) <= 6

@@ -70,12 +70,15 @@ class Answer:
 
 
 def ask(load: Load, until: float) -> Iterator[Answer]:
-    """Ask on one connection until the time is over; raise RuntimeError for an error."""
+    """Ask on one connection until the time is over, and once at least.
+
+    Raise RuntimeError for an error.
+    """
     own = http.client.HTTPConnection(urlsplit(load.urls[0]).netloc, timeout=PATIENCE_SECONDS)
     tags: dict[str, str] = {}
-    for url in cycle(load.urls):
+    for number, url in enumerate(cycle(load.urls)):
         started = time.perf_counter()
-        if started > until:
+        if number and started > until:
             return
         known = {"If-None-Match": tags[url]} if url in tags else {}
         own.request("GET", url, headers=load.headers | known)

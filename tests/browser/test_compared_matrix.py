@@ -51,7 +51,7 @@ def test_the_card_has_both_sides_of_both_directions(visit: Visit, changed: World
     assert ratio.startswith(("0.49× (", "0.50× (", "0.51× ("))
     assert no_ratio == "–"
     change = row(card, "change")
-    assert change == ["slower beyond chance, p < 0.001", "too few results on a side"]
+    assert change == ["certainly slower, p < 0.001", "too few results on a side"]
 
 
 @seen_by(LAPTOP, DARK)
@@ -104,7 +104,7 @@ def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.click("#compare-menu summary")
     page.click("#compare-menu >> text=the 24 hours before")
-    expect(page.locator("h1")).to_contain_text("1 link slower beyond chance")
+    expect(page.locator("h1")).to_contain_text("1 link slower with large files")
     assert page.url.endswith(COMPARED)
     expect(page.locator(".chip")).to_contain_text("compared with the 24 hours before")
     page.click(".chip")
@@ -122,7 +122,7 @@ def test_the_form_needs_no_script(visit: Visit, changed: World) -> None:
     page.select_option("#compare-menu select[name=compare]", "previous")
     page.click("#compare-menu button")
     assert page.url.endswith(COMPARED)
-    assert "1 link slower beyond chance" in page.locator("h1").inner_text()
+    assert "1 link slower with large files" in page.locator("h1").inner_text()
     page.click("#table summary")
     cell = page.locator("#table td", has_text="0.").first
     assert " against " in (cell.get_attribute("title") or "")

@@ -96,8 +96,7 @@ def test_a_matrix_that_compares_has_ratios_and_says_with_what(client: Client) ->
     assert slower["value"] == slower["ratio"] == pytest.approx(0.5, rel=0.15)
     assert slower["ratio"] == pytest.approx(slower["rate"] / slower["other"], rel=1e-5)
     assert slower["low"] < slower["ratio"] < slower["high"] < 1
-    # All of one side are below all of the other: 2 of 24! / (12! 12!) orders.
-    assert slower["p"] == 7.396e-07
+    assert slower["p"] < 1e-9
     assert (slower["ok"], slower["other_ok"]) == (12, 12)
     same = cell(answer, "Glasgow_DATADISK", "RAL_DATADISK")
     assert same["change"] == ""

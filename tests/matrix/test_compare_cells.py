@@ -7,12 +7,13 @@ import pytest
 
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.cell_ratios import CELLS, SideRuns, compare_cells
+from matrix.statistics.cell_ratios import SideRuns, compare_cells
 from matrix.statistics.pooling import CHUNK, Numbering, Pooling
 from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run
-from matrix.statistics.two_samples import compare
+from matrix.statistics.two_samples import GROUPS, judged
 from sonar.units import MB
+from tests.matrix.test_two_samples import paired
 
 PLACES = 120
 SAMPLES = 60_000
@@ -51,7 +52,7 @@ def test_both_sides_of_many_cells_are_what_each_is_by_itself(of: str, sources: i
     pooling = Pooling(Numbering(np.arange(1, PLACES + 1)), rows, np.arange(PLACES), shown, shape)
     # Several parts, for the samples as for the cells.
     assert 5 * SAMPLES > 2 * CHUNK
-    assert (shape[0] * shape[1] > CELLS) == (sources == 1)
+    assert (shape[0] * shape[1] > GROUPS) == (sources == 1)
     sides = compare_cells(pooling, SideRuns(own, shown), SideRuns(other, shown), of, CARD_EXTRAS)
 
     alone = reduce(own, pooling, CARD_EXTRAS)
@@ -62,7 +63,8 @@ def test_both_sides_of_many_cells_are_what_each_is_by_itself(of: str, sources: i
         np.testing.assert_array_equal(sides.reduced.extras[name], values)
     for place in rng.integers(0, shape[0] * shape[1], 15).tolist():
         cell = divmod(place, PLACES)
-        single = compare(successes(own, rows, cell), successes(other, rows, cell), of)
+        both = [[successes(side, rows, cell)] for side in (own, other)]
+        single = judged(paired(*both, of), of, rule=sides.rule)[0].taken(0)
         for name, value in vars(single).items():
             expected = pytest.approx(value, rel=1e-6, nan_ok=True)
             assert getattr(sides.ratios, name)[cell] == expected

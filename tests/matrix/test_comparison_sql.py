@@ -1,8 +1,7 @@
-"""A comparison says what plain SQL says of both sides, and scipy of their ranks."""
+"""A comparison says what plain SQL says of both sides, and scipy of their scatter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -11,15 +10,15 @@ from django.db import connection, transaction
 from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
+from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from sonar import results, sealing
 from sonar.models import SizeClass, Transfer
 from sonar.windows import format_time
-from tests.matrix import world
+from tests.matrix import moderated, world
 from tests.matrix.test_against_sql import BOUNDS, GROUPS
 from tests.properties import examples
 from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out
@@ -69,21 +68,18 @@ def in_sql(window: Window, size: str, where: str, rows: str, columns: str) -> Sa
         return {(row, column): rates for row, column, rates in cursor.fetchall()}
 
 
-def expected_p(own: Sequence[float], other: Sequence[float]) -> float:
-    both = np.append(own, other)
-    if np.unique(both).size == 1:
-        return 1.0
-    if np.unique(both).size == both.size:
-        return float(stats.mannwhitneyu(own, other, method="exact").pvalue)
-    small = stats.PermutationMethod(n_resamples=10_000) if both.size <= 12 else "asymptotic"
-    return float(stats.mannwhitneyu(own, other, method=small).pvalue)
-
-
 def check(answer: Grid, own: Samples, other: Samples, of: str) -> int:
     """Hold a grid against both sides; return how many cells could be compared."""
     comparison, middle = answer.comparison, np.median if of == "median" else np.mean
     assert comparison is not None
-    compared = 0
+    assert answer.rule is not None
+    prior, compared = answer.rule.prior, 0
+    if not on_links(answer.query.filters):
+        pairs = [(own[cell], other[cell]) for cell in own.keys() & other.keys()]
+        wanted_prior = moderated.prior(pairs)
+        assert (prior.variance, prior.dof) == pytest.approx(
+            (wanted_prior.variance, wanted_prior.dof), rel=1e-3
+        )
     for row, source in enumerate(answer.sources):
         for column, destination in enumerate(answer.destinations):
             cell = comparison.taken((row, column))
@@ -97,8 +93,10 @@ def check(answer: Grid, own: Samples, other: Samples, of: str) -> int:
                 continue
             compared += 1
             assert ratio == pytest.approx(wanted[0] / wanted[1], rel=1e-6)
-            assert cell.p == pytest.approx(expected_p(*sides), rel=1e-6)
-            assert cell.low <= ratio <= cell.high
+            expected = moderated.expected(*sides, prior, of)
+            assert cell.p == pytest.approx(expected.p, rel=1e-3, abs=1e-300)
+            ends = expected.low, expected.high
+            assert (cell.low, cell.high) == pytest.approx(ends, rel=1e-4)
     # Nothing that this side has is without a cell.
     shown = {(a.name, b.name) for a in answer.sources for b in answer.destinations}
     assert own.keys() <= shown

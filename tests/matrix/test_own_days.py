@@ -288,7 +288,7 @@ def test_it_is_computed_once_for_page_and_api(client: Client, db: None) -> None:
     assert built[0] is built[1]
 
 
-@pytest.mark.parametrize(("address", "most"), [("/causes/", 23), (API, 19)])
+@pytest.mark.parametrize(("address", "most"), [("/causes/", 24), (API, 20)])
 def test_the_number_of_queries_does_not_depend_on_the_data(
     client: Client, small_world: World, address: str, most: int
 ) -> None:

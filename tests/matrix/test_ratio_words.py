@@ -19,25 +19,19 @@ def test_all_of_a_ratio_can_be_quoted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "p", "kind"),
-    [(0.5, 0.049, "slower"), (2.0, 0.049, "faster"), (0.5, 0.05, "same"), (NAN, NAN, "")],
+    ("ratio", "p", "kind"), [(0.5, 0.001, "slower"), (2.0, 0.001, "faster"), (NAN, NAN, "")]
 )
-def test_only_what_chance_does_not_explain_is_slower_or_faster(
-    ratio: float, p: float, kind: str
-) -> None:
-    assert PairRatio(1.0, 1.0, ratio, NAN, NAN, p, 9, 9).kind == kind
+def test_what_is_sure_is_slower_or_faster(ratio: float, p: float, kind: str) -> None:
+    assert PairRatio(1.0, 1.0, ratio, NAN, NAN, p, 9, 9, sure=True).kind == kind
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "kind"), [(0.93, 1.21, "same"), (1.01, 1.21, "faster"), (0.5, 0.99, "slower")]
+    ("low", "high", "kind"),
+    [(0.93, 1.21, "same"), (1.02, 1.21, "perhaps"), (0.5, 0.99, "perhaps"), (1.02, 1.1, "same")],
 )
-def test_where_the_true_ratio_may_be_1_nothing_is_faster(
+def test_what_is_not_sure_may_differ_where_its_interval_leaves_out_1(
     low: float, high: float, kind: str
 ) -> None:
+    """But by a tenth at least: less is nothing that anybody would look into."""
     ratio = math.sqrt(low * high)
     assert PairRatio(1.0, 1.0, ratio, low, high, 0.029, 9, 9).kind == kind
-
-
-@pytest.mark.parametrize(("counts", "can"), [((3, 3), False), ((3, 4), False), ((4, 4), True)])
-def test_of_a_few_results_no_order_is_beyond_chance(counts: tuple[int, int], can: bool) -> None:
-    assert PairRatio(1.0, 3.0, 0.3, NAN, NAN, 0.06, *counts).can_tell == can

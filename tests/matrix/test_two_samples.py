@@ -1,4 +1,4 @@
-"""Two samples against scipy: the rank test, its exactness, intervals, false discoveries."""
+"""Two samples against scipy: moderated t, intervals, what is certain, false discoveries."""
 
 from __future__ import annotations
 
@@ -8,56 +8,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrix.statistics import rank_test
-from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.arrays import Floats
 from matrix.statistics.discoveries import changed
-from matrix.statistics.joint_ranks import TABLED, pairs
-from matrix.statistics.two_samples import Ratios, compare
-
-EXACT, ASYMPTOTIC = "exact", "asymptotic"
-PERMUTED = stats.PermutationMethod(n_resamples=100_000)
-# By the counts of both samples and the number of different rates, 0 for no ties: what scipy calls
-# the way in which p is to be computed.
-WAYS = {
-    (3, 3, 0): EXACT,
-    (3, 8, 0): EXACT,
-    (14, 9, 0): EXACT,
-    (21, 21, 0): EXACT,
-    (3, 1300, 0): EXACT,
-    (22, 22, 0): ASYMPTOTIC,
-    (4, 1300, 0): ASYMPTOTIC,
-    (40, 33, 0): ASYMPTOTIC,
-    (3, 3, 3): PERMUTED,
-    (7, 5, 4): PERMUTED,
-    (3, 9, 2): PERMUTED,
-    (7, 6, 4): ASYMPTOTIC,
-    (15, 20, 6): ASYMPTOTIC,
-    (3, 600, 40): ASYMPTOTIC,
-}
+from matrix.statistics.moderation import NOTHING, Prior
+from matrix.statistics.paired_samples import Pairs, pairs
+from matrix.statistics.two_samples import (
+    SMALLEST,
+    KnownScatter,
+    Ratios,
+    Rule,
+    compare,
+    inflation,
+    judged,
+)
 
 
 def draw(rng: np.random.Generator, count: int, levels: int, factor: float = 1) -> Floats:
     rates = factor * np.exp(0.4 * rng.standard_normal(count))
     return np.minimum(np.rint(2 * rates) + 1, levels) if levels else rates
-
-
-@pytest.mark.parametrize(("counts", "method"), WAYS.items(), ids=str)
-def test_p_is_that_of_scipy_exact_where_it_says_so(
-    counts: tuple[int, int, int], method: str | stats.PermutationMethod
-) -> None:
-    rng = np.random.default_rng(counts)
-    for factor in (1, 1.3, 2, 20):
-        own, other = draw(rng, counts[0], counts[2]), draw(rng, counts[1], counts[2], factor)
-        same = np.unique(np.append(own, other)).size == 1
-        expected = 1.0 if same else stats.mannwhitneyu(own, other, method=method).pvalue
-        # The normal tail is read between places of a table.
-        assert compare(own, other).p == pytest.approx(expected, rel=1e-6)
-
-
-def test_equal_rates_say_nothing_and_three_against_three_cannot_say_more_than_a_tenth() -> None:
-    assert compare([2, 2, 2], [2, 2, 2, 2]).p == 1
-    assert compare([2.0] * 40, [2.0] * 40).p == 1
-    assert compare([1, 2, 3], [4, 5, 6]).p == pytest.approx(0.1)
 
 
 def test_p_is_below_a_limit_as_often_as_it_says_where_nothing_differs() -> None:
@@ -67,13 +35,17 @@ def test_p_is_below_a_limit_as_often_as_it_says_where_nothing_differs() -> None:
         samples = [np.exp(rng.standard_normal((trials, count))) for count in counts]
         p = grouped(*([*rows] for rows in samples)).p
         for limit in (0.01, 0.05, 0.2):
-            # Four standard deviations of a binomial; an exact test may keep well below its limit.
-            most = limit + 4 * math.sqrt(limit * (1 - limit) / trials)
-            assert (p <= limit).mean() <= most
+            # Four standard deviations of a binomial.
+            reach = 4 * math.sqrt(limit * (1 - limit) / trials)
+            assert limit - reach <= (p <= limit).mean() <= limit + reach
 
 
 def grouped(own: list[Floats], other: list[Floats], of: str = "median") -> Ratios:
     """Compare many pairs of samples at once, as the cells of a matrix are."""
+    return judged(paired(own, other, of), of)[0]
+
+
+def paired(own: list[Floats], other: list[Floats], of: str) -> Pairs:
     counts = np.array([[len(rates) for rates in side] for side in (own, other)])
     rates = np.concatenate([np.asarray(rates) for side in (own, other) for rates in side])
     bits = rates.astype(np.float32).view(np.uint32) << np.uint32(1)
@@ -82,11 +54,11 @@ def grouped(own: list[Floats], other: list[Floats], of: str = "median") -> Ratio
     # What is behind the last group is not looked at.
     group, bits = np.append(group, [len(own)] * 2), np.append(bits, [9, 9]).astype(np.uint32)
     mixed = np.random.default_rng(0).permutation(len(group))
-    return Ratios.of(pairs(group[mixed], bits[mixed], counts, of), of)
+    return pairs(group[mixed], bits[mixed], counts, of)
 
 
 @pytest.mark.parametrize("of", ["median", "mean"])
-def test_many_pairs_at_once_are_what_each_is_by_itself(of: str) -> None:
+def test_many_pairs_at_once_are_what_each_is_by_itself_by_the_same_rule(of: str) -> None:
     rng = np.random.default_rng(3)
     sizes = rng.integers(0, 40, (2, 400))
     sizes[:, :6] = [[0, 0, 1, 700, 3, 1500], [0, 2, 1, 4, 900, 1500]]
@@ -94,11 +66,22 @@ def test_many_pairs_at_once_are_what_each_is_by_itself(of: str) -> None:
         [np.float32(draw(rng, int(size), size % 3 * 4)).astype(float) for size in side]
         for side in sizes
     )
-    together = grouped(own, other, of)
+    together, rule = judged(paired(own, other, of), of)
     for number, samples in enumerate(zip(own, other, strict=True)):
-        single = compare(*samples, of)
+        alone = [[rates] for rates in samples]
+        single = judged(paired(*alone, of), of, rule=rule)[0].taken(0)
         for name, value in vars(single).items():
-            assert getattr(together, name)[number] == pytest.approx(value, rel=1e-12, nan_ok=True)
+            assert getattr(together, name)[number] == pytest.approx(value, rel=1e-6, nan_ok=True)
+
+
+def test_large_numbers_of_pairs_are_compared_by_several_threads_to_the_same_end() -> None:
+    rng = np.random.default_rng(4)
+    own, other = np.exp(0.3 * rng.standard_normal((2, 12_000, 4)))
+    whole = judged(paired([*own], [*other], "median"), "median")
+    table = paired([*own], [*other], "median").table
+    part, _ = judged(Pairs(table[:, :9000]), "median", rule=whole[1])
+    assert whole[0].p[:9000] == pytest.approx(part.p, rel=1e-9)
+    assert (whole[0].sure[:9000] == part.sure).all()
 
 
 def test_medians_means_and_counts_are_those_of_numpy_and_too_few_have_no_interval() -> None:
@@ -120,29 +103,42 @@ def test_medians_means_and_counts_are_those_of_numpy_and_too_few_have_no_interva
     assert nothing.other == 2
 
 
-def bonett_price(rates: Floats) -> float:
-    """The variance of the log of a median, as the paper has it."""
-    logs, count = np.sort(np.log(rates)), len(rates)
-    rank = max(int(np.rint((count + 1) / 2 - math.sqrt(count))), 1)
-    z = -stats.norm.ppf(stats.binom.cdf(rank - 1, count, 0.5))
-    return float(((logs[count - rank] - logs[rank - 1]) / (2 * z)) ** 2)
-
-
-@pytest.mark.parametrize("counts", [(3, 3), (4, 9), (16, 36), (100, 5), (TABLED + 1, 900)], ids=str)
-def test_intervals_are_those_of_the_formulas(counts: tuple[int, int]) -> None:
+@pytest.mark.parametrize("counts", [(3, 3), (4, 9), (16, 36), (100, 5), (201, 900)], ids=str)
+def test_intervals_and_p_are_those_of_a_t_by_all_that_is_known(counts: tuple[int, int]) -> None:
+    """Of three kinds: a pair by itself, one among others, one whose scatter is known."""
     rng = np.random.default_rng(counts)
-    own, other = (draw(rng, count, 0) for count in counts)
-    medians, means = compare(own, other), compare(own, other, "mean")
-    reach = stats.norm.ppf(0.975) * math.sqrt(bonett_price(own) + bonett_price(other))
-    # Beyond TABLED the binomial is taken as normal.
-    close = 1e-9 if max(counts) <= TABLED else 2e-3
-    ends = medians.ratio * math.exp(-reach), medians.ratio * math.exp(reach)
-    assert (medians.low, medians.high) == pytest.approx(ends, rel=close)
-    parts = [rates.var(ddof=1) / len(rates) / rates.mean() ** 2 for rates in (own, other)]
-    below = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
-    reach = stats.t.ppf(0.975, sum(parts) ** 2 / below) * math.sqrt(sum(parts))
-    ends = means.ratio * math.exp(-reach), means.ratio * math.exp(reach)
-    assert (means.low, means.high) == pytest.approx(ends, rel=1e-6)
+    own, other = (np.float32(draw(rng, count, 0)).astype(float) for count in counts)
+    squares = sum(float(np.square(side - side.mean()).sum()) for side in map(np.log, (own, other)))
+    dof = sum(counts) - 2
+    known = KnownScatter(np.array([7.0]), np.array([30.0]))
+    prior = Prior(0.2, 11.0)
+    for using, scatter, variance, degrees in (
+        (NOTHING, None, squares / dof, dof),
+        (prior, None, (squares + 2.2) / (dof + 11), dof + 11),
+        (prior, known, (7 + 2.2) / 41, 41),
+    ):
+        rule = Rule(using, 0.05)
+        found = judged(
+            paired([own], [other], "median"), "median", known_scatter=scatter, rule=rule
+        )[0]
+        medians = math.log(np.median(own) / np.median(other))
+        parts = [inflation("median", np.array(count), np.array(0.0)) / count for count in counts]
+        error = math.sqrt(variance * sum(map(float, parts)))
+        reach = stats.t.ppf(0.975, degrees) * error
+        assert found.ratio[0] == pytest.approx(math.exp(medians))
+        ends = math.exp(medians - reach), math.exp(medians + reach)
+        assert (found.low[0], found.high[0]) == pytest.approx(ends, rel=1e-5)
+        assert found.p[0] == pytest.approx(2 * stats.t.sf(abs(medians) / error, degrees))
+        # p and interval say the same.
+        assert (found.p[0] < 0.05) == (found.high[0] < 1 or found.low[0] > 1)
+
+
+def test_a_median_scatters_by_as_much_more_than_a_mean_as_is_said() -> None:
+    rng = np.random.default_rng(2)
+    for count in (3, 4, 5, 6, 7, 10, 25, 40):
+        medians = np.median(rng.standard_normal((200_000, count)), axis=1)
+        said = float(inflation("median", np.array(count), np.array(1.0)))
+        assert count * float(medians.var()) == pytest.approx(said, rel=0.02)
 
 
 @pytest.mark.parametrize("of", ["median", "mean"])
@@ -159,7 +155,8 @@ def test_intervals_cover_the_true_ratio_about_as_often_as_they_say(of: str, coun
 
 def test_the_closeness_of_constant_rates_is_that_of_their_ratio() -> None:
     constant = compare([2.0, 2.0, 2.0], [4.0, 4.0, 4.0])
-    assert (constant.ratio, constant.low, constant.high) == (0.5, 0.5, 0.5)
+    assert (constant.ratio, constant.low, constant.high, constant.p) == (0.5, 0.5, 0.5, 0)
+    assert compare([2, 2, 2], [2, 2, 2, 2]).p == 1
     zero = compare([0.0, 0.0, 0.0], [1.0, 2.0, 3.0])
     assert zero.ratio == 0
 
@@ -192,15 +189,11 @@ def test_the_share_of_false_discoveries_is_what_was_asked_for() -> None:
     assert 0.025 <= np.mean(shares) <= 0.055
 
 
-def test_a_table_of_p_is_a_distribution() -> None:
-    counts: Integers = np.array([5])
-    for others in (5, 6):
-        wins = np.arange(5 * others + 1, dtype=float)
-        many = np.full(len(wins), counts[0])
-        zeros = np.zeros(len(wins))
-        p = rank_test.p_values(
-            wins, many, np.full(len(wins), others), zeros, zeros.astype(np.int64)
-        )
-        assert (p == p[::-1]).all()
-        assert (np.diff(p[: len(p) // 2]) > 0).all()
-        assert p.max() == 1
+def test_what_nobody_would_look_into_is_not_certain_however_clear() -> None:
+    rng = np.random.default_rng(12)
+    rates = np.exp(0.01 * rng.standard_normal(50))
+    for factor, expected in ((0.97 * SMALLEST, False), (1.03 * SMALLEST, True)):
+        found = compare(rates, rates / factor)
+        assert found.p < 1e-6
+        assert found.sure == expected
+        assert not found.perhaps

@@ -11,18 +11,12 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers import grid
-from matrix.answers.comparison import sides
+from matrix.answers.comparison import all_links
 from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import SURE
-from matrix.query.filters import on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import student, two_way
 from matrix.statistics.arrays import Floats
-from matrix.statistics.standing import Standings
-from matrix.store import data_version, registry
-from matrix.store.cache import ANSWERS
-from matrix.store.data_version import DataVersion
 from sonar.units import format_chance, format_count, format_factor
 
 CONFIDENCE = 0.95
@@ -68,25 +62,7 @@ def changes(query: MatrixQuery, now: datetime) -> Grid | None:
     compare = query.compare
     if compare is None or not compare.is_of_time:
         return None
-    window = query.window_at(now)
-    of_links = query.during(window).replace(
-        stat=MatrixQuery.stat,
-        rows="endpoint",
-        columns="endpoint",
-        max_age="",
-        filters=tuple(on_profiles(query.filters)),
-    )
-    results = data_version.read(query.size, window)
-    version = sides.with_other(results, of_links.other(now)).of_question(of_links)
-    changed: Grid = ANSWERS.get(("changes", version), lambda: compute(of_links, now, version))
-    return changed
-
-
-def compute(query: MatrixQuery, now: datetime, version: DataVersion) -> Grid:
-    """Compare all links; how they stand is left out, which takes the results of weeks."""
-    places = len(registry.read_places(version))
-    blank = Standings.blank((places, places))
-    return grid.compute(query, now, version, standings=blank)
+    return all_links.build(query, now)
 
 
 def logs_of(matrix: Grid) -> Floats:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.ratio_words import PairRatio
-from matrix.statistics.discoveries import FALSE_DISCOVERIES
-from matrix.statistics.rank_test import least_p
 from sonar.units import three_digits
 
 # By their number in arrays.
@@ -51,29 +49,20 @@ def counts(grid: Grid) -> dict[str, int]:
     return {name: int(np.count_nonzero(of_cells)) for name, of_cells in flags.items()}
 
 
-def changes(grid: Grid, most: int | None = None) -> list[Change]:
+def changes(grid: Grid, most: int | None = None, *, perhaps: bool = False) -> list[Change]:
     """Return the cells that changed, most certain first, at most so many.
 
-    Of all of them, at most one in twenty is chance, in the mean over many such lists
-    (Benjamini and Hochberg).
+    Of all of them, at most one in thirty is chance, in the mean over many such lists
+    (Benjamini and Hochberg). With ``perhaps`` those instead that may have, and are not certain.
     """
     if grid.comparison is None:
         return []
     ratios = grid.comparison
-    rows, columns = np.nonzero(grid.changed)
+    rows, columns = np.nonzero(grid.perhaps if perhaps else grid.changed)
     p, ratio = ratios.p[rows, columns], ratios.ratio[rows, columns]
     with np.errstate(divide="ignore"):  # a median of 0
         order = np.lexsort((-np.abs(np.log(ratio)), p))[:most]
     return [change(grid, row, column) for row, column in np.stack([rows, columns], 1)[order]]
-
-
-def can_show_one(grid: Grid) -> bool:
-    """Say whether any cell has tests enough to stand out if nothing but it had changed."""
-    if grid.comparison is None:
-        return False
-    compared = ~np.isnan(grid.cells.value)
-    least = least_p(grid.comparison.ok[compared], grid.comparison.other_ok[compared])
-    return bool((least <= FALSE_DISCOVERIES / max(least.size, 1)).any())
 
 
 def change(grid: Grid, row: int, column: int) -> Change:

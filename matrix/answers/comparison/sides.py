@@ -8,6 +8,8 @@ from datetime import datetime
 
 import numpy as np
 
+from matrix.answers import standing
+from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.statistics.axes import AxisGroup, LinkIndex
@@ -15,6 +17,7 @@ from matrix.statistics.cell_ratios import SideRuns, Sides, compare_cells
 from matrix.statistics.cells import Frame
 from matrix.statistics.run import Run, reversed_run
 from matrix.statistics.threads import each
+from matrix.statistics.two_samples import KnownScatter, Rule
 from matrix.store import data_version, runs
 from matrix.store.data_version import DataVersion
 from sonar.windows import Window
@@ -64,10 +67,12 @@ def reduce_sides(
     others: Sequence[Run],
     *,
     extras: Collection[str],
+    rule: Rule | None = None,
 ) -> Sides:
     """Reduce the results of each cell, and compare them with those of the other side.
 
     Links of the other side that have no cell here, as other filters may choose them, are left out.
+    They are judged by ``rule``, or by that which the cells make.
     """
     links = frame.links
     rows = groups_of(frame.rows.groups, links, query.rows)
@@ -76,7 +81,48 @@ def reduce_sides(
     shown = other.shown & (rows >= 0)[:, None] & (columns >= 0)
     pooling = replace(frame.pooling, rows=rows, columns=columns)
     own = SideRuns(results, frame.newest > 0)
-    return compare_cells(pooling, own, replace(other, shown=shown), centre(query), extras)
+    known_scatter = None
+    if (query.rows, query.columns) == ("endpoint", "endpoint"):
+        known_scatter = placed(scatter(query, now, links), rows, columns, pooling.shape)
+    other = replace(other, shown=shown)
+    return compare_cells(
+        pooling, own, other, centre(query), extras, known_scatter=known_scatter, rule=rule
+    )
+
+
+def of_all_links(query: MatrixQuery) -> MatrixQuery | None:
+    """Return the question about all links by which those of a narrower one are judged.
+
+    None if it is about all already, or if the sides differ in which links they have.
+    """
+    compare = query.compare and query.compare.on_profiles()
+    if not on_links(query.filters) or compare != query.compare:
+        return None
+    filters = tuple(on_profiles(query.filters))
+    return query.replace(filters=filters, stat=MatrixQuery.stat, max_age="")
+
+
+def scatter(query: MatrixQuery, now: datetime, links: LinkIndex) -> KnownScatter | None:
+    """Return how far the tests of each link scatter; None where not only time is compared.
+
+    The two sides of a test of streams, say, may meet the same days.
+    """
+    if query.compare is None or not query.compare.is_of_time:
+        return None
+    return standing.scatter(query.size, query.filters, query.window_at(now), links)
+
+
+def placed(
+    scatter: KnownScatter | None, rows: Integers, columns: Integers, shape: tuple[int, int]
+) -> KnownScatter | None:
+    """Bring what is known of links into their cells; ``rows`` and ``columns`` are of places."""
+    if scatter is None:
+        return None
+    own = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
+    cells = np.ix_(rows[rows >= 0], columns[columns >= 0])
+    squares, dof = np.zeros((2, *shape))
+    squares[cells], dof[cells] = scatter.squares[own], scatter.dof[own]
+    return KnownScatter(squares, dof)
 
 
 def centre(query: MatrixQuery) -> str:

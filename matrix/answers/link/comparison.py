@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.text import capfirst
 
+from matrix.answers.comparison import all_links
 from matrix.answers.link import samples
 from matrix.answers.link.samples import Results
 from matrix.answers.ratio_words import PairRatio
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import two_samples
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.two_samples import FEWEST
 from sonar.units import format_count, three_digits
@@ -22,8 +22,8 @@ Ends = tuple[EndpointInfo, EndpointInfo]
 HEADLINES = {
     "slower": "slower than {other}",
     "faster": "faster than {other}",
-    "same": "no difference beyond chance from {other}",
-    "few": "too few results to tell a difference to {other} from chance",
+    "perhaps": "perhaps {direction} than {other}, not certain with {tests} tests",
+    "same": "no significant difference from {other}",
     "": "too few results to compare with {other}",
 }
 
@@ -60,8 +60,9 @@ class LinkComparison:
     def headline(self, size: str) -> str:
         """Say in a few words how a class compares."""
         pair = self.classes[size].pair
-        kind = "few" if pair.kind == "same" and not pair.can_tell else pair.kind
-        words = HEADLINES[kind].format(other=self.words)
+        tests = f"{format_count(pair.ok)} and {format_count(pair.other_ok)}"
+        about = {"other": self.words, "direction": pair.direction, "tests": tests}
+        words = HEADLINES[pair.kind].format(**about)
         return f"{capfirst(size)} files: {words}"
 
     def sentence(self, size: str) -> str:
@@ -79,14 +80,14 @@ class LinkComparison:
 def compare(
     query: MatrixQuery,
     link: Ends,
-    here: Mapping[str, Results],
+    here: Iterable[str],
     sizes: Mapping[int, str],
     now: datetime,
 ) -> LinkComparison | None:
-    """Compare the results of a link, by size class, as the query asks for it.
+    """Compare the results of a link in the size classes ``here``, as the query asks for it.
 
-    One SQL statement, or none if it compares with nothing. ``sizes`` are the names of the classes
-    by id; with another one than its own it is the class of the query alone which is compared.
+    Nothing if it compares with nothing. ``sizes`` are the names of the classes by id; with another
+    one than its own it is the class of the query alone which is compared.
     """
     if query.compare is None:
         return None
@@ -100,14 +101,10 @@ def compare(
     for size in [query.size] if query.compare.size else here:
         other_size = query.compare.size or size
         results = there.of_class(ids[other_size])
-        pair = pair_of(here[size], results, of)
+        of_class = query.replace(size=size)
+        pair = all_links.of_link(of_class, now, link[0].name, link[1].name)
         classes[size] = ComparedClass(size, other_size, results, pair)
     return LinkComparison(query, window, link, ends, of, classes)
-
-
-def pair_of(here: Results, there: Results, of: str) -> PairRatio:
-    """Compare two samples."""
-    return PairRatio.at(two_samples.compare(here.successes, there.successes, of))
 
 
 def during(query: MatrixQuery) -> str:

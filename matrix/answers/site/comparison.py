@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers.comparison import beyond
+from matrix.answers.comparison import all_links, beyond
 from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import SURE, PairRatio
 from matrix.answers.series import Cut, cut_for
@@ -17,12 +17,11 @@ from matrix.answers.site.link_results import LinkResults
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
-from matrix.statistics import discoveries, student
+from matrix.statistics import student
 from matrix.statistics.arrays import Flags
-from matrix.statistics.joint_ranks import pairs
 from matrix.statistics.two_samples import FEWEST, Ratios
 from matrix.store.link_rows import Ends
-from sonar.units import MB, format_chance, format_count, format_factor
+from sonar.units import format_chance, format_count, format_factor
 from sonar.windows import Window
 
 CONFIDENCE = 0.95
@@ -59,20 +58,24 @@ class LinksTogether:
 class EndComparison:
     """The links of one end of a site, in their order, against what the question compares with.
 
-    ``changed`` says which differ beyond chance, among all links of the site; ``series`` is the
-    other side over time, over ``window``, in parts of the usual rates of this one.
+    ``series`` is the other side over time, over ``window``, in parts of the usual rates of this
+    one.
     """
 
     end: str
     words: str
     window: Window
     ratios: Ratios
-    changed: Flags
     series: RatioSeries
 
     @property
     def pairs(self) -> list[PairRatio]:
         return [PairRatio.at(self.ratios, (link,)) for link in range(len(self.ratios.ok))]
+
+    @property
+    def changed(self) -> Flags:
+        """Say which links surely differ, among all links of the grid."""
+        return self.ratios.sure
 
     @property
     def together(self) -> LinksTogether:
@@ -106,18 +109,18 @@ class EndComparison:
 
     def sentence(self, site: str) -> str:
         """Say how the site does at this end against the other side, to be quoted."""
-        verb, all_links = VERBS[self.end], self.together
-        if not all_links.links:
+        verb, together = VERBS[self.end], self.together
+        if not together.links:
             needs = f"has {FEWEST} successful transfers on both sides"
             return f"No link {verb.links} {site} {needs}."
-        links = f"{format_count(all_links.links)} link{'s' * (all_links.links != 1)}"
-        factor, chance = format_factor(all_links.ratio), ""
-        if not np.isnan(all_links.low):
-            factor = format_factor(all_links.ratio, all_links.low, all_links.high)
-            chance = f", {format_chance(all_links.p)}"
+        links = f"{format_count(together.links)} link{'s' * (together.links != 1)}"
+        factor, chance = format_factor(together.ratio), ""
+        if not np.isnan(together.low):
+            factor = format_factor(together.ratio, together.low, together.high)
+            chance = f", {format_chance(together.p)}"
         return (
             f"{site} {verb.then} at {factor} the rate of {self.words} ({links}{chance}); "
-            f"beyond chance {self.counts}."
+            f"{self.counts}."
         )
 
 
@@ -142,19 +145,13 @@ def compare(
         end: whole.of_links([place[pair] for pair in pairs], len(every))
         for end, pairs in of_end.items()
     }
-    ratios = {
-        end: ratios_of(histories[end].inside, there[end], len(links[end]), query.compare.of)
-        for end in links
-    }
-    p = np.concatenate([np.where(each.enough, each.p, np.nan) for each in ratios.values()])
-    flags = np.split(discoveries.changed(p), np.cumsum([len(each.p) for each in ratios.values()]))
-    comparisons = {}
-    for end, changed in zip(links, flags, strict=False):
+    comparisons, all_compared = {}, all_links.build(query, now)
+    for end in links:
+        names = [(link.source, link.destination) for link in links[end]]
+        ratios = all_links.ratios_of(all_compared, names)
         cut = cut_like(drawable(window, [there[end]]), histories[end].series.bucket)
         series = series_of(there[end], histories[end].usual, window, cut)
-        comparisons[end] = EndComparison(
-            end, query.other_words(), window, ratios[end], changed, series
-        )
+        comparisons[end] = EndComparison(end, query.other_words(), window, ratios, series)
     return comparisons
 
 
@@ -170,19 +167,6 @@ def opposite_ends(
     """Return the ids of the links on the other side, in their order."""
     pairs = [(ids[link.source], ids[link.destination]) for link in links]
     return [(back, there) for there, back in pairs] if is_reverse else pairs
-
-
-def ratios_of(here: LinkResults, there: LinkResults, links: int, of: str) -> Ratios:
-    """Compare the successes of each of some links on both sides."""
-    sides = [side.taken(side.ok) for side in (here, there)]
-    counts = np.array([np.bincount(side.link, minlength=links) for side in sides])
-    # In bytes/s as they were read, with their side behind them.
-    bits = [
-        (side.rate * MB).astype(np.float32).view(np.uint32) << np.uint32(1) | np.uint32(number)
-        for number, side in enumerate(sides)
-    ]
-    link = np.concatenate([side.link for side in sides])
-    return Ratios.of(pairs(link, np.concatenate(bits), counts, of), of, MB)
 
 
 def cut_like(window: Window, bucket: str) -> Cut:

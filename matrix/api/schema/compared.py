@@ -6,7 +6,7 @@ from matrix.api.schema.schemas import Answer
 
 
 class ComparedRates(Answer):
-    """Both medians (or means) in MB/s, their ratio with its 95 % interval, p of a rank test.
+    """Both medians (or means) in MB/s, their ratio with its 95 % interval, p of chance.
 
     `ok` and `other_ok` are the successes of both sides; with fewer than three on either there is
     no ratio.

@@ -9,7 +9,7 @@ from matrix.api.schema.schemas import Answer
 
 
 class ComparedSiteLink(ComparedRates):
-    """A link on both sides; `change` says if it differs beyond chance among those of the site."""
+    """A link on both sides; `change` says if it differs beyond chance among all links."""
 
     source: str
     destination: str

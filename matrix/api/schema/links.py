@@ -86,7 +86,7 @@ class OfClass(
 
     While comparing the size class that is asked for has `this_mb_s` and `other_mb_s`, the medians
     (or means) of both sides, `compared_ratio` with its interval of 95 % from `compared_low` to
-    `compared_high`, `compared_p` of a rank test, `other_ok`, the successes of the other side, and
+    `compared_high`, `compared_p` of chance, `other_ok`, the successes of the other side, and
     `change`: slower or faster beyond what chance makes of so many links, or nothing.
     """
 

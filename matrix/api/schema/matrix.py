@@ -44,7 +44,7 @@ class Cells(Answer):
 
     While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
     and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
-    from `low` to `high`, `p` of a rank test, `other_ok`, the successes of the other side, and
+    from `low` to `high`, `p` of chance, `other_ok`, the successes of the other side, and
     `change`: slower or faster beyond what chance makes of so many cells, or nothing.
     """
 
@@ -73,7 +73,7 @@ class OtherAnswer(Answer):
     """What the cells are compared with, and how many of them there are.
 
     `compared` have enough results on both sides, `too_few` have not; `slower` and `faster` differ
-    by more than chance: of those, one in twenty may be chance.
+    by more than chance: of those, one in thirty may be chance.
     """
 
     description: str

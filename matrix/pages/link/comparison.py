@@ -13,9 +13,19 @@ from matrix.answers.ratio_words import PairRatio
 from matrix.pages.base import QueryPage
 
 # What a pair is coloured by, as verdicts are.
-KINDS = {"slower": "slower", "faster": "faster", "same": "usual", "": "unknown"}
+KINDS = {
+    "slower": "slower",
+    "faster": "faster",
+    "perhaps": "unknown",
+    "same": "usual",
+    "": "unknown",
+}
 CHANGED = ("slower", "faster")
-READS = {"same": "no difference beyond chance", "": "too few results"}
+READS = {
+    "perhaps": "perhaps {direction}",
+    "same": "no significant difference",
+    "": "too few results",
+}
 
 
 @dataclass(frozen=True)
@@ -31,8 +41,8 @@ class ComparedRow:
     @property
     def reads(self) -> str:
         """Say in a word how the pair compares."""
-        kind = self.pair.kind
-        return READS.get("" if kind == "same" and not self.pair.can_tell else kind, kind)
+        words = READS.get(self.pair.kind, self.pair.kind)
+        return words.format(direction=self.pair.direction)
 
 
 def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | None:

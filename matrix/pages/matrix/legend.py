@@ -12,7 +12,7 @@ from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.statistics.standing import LEVEL_WORDS
 from matrix.statistics.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
-from matrix.statistics.two_samples import FEWEST
+from matrix.statistics.two_samples import FALSE_SHARE, FEWEST
 
 # What is marked on a cell beside its state.
 MARK_WORDS = LEVEL_WORDS | {"partly": PARTLY_WORDS}
@@ -31,9 +31,9 @@ COUNTED = {
 }
 
 COUNTED_CHANGES = {
-    "unchanged": "alike on both sides, as far as chance tells",
+    "perhaps": "perhaps different, not certain",
+    "unchanged": "without a significant difference",
     "too_few": "with too few results",
-    "failing": "failing now",
 }
 
 
@@ -78,7 +78,7 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
 def compared_words(grid: Grid) -> dict[str, str]:
     """Say what cells look like whose colour is a ratio."""
     other = grid.query.other_words()
-    beyond = "by more than chance explains (at most 5 % of those marked are marked by chance)"
+    beyond = f"for certain (of those marked so, at most {FALSE_SHARE:.0%} by chance)"
     return {
         "measured": f"measured: its colour is its rate in parts of that of {other}",
         "slower": f"slower than {other}, {beyond}",

@@ -10,7 +10,6 @@ import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.pages.matrix.cell_links import ordered_table
-from matrix.pages.matrix.change_notice import about_changes
 from matrix.pages.matrix.line_notice import about_lines
 from matrix.pages.notices import (
     Notice,
@@ -71,7 +70,6 @@ def notices_for(view: View, profiles: ProfileChoices, now: datetime) -> list[Not
         *about_results(view, work, now),
         about_pauses(view.grid),
         about_lines(view.grid),
-        about_changes(view.grid, view.asking),
         about_focus(view),
         pooled(view.grid.query, view.asking, profiles) if view.grid.cells.ok.any() else None,
     ]

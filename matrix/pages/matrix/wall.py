@@ -39,7 +39,7 @@ from sonar.models import SizeClass
 from sonar.roles import Anyone
 
 # What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
-KINDS = ("changed", "failing", "slower", "faster", "failed", "stale")
+KINDS = ("failing", "changed", "perhaps", "slower", "faster", "failed", "stale")
 CALM_KINDS = ("worst",)
 # So many links have room beside the matrix, of which a heading takes one and a notice two.
 LINES = 12

@@ -62,14 +62,14 @@ class ComparedRatio(ComparedColumn):
 
 class ChanceColumn(ComparedColumn):
     field, title = "compared_p", "p"
-    explained = "how probable a difference like this is by chance alone, by a rank test"
+    explained = "how probable a difference like this is by chance alone"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
         p = values.compared["compared_p"]
         if math.isnan(p):
             return TableCell(DASH, TOO_FEW, self.look)
-        title = f"{values.change} beyond chance" if values.change else "may be chance"
+        title = f"certainly {values.change}" if values.change else "not certain"
         return TableCell(format_chance(p).removeprefix("p ").removeprefix("= "), title, self.look)
 
 

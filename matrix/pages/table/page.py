@@ -99,7 +99,7 @@ LOOK_WORDS = {
     "down": "down",
 }
 
-COMPARED_WORDS = {"slower": "slower beyond chance", "faster": "faster beyond chance"}
+COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ function ratioOf({ value, low, high }) {
 function changeOf({ p, change }) {
   if (Number.isNaN(p)) return "too few results on a side";
   const chance = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.0995 ? 3 : 2)}`;
-  return `${change ? `${view.cells.changes[change]} beyond chance` : "may be chance"}, ${chance}`;
+  return `${change ? `certainly ${view.cells.changes[change]}` : "not certain"}, ${chance}`;
 }
 
 // The state, or what is said on top of it, and since when.

@@ -1,0 +1,74 @@
+"""How far tests scatter from day to day: found again, whatever drifts, jumps or is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from matrix.statistics.arrays import Floats
+from matrix.statistics.day_scatter import FEWEST_DAYS, day_scatter
+from matrix.statistics.pooling import Numbering
+from matrix.statistics.two_samples import KnownScatter
+from tests.matrix.samples import Sample, run_of
+
+DAY_MS = 86_400_000
+IDS = np.array([1, 2])
+
+
+def scatter_of(days: list[Floats | None]) -> KnownScatter:
+    """Return that of a link by its rates on days; None for a day without tests."""
+    runs = []
+    for day, rates in enumerate(days):
+        if rates is not None:
+            run = run_of(Sample(1, 2, rate) for rate in rates)
+            runs.append(replace(run, start=day * DAY_MS))
+    return day_scatter(runs, Numbering(IDS))
+
+
+def variance(scatter: KnownScatter) -> float:
+    return float(scatter.squares[0, 1] / scatter.dof[0, 1])
+
+
+def drawn(rng: np.random.Generator, levels: Floats, tests: int, scatter: float) -> list[Floats]:
+    return [np.exp(level + scatter * rng.standard_normal(tests)) for level in levels]
+
+
+def mean_variance(levels: Floats, tests: int, scatter: float, of_days: float = 0.0) -> float:
+    rng = np.random.default_rng(5)
+    found = [
+        variance(
+            scatter_of([*drawn(rng, levels + of_days * rng.standard_normal(28), tests, scatter)])
+        )
+        for _ in range(200)
+    ]
+    return float(np.mean(found))
+
+
+def test_it_is_that_of_single_tests() -> None:
+    assert mean_variance(np.zeros(28), 6, 0.2) == pytest.approx(0.04, rel=0.06)
+
+
+def test_what_a_day_does_to_all_of_its_tests_counts_as_often_as_there_are_tests() -> None:
+    """A window of as many tests a day then scatters by what is said of a test, over its number."""
+    expected = 0.04 + 6 * 0.01
+    assert mean_variance(np.zeros(28), 6, 0.2, 0.1) == pytest.approx(expected, rel=0.06)
+
+
+def test_a_level_that_drifts_by_half_or_jumps_once_hardly_counts() -> None:
+    drift = np.linspace(0, -0.7, 28)
+    assert mean_variance(drift, 6, 0.2) == pytest.approx(0.04, rel=0.1)
+    jump = np.where(np.arange(28) < 14, 0.0, -0.7)
+    assert mean_variance(jump, 6, 0.2) < 0.04 + 6 * 0.49 / 2 / 27 * 1.1
+
+
+def test_days_without_tests_are_passed_over_and_of_few_days_nothing_is_known() -> None:
+    rng = np.random.default_rng(6)
+    days: list[Floats | None] = [*drawn(rng, np.zeros(FEWEST_DAYS), 3, 0.2)]
+    spread = [day for one in days for day in (one, None)]
+    known = scatter_of(spread)
+    assert known.squares == pytest.approx(scatter_of(days).squares)
+    assert known.dof[0, 1] > 0
+    assert scatter_of(days[:-1]).dof[0, 1] == 0
+    assert (known.dof == 0).sum() == 3
