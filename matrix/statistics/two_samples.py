@@ -20,7 +20,7 @@ from matrix.statistics import student
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.discoveries import largest
 from matrix.statistics.moderation import Prior
-from matrix.statistics.paired_samples import OrderedSamples, Pairs
+from matrix.statistics.reduce import LEAST_RATE
 from matrix.statistics.threads import THREADS, each
 
 # Fewer successes on a side say nothing about their scatter.
@@ -37,6 +37,24 @@ ROUNDING = 1e-6
 GROUPS = 10_000
 # Quantiles of t are read between so many places of 1 / dof, to six digits.
 PLACES = 4001
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two samples of rates for each group, of this side and of the other; shape (2, ...).
+
+    ``centres`` are medians or means, NaN for none; ``squares``, of shape (...), are those of the
+    natural logs of the rates beside the mean log of their side, of both sides.
+    """
+
+    counts: Integers
+    centres: Floats
+    squares: Floats
+
+    def parts(self, number: int) -> list[Pairs]:
+        arrays = (self.counts, 1), (self.centres, 1), (self.squares, 0)
+        cut = (np.array_split(values, number, axis=axis) for values, axis in arrays)
+        return [Pairs(*values) for values in zip(*cut, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -146,7 +164,7 @@ class Ratios:
             low, high = ratio * np.exp(-half), ratio * np.exp(half)
             t = np.where(ratio == 1, 0.0, np.log(ratio) / error)
         p = np.full(ratio.shape, np.nan)
-        p[enough] = student.two_sided(t[enough], dof[enough])
+        p[enough] = student.two_sided_of_many(t[enough], dof[enough])
         sure = np.zeros(ratio.shape, dtype=bool)
         return cls(own / unit, other / unit, ratio, low, high, p, counts[0], counts[1], sure)
 
@@ -165,11 +183,11 @@ def judged(
     """
     prior = rule.prior if rule else prior_of(pairs, known_scatter)
     number = THREADS if pairs.squares.size > GROUPS else 1
-    tables = np.array_split(pairs.table, number, axis=1)
+    parts = pairs.parts(number)
     scatters = known_scatter.parts(number) if known_scatter else [None] * number
 
     def compared(part: int) -> Ratios:
-        return Ratios.of(Pairs(tables[part]), of, prior, scatters[part], unit)
+        return Ratios.of(parts[part], of, prior, scatters[part], unit)
 
     ratios = Ratios.joined(each(compared, range(number)))
     rule = rule or Rule(prior, largest(ratios.p, FALSE_SHARE))
@@ -217,12 +235,19 @@ def inflation(of: str, counts: Integers, variance: Floats) -> Floats:
 
 def compare(rates: ArrayLike, others: ArrayLike, of: str = "median") -> Ratios:
     """Compare one pair of samples of rates in MB/s by itself: arrays without a dimension."""
-    samples = [np.asarray(side, dtype=np.float64).ravel() for side in (rates, others)]
-    bits = [side.view(np.uint64) << np.uint64(1) | number for number, side in enumerate(samples)]
-    counts = np.array([[len(side)] for side in samples])
-    order = np.sort(np.concatenate(bits).astype(np.uint64))
-    pairs = Pairs.of(OrderedSamples(order, counts, np.float64), of)
-    return judged(pairs, of)[0].taken(0)
+    sides = [np.asarray(side, dtype=np.float64).ravel() for side in (rates, others)]
+    middle = np.median if of == "median" else np.mean
+    centres = [float(middle(side)) if side.size else np.nan for side in sides]
+    squares = sum(log_squares(side) for side in sides)
+    counts = np.array([[side.size] for side in sides])
+    pair = Pairs(counts, np.array(centres)[:, None], np.array([squares]))
+    return judged(pair, of)[0].taken(0)
+
+
+def log_squares(rates: Floats) -> float:
+    """Return how far the logs of rates are from their mean: the squares, added up."""
+    logs = np.log(np.maximum(rates, LEAST_RATE))
+    return float(np.square(logs - logs.mean()).sum()) if rates.size else 0.0
 
 
 @lru_cache(maxsize=1)

@@ -16,8 +16,7 @@ from scipy import stats
 
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.discoveries import changed
-from matrix.statistics.paired_samples import Pairs
-from matrix.statistics.two_samples import FALSE_SHARE, judged
+from matrix.statistics.two_samples import FALSE_SHARE, Pairs, judged
 
 LINKS, CHANGED = 342, 6
 # Of the natural log of a single test, and of the log of that where links differ.
@@ -87,13 +86,10 @@ def share(setting: Setting, trials: int = TRIALS, seed: int = 1) -> Share:
 
 def named_in(now: Floats, before: Floats) -> Flags:
     """Compare as a matrix does."""
-    sides = [np.exp(now), np.exp(before)]
-    squares = sum(
-        np.square(side - side.mean(axis=1)[:, None]).sum(axis=1) for side in (now, before)
-    )
-    counts = [np.full(LINKS, side.shape[1]) for side in sides]
-    pairs = Pairs(np.stack([*counts, *(np.median(side, axis=1) for side in sides), squares]))
-    return judged(pairs, "median")[0].sure
+    counts = np.array([np.full(LINKS, logs.shape[1]) for logs in (now, before)])
+    medians = np.array([np.median(np.exp(logs), axis=1) for logs in (now, before)])
+    squares = [np.square(logs - logs.mean(axis=1)[:, None]).sum(axis=1) for logs in (now, before)]
+    return judged(Pairs(counts, medians, np.sum(squares, axis=0)), "median")[0].sure
 
 
 def best(now: Floats, before: Floats, scatter: Floats) -> Flags:

@@ -49,3 +49,15 @@ def test_nothing_is_beyond_infinity(dof: float):
     assert student.survival(ends, dof).tolist() == [1.0, 0.0]
     assert student.two_sided(ends, dof).tolist() == [0.0, 0.0]
     assert student.survival([1e200], dof)[0] == pytest.approx(0, abs=1e-100)
+
+
+def test_many_at_once_are_within_a_third_of_a_percent_also_far_out() -> None:
+    t = np.concatenate([np.linspace(0, 40, 2001), [np.inf]])
+    for dof in (4.0, 7.9, 8.0, 11.3, 30.0, 1e4):
+        exact = student.two_sided(t, dof)
+        quick = student.two_sided_of_many(t, np.full(len(t), dof))
+        kept = exact > 1e-280
+        assert quick[kept] == pytest.approx(exact[kept], rel=3e-3)
+        near = exact > 1e-3
+        assert quick[near] == pytest.approx(exact[near], rel=1e-5)
+        assert quick[-1] < 1e-280

@@ -30,7 +30,7 @@ def goal_12(bench: Bench) -> list[Goal]:
     spread = ratio(seconds[COMPARED], seconds[MEDIAN])
     note = f"{ratio(seconds[COMPARED], seconds[MEAN]).median:.3g}x the matrix of means"
     note = f"{of_the_fastest(seconds[COMPARED], seconds[MEDIAN])}; {note}"
-    text = "ratio, interval, rank test of two 30 d windows against one 30 d matrix"
+    text = "ratio, interval, p of two 30 d windows against one 30 d matrix"
     return [Goal.from_spread(12, text, 2.5, spread, at_least=False, note=note)]
 
 
