@@ -49,7 +49,6 @@ class Cause:
     factor: float
     low: float
     high: float
-    t: float
     p: float
     n: int
 
@@ -113,7 +112,7 @@ def name_slower(
 def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
     search = CauseSearch(logs[cells.row, cells.column], noise, list(every_suspect(cells)), rules)
     search.run()
-    causes = [
+    return [
         Cause(
             kind=effect.suspect.sets.kind,
             row=effect.suspect.row,
@@ -121,11 +120,9 @@ def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> 
             factor=float(np.exp(effect.value)),
             low=float(np.exp(effect.value - effect.reach)),
             high=float(np.exp(effect.value + effect.reach)),
-            t=effect.t,
             p=effect.p,
             n=effect.suspect.n,
         )
-        for effect in search.effects()
+        for effect in sorted(search.effects(), key=lambda effect: (effect.p, -abs(effect.t)))
         if effect.value < 0 or not rules.slower_only
     ]
-    return sorted(causes, key=lambda cause: (cause.p, -abs(cause.t)))

@@ -31,6 +31,8 @@ SMALLEST = 1.1
 FALSE_SHARE = 0.03
 # So much of the distribution is below the upper end of an interval of 95 %.
 UPPER = 0.975
+# Of logs, within which those of rates are that make any sense.
+LEAST_VARIANCE, MOST_VARIANCE = 1e-12, 100.0
 # Of a p that is computed again beside others.
 ROUNDING = 1e-6
 # A thread for fewer would not pay.
@@ -59,9 +61,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class KnownScatter:
-    """How far tests scatter that is known beforehand: squares and degrees of freedom of groups.
+    """How far the tests of each group scatter, where that is known beforehand.
 
-    Where these have none, both sides of the group itself tell.
+    ``squares`` of logs beside their mean, added up, and degrees of freedom; where these are 0, both
+    sides of the group itself tell.
     """
 
     squares: Floats
@@ -78,8 +81,11 @@ class KnownScatter:
 
 @dataclass(frozen=True)
 class Rule:
-    """What pairs of samples are judged by: what all of them say of the scatter of one, and the p
-    of the least sure that differs beyond chance among all of them, -1 for none."""
+    """What pairs of samples are judged by, as all of them together make it.
+
+    ``prior`` says how far one scatters; ``most_p`` is the p of the least sure that differs beyond
+    chance, -1 for none.
+    """
 
     prior: Prior
     most_p: float
@@ -158,7 +164,8 @@ class Ratios:
         enough = np.asarray((counts >= FEWEST).all(axis=0))
         variance, dof = prior.moderated(*scatter_of(pairs, known_scatter))
         error = np.sqrt((inflation(of, counts, variance) * variance / counts.clip(1)).sum(axis=0))
-        with np.errstate(divide="ignore", invalid="ignore"):  # a rate of 0, or equal ones
+        # Of a rate of 0, or of equal ones.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.where(enough, own / other, np.nan)
             half = np.interp(1 / dof, *_quantiles()) * error
             low, high = ratio * np.exp(-half), ratio * np.exp(half)
@@ -227,8 +234,8 @@ def inflation(of: str, counts: Integers, variance: Floats) -> Floats:
     one from 2 samples on. Of a mean of rates it is what their log-normal distribution makes.
     """
     if of == "mean":
-        least = np.maximum(variance, 1e-12)
-        return np.broadcast_to(np.expm1(least) / least, counts.shape)
+        within = np.clip(variance, LEAST_VARIANCE, MOST_VARIANCE)
+        return np.broadcast_to(np.expm1(within) / within, counts.shape)
     odd, even = 0.68 / np.maximum(counts, 1), 2.25 / (counts + 2)
     return np.asarray(np.pi / 2 - np.where(counts % 2, odd, even))
 

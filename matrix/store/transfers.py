@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -176,19 +176,30 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
     ]
 
 
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
 @dataclass(frozen=True)
 class CommonError:
-    """The most common one of some failures: how many had it, where, and the newest in words."""
+    """Failures of one cause: how many there are, where, and the newest of them in words.
+
+    ``cause`` is an error without what differs between two of one; ``last`` is when the newest of
+    them started.
+    """
 
     count: int
     where: str
     text: str
+    cause: str = ""
+    last: datetime = LONG_AGO
 
 
 def common_errors(
     rows: QuerySet[Transfer], since: Mapping[int, datetime]
-) -> dict[int, CommonError]:
-    """Return the most common error of size classes, of what failed since a moment for each.
+) -> dict[int, list[CommonError]]:
+    """Return the errors of size classes, of what failed since a moment for each, by cause.
+
+    The most common one first, and of those that are as common the newest.
 
     One SQL query, none for no class.
     """
@@ -206,13 +217,15 @@ def common_errors(
             last=Max("started_at"),
             newest=Func(texts, template="(%(expressions)s)[1]", output_field=TextField()),
         )
-        # Of several for one class, the last is kept.
-        .order_by("number", "last")
+        .order_by("-number", "-last")
     )
-    return {
-        group["size_class"]: CommonError(group["number"], group["error_where"], group["newest"])
-        for group in groups
-    }
+    errors = defaultdict[int, list[CommonError]](list)
+    for group in groups:
+        error = CommonError(
+            group["number"], group["error_where"], group["newest"], group["cause"], group["last"]
+        )
+        errors[group["size_class"]].append(error)
+    return dict(errors)
 
 
 def cause() -> Func:

@@ -105,7 +105,6 @@ def test_a_cause_has_the_factor_and_the_interval_of_least_squares():
     assert np.log([cause.factor, cause.low, cause.high]) == pytest.approx(
         [line.slope, line.slope - reach, line.slope + reach]
     )
-    assert cause.t == pytest.approx(line.slope / line.stderr)
     assert cause.p == pytest.approx(SIZE * line.pvalue, rel=1e-4, abs=0)
 
 

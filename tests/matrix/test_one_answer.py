@@ -87,6 +87,18 @@ def of_site(client: Client, site: str) -> Sets:
     return sets
 
 
+def of_causes(client: Client, ends: list[Endpoint]) -> Sets:
+    """Return the links of all causes that are named."""
+    sets, names = Sets(), [end.name for end in ends]
+    for cause in get(client, f"causes/?{ASKED}")["changes"]:
+        kind = "slower" if cause["factor"] < 1 else "faster"
+        for link in permutations(names, 2):
+            at = [link[0] == cause["source"], link[1] == cause["destination"]]
+            if all(at) or (cause["kind"] != "link" and any(at)):
+                sets.put(link, kind)
+    return sets
+
+
 def heading(client: Client, path: str) -> dict[str, int]:
     """Return the numbers that the heading of a page says, by kind."""
     (title,) = re.findall(r"<h1.*?</h1>", html(client, path, follow=True), re.DOTALL)
@@ -104,13 +116,15 @@ def register(count: int) -> list[Endpoint]:
     return [found[name] for name in sorted(found)]
 
 
-def history(chance: Random, ends: list[Endpoint]) -> None:
-    """Make up results of days; the newest day of some links is slower, faster, or fails."""
+def history(chance: Random, ends: list[Endpoint]) -> Sets:
+    """Make up results of days; return the links whose newest day is slower, faster, or fails."""
     days, tests = chance.choice([2, 2, 8, 20]), chance.choice([3, 4, 6])
     scatter, of_days = chance.choice([0.1, 0.2, 0.3]), chance.choice([0.0, 0.1])
+    made = Sets()
     with world.transfers() as some:
         for source, destination in permutations(ends, 2):
             kind = chance.choices(["", "slower", "faster", "failing"], [88, 5, 4, 3])[0]
+            made.put((source.name, destination.name), kind)
             own = scatter * exp(chance.gauss(0, 0.3))
             level, drift = chance.uniform(0, 4), chance.gauss(0, 0.01)
             factor = {"slower": 1 / 3, "faster": 2.5}.get(kind, 1.0)
@@ -123,6 +137,7 @@ def history(chance: Random, ends: list[Endpoint]) -> None:
                     rate = exp(of_day + own * heavy(chance)) * (1.0 if day else factor)
                     ago = (world.NOW - END) + DAY * day + timedelta(hours=(test + 0.5) * 24 / tests)
                     some.add(source, destination, None if failed else rate, ago=ago)
+    return made
 
 
 def heavy(chance: Random) -> float:
@@ -134,8 +149,7 @@ def heavy(chance: Random) -> float:
 def test_every_page_and_call_gives_the_same_answer(client: Client, seed: int) -> None:
     chance = Random(seed)
     ends = register([4, 5, 7, 9, 12, 20][seed % 6])
-    history(chance, ends)
-    said = of_matrix(client)
+    made, said = history(chance, ends), of_matrix(client)
     assert of_links(client) == said
     counts = {kind: len(getattr(said, kind)) for kind in KINDS}
     for path in ("/", "/?wall=1"):
@@ -147,6 +161,10 @@ def test_every_page_and_call_gives_the_same_answer(client: Client, seed: int) ->
     for number in chance.sample(range(len(ends)), 2):
         of_one = said.of(lambda link, name=f"E{number:02}": name in link)
         assert of_site(client, f"S{number:02}") == Sets(of_one.slower, of_one.faster)
+    # What changed by much is explained: by itself, or by one of its ends.
+    explained = of_causes(client, ends)
+    assert made.slower & said.slower <= explained.slower
+    assert made.faster & said.faster <= explained.faster
     for source, destination in a_few(chance, said, ends):
         page = html(client, f"/links/{source}/{destination}/?{ASKED}", follow=True)
         (told,) = re.findall(r'<section id="comparison".*?</strong>', page, re.DOTALL)

@@ -155,8 +155,10 @@ def test_the_closeness_of_constant_rates_is_that_of_their_ratio() -> None:
     constant = compare([2.0, 2.0, 2.0], [4.0, 4.0, 4.0])
     assert (constant.ratio, constant.low, constant.high, constant.p) == (0.5, 0.5, 0.5, 0)
     assert compare([2, 2, 2], [2, 2, 2, 2]).p == 1
-    zero = compare([0.0, 0.0, 0.0], [1.0, 2.0, 3.0])
-    assert zero.ratio == 0
+    for of in ("median", "mean"):
+        zero = compare([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], of)
+        assert zero.ratio == 0
+        assert not compare([0.0, 2.0, 3.0], [1.0, 2.0, 3.0], of).sure
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg_and_nan_is_no_test() -> None:

@@ -96,7 +96,7 @@ def test_as_usual_has_the_rates_of_all_classes() -> None:
 
 
 def test_failing_says_since_when_how_many_where_and_why_and_what_still_works() -> None:
-    kind, headline, rest = said({"large": FAILING}, errors={"large": NO_SPACE})
+    kind, headline, rest = said({"large": FAILING}, errors={"large": [NO_SPACE]})
     assert kind == "failing"
     assert headline == (
         "Failing since 2026-11-20 15:06 UTC: the last 16 tests with large files failed, "
@@ -107,16 +107,48 @@ def test_failing_says_since_when_how_many_where_and_why_and_what_still_works() -
 
 def test_several_classes_that_fail_are_one_sentence_since_the_first_of_them() -> None:
     earlier = FAILING | {"streak": 20, "since": EVENING}
-    errors = {"large": NO_SPACE, "medium": CommonError(3, "source", "timeout")}
+    errors = {"large": [NO_SPACE], "medium": [CommonError(3, "source", "timeout")]}
     _, headline, rest = said({"medium": earlier, "large": FAILING}, errors=errors)
     assert headline == (
-        "Failing since 2026-11-19 20:15 UTC: the last 20 tests with medium files and the last 16 "
-        "with large files failed, 14 of them at the destination, BNL: 507 Insufficient Storage."
+        "Failing since 2026-11-19 20:15 UTC: the last 36 tests with medium and large files failed, "
+        "14 of them at the destination, BNL: 507 Insufficient Storage."
     )
     assert rest.startswith("Small files still work.")
     _, headline, rest = said(every(FAILING), errors=errors)
-    assert "the last 16 tests with small files, the last 16 with medium files and" in headline
+    assert "the last 48 tests with small, medium and large files failed" in headline
     assert rest == "The reverse direction is as usual."
+
+
+def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_told() -> None:
+    def error(count: int, where: str, text: str, hour: int) -> CommonError:
+        return CommonError(count, where, text, text, NOW.replace(hour=hour))
+
+    errors = {
+        "large": [error(9, "destination", "507 Insufficient Storage", 9)],
+        "medium": [
+            error(8, "destination", "507 Insufficient Storage", 10),
+            error(3, "source", "too many transfers", 11),
+        ],
+    }
+    _, headline, _ = said({"medium": FAILING, "large": FAILING}, errors=errors)
+    assert headline.endswith(
+        "the last 32 tests with medium and large files failed, 17 of them at the destination, BNL: "
+        "507 Insufficient Storage; the newest at the source, TRIUMF: too many transfers."
+    )
+
+
+def test_of_a_long_error_the_reason_stays() -> None:
+    """As HTTP third-party copies say it: what was asked for first, and why it failed last."""
+    path = "CAM_DATADISK/sonar/incoming/682914db-df7f-47d0-9034-a73be7bb3a02"
+    text = f"the active end says: failure: COPY {path} refused: HTTP 403 Permission refused"
+    _, headline, _ = said({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]})
+    assert headline.endswith(
+        "the active end says: failure: COPY CAM_DATADISK/… refused: HTTP 403 Permission refused."
+    )
+    text = f"{'words ' * 30}why"
+    _, headline, _ = said({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]})
+    assert headline.endswith("words why.")
+    assert " … " in headline
 
 
 @pytest.mark.parametrize(
@@ -128,12 +160,12 @@ def test_several_classes_that_fail_are_one_sentence_since_the_first_of_them() ->
         ),
         (CommonError(2, "transfer", "no bytes\nfor 60 s"), ", 2 of them during the transfer: no b"),
         (CommonError(9, "control", "no worker"), ", 9 of them in Sonar itself: no worker."),
-        (CommonError(9, "source", "x" * 200), f"{'x' * (LONGEST_ERROR - 1)}…."),
+        (CommonError(9, "source", "x" * 200), f"{'x' * 30} … {'x' * (LONGEST_ERROR - 33)}."),
         (None, "with large files failed."),
     ],
 )
 def test_errors_are_said_in_one_line_with_where(error: CommonError | None, words: str) -> None:
-    _, headline, _ = said({"large": FAILING}, errors={"large": error} if error else {})
+    _, headline, _ = said({"large": FAILING}, errors={"large": [error]} if error else {})
     assert words in headline
     assert "\n" not in headline
 
@@ -210,7 +242,7 @@ def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is() -> None:
 
 def test_one_or_two_tests_that_failed_are_no_failing_link_but_said() -> None:
     error = CommonError(1, "transfer", "checksum differs")
-    kind, headline, rest = said({"large": FAILED}, errors={"large": error})
+    kind, headline, rest = said({"large": FAILED}, errors={"large": [error]})
     assert (kind, headline) == (
         "failed",
         "Failed in this window: the one test with large files, during the transfer: "
@@ -218,7 +250,7 @@ def test_one_or_two_tests_that_failed_are_no_failing_link_but_said() -> None:
     )
     assert rest.startswith("Small and medium files are as usual.")
     two = FAILED | {"failed": 2}
-    _, headline, _ = said({"large": two}, errors={"large": replace(error, count=2)})
+    _, headline, _ = said({"large": two}, errors={"large": [replace(error, count=2)]})
     assert "all 2 tests with large files, all of them during the transfer" in headline
 
 

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import trustme
@@ -19,7 +20,10 @@ from cryptography import x509
 from urllib3.util import Timeout
 
 from tests.ports import free_port
+from tests.waiting import wait_for
 
+# Of a thread, as the kernel writes it.
+STOPPED = "T"
 START_SECONDS = 20.0
 START_TRIES = 5
 ACTIVITIES = "UPLOAD,DOWNLOAD,DELETE,LIST,MANAGE"
@@ -229,6 +233,17 @@ class Server:
     def freeze(self) -> None:
         assert self.process
         self.process.send_signal(signal.SIGSTOP)
+        # Each of its threads goes on until it is given a processor to stop on.
+        assert wait_for(lambda: self._states() == {STOPPED}, 30)
+
+    def _states(self) -> set[str]:
+        """Return the states of its threads, as the kernel writes them."""
+        assert self.process
+        states = set()
+        for stat in Path(f"/proc/{self.process.pid}/task").glob("*/stat"):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                states.add(stat.read_text().rpartition(")")[2].split()[0])
+        return states
 
     def thaw(self) -> None:
         assert self.process

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -13,17 +13,22 @@ import numpy as np
 from matrix.answers.causes import history, words
 from matrix.answers.causes.attribution import Attribution
 from matrix.answers.causes.words import LOOK, VERBS, links
+from matrix.answers.comparison.changes import changes
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
 from matrix.query.comparison import A_MONTH
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import AxisGroup
+from matrix.statistics.cause_search import SMALLEST
 from matrix.statistics.cell_noise import FEWEST_WINDOWS
 from matrix.statistics.naming import Cause, name_causes, name_slower
 from matrix.statistics.suspects import Kind
+from matrix.statistics.two_samples import Ratios
 from matrix.store.cache import ANSWERS
 from sonar.units import format_chance, format_count, format_factor
 
+# Of the links that no cause explains: of more, something else is to be said.
+MOST_LINKS = 50
 NOUNS: Mapping[Kind, str] = MappingProxyType(
     {
         "source": "source",
@@ -85,11 +90,15 @@ class TestCounts:
 
     def of(self, cause: Cause, grid: Grid) -> tuple[int, int]:
         """Return how many of both sides a cause rests on."""
-        source = members(grid.sources, cause.row, cause.kind == "site")[:, None]
-        destination = members(grid.destinations, cause.column, cause.kind == "site")
-        cells = source & destination if cause.kind == "link" else source | destination
-        cells &= self.used
+        cells = cells_of(cause, grid) & self.used
         return int(self.ok[cells].sum()), int(self.other_ok[cells].sum())
+
+
+def cells_of(cause: Cause, grid: Grid) -> Flags:
+    """Say which cells a cause is of."""
+    source = members(grid.sources, cause.row, cause.kind == "site")[:, None]
+    destination = members(grid.destinations, cause.column, cause.kind == "site")
+    return source & destination if cause.kind == "link" else source | destination
 
 
 def members(groups: Sequence[AxisGroup], at: int | None, whole_site: bool) -> Flags:
@@ -109,9 +118,46 @@ def build(attribution: Attribution) -> ChangeCauses:
         return ChangeCauses()
     search = of_history if history.has_history(grid) else of_sides
     causes: ChangeCauses = ANSWERS.get(
-        ("causes of a change", grid.version), lambda: search(attribution, other)
+        ("causes of a change", grid.version),
+        lambda: with_certain_links(search(attribution, other), attribution, other),
     )
     return causes
+
+
+def with_certain_links(
+    causes: ChangeCauses, attribution: Attribution, other: OtherSide
+) -> ChangeCauses:
+    """Add the links that are certainly slower or faster, and that no cause explains.
+
+    So nothing that the matrix says is missing here. What all links did is no link's own.
+    """
+    grid, level = attribution.grid, attribution.model.level
+    if grid.comparison is None:
+        return causes
+    ratios = grid.comparison
+    beyond = np.log(ratios.ratio) - level
+    is_own = grid.changed & (np.abs(beyond) >= np.log(SMALLEST))
+    is_own &= np.sign(beyond) == np.sign(np.log(ratios.ratio))
+    for named in causes.named:
+        is_slow = named.cause.factor < 1
+        is_own &= ~(cells_of(named.cause, grid) & ((ratios.ratio < 1) == is_slow))
+    if causes.judged is not None:
+        is_own &= ratios.ratio < 1  # only what became slower is named by its own days
+    tests = TestCounts(is_own, ratios.ok, ratios.other_ok)
+    certain = [
+        named_cause(link_cause(ratios, change.row, change.column), grid, tests, other.words)
+        for change in changes(grid)
+        if is_own[change.row, change.column]
+    ]
+    return replace(causes, named=(*causes.named, *certain[:MOST_LINKS]))
+
+
+def link_cause(ratios: Ratios, row: int, column: int) -> Cause:
+    """Return a link that certainly changed as a cause."""
+    factor, low, high, p = (
+        float(values[row, column]) for values in (ratios.ratio, ratios.low, ratios.high, ratios.p)
+    )
+    return Cause("link", row, column, factor, low, high, p, n=1)
 
 
 def of_sides(attribution: Attribution, other: OtherSide) -> ChangeCauses:

@@ -79,7 +79,8 @@ def read_error(
     """Return the most common error of the class that was asked for, since it fails."""
     size = question.query.size
     failing = [part for part in classes if (part.size, part.there.state) == (size, "failing")]
-    return report.read_errors(question, window, failing, sizes).get(size)
+    errors = report.read_errors(question, window, failing, sizes)
+    return errors[size][0] if size in errors else None
 
 
 def read_failure(question: Question, window: Window, sizes: dict[int, str]) -> Transfer | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from math import isnan
@@ -13,6 +14,8 @@ from matrix.answers.link.directions import Direction
 from sonar.units import format_factor, format_span, three_digits
 
 LONGEST_ERROR = 90
+# Two names or more of a path.
+PATH = re.compile(r"(?:/[^\s/,;)\"']+){2,}/?")
 # How newest tests compare with usual is said of a class in these states, of the others what failed.
 COMPARED = ("measured", "stale", "untested")
 
@@ -43,9 +46,17 @@ def of_level(classes: Iterable[Direction], level: str) -> list[Direction]:
 
 
 def shortened(error: str) -> str:
-    """Return an error as part of a sentence: one line, not too long, without a full stop."""
-    line = " ".join(error.split())
-    return line.rstrip(".") if len(line) <= LONGEST_ERROR else f"{line[: LONGEST_ERROR - 1]}…"
+    """Return an error as part of a sentence: one line, not too long, without a full stop.
+
+    Of a long one paths go first, and then its middle: the reason often stands at its end.
+    """
+    line = " ".join(error.split()).rstrip(".")
+    if len(line) > LONGEST_ERROR:
+        line = PATH.sub("/…", line)
+    if len(line) <= LONGEST_ERROR:
+        return line
+    head = LONGEST_ERROR // 3
+    return f"{line[:head].rstrip()} … {line[head + 3 - LONGEST_ERROR :].lstrip()}"
 
 
 def since_words(classes: Sequence[Direction]) -> str:

@@ -103,9 +103,9 @@ class ClassReport:
 class LinkReport:
     """The answer. ``classes`` begin with the smallest.
 
-    ``errors`` are the most common ones, by size class, of classes that fail; ``comparison`` is
-    there if the question asks for one. ``results`` are those of the direction, of every class,
-    made with the ``profiles``.
+    ``errors`` are those of the classes that fail, by size class, the most common ones first;
+    ``comparison`` is there if the question asks for one. ``results`` are those of the direction, of
+    every class, made with the ``profiles``.
     """
 
     question: Question
@@ -119,7 +119,7 @@ class LinkReport:
     downtimes: list[Downtime]
     listing: TransferList
     failures: list[SimilarFailures]
-    errors: dict[str, CommonError]
+    errors: dict[str, list[CommonError]]
     last: datetime | None
     inside: InsideTransfers | None
     comparison: LinkComparison | None
@@ -250,8 +250,8 @@ def read_classes(
 
 def read_errors(
     question: Question, window: Window, classes: Sequence[ClassReport], sizes: dict[int, str]
-) -> dict[str, CommonError]:
-    """Return the most common error of each class that fails, since it does."""
+) -> dict[str, list[CommonError]]:
+    """Return the errors of each class that fails, since it does, the most common one first."""
     names = {size: size_class for size_class, size in sizes.items()}
     since = {
         names[part.size]: window.start
@@ -264,7 +264,7 @@ def read_errors(
         return {}
     rows = question.of_lists(Window(min(since.values()), window.end), None).rows(question.ends)
     errors = transfers.common_errors(rows, since)
-    return {sizes[size_class]: error for size_class, error in errors.items()}
+    return {sizes[size_class]: of_class for size_class, of_class in errors.items()}
 
 
 def read_last(question: Question) -> datetime | None:

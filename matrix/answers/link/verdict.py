@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -34,14 +34,14 @@ from sonar.windows import format_minute
 class LinkNow:
     """All size classes of both directions, smallest first, as of the moment ``at``.
 
-    ``errors`` are the most common ones of the classes that fail, by size; ``downtimes`` those
-    that hold at that moment; ``last`` is when the newest result of the link started, ever.
-    ``is_past`` says that the moment is the end of a window that is over.
+    ``errors`` are those of the classes that fail, by size, ``downtimes`` those that hold at that
+    moment; ``last`` is when the newest result of the link started, ever. ``is_past`` says that the
+    moment is the end of a window that is over.
     """
 
     there: Sequence[Direction]
     back: Sequence[Direction]
-    errors: Mapping[str, CommonError]
+    errors: Mapping[str, Sequence[CommonError]]
     at: datetime
     is_past: bool
     downtimes: Sequence[Downtime]
@@ -84,13 +84,10 @@ def failing(link: LinkNow) -> Verdict | None:
     classes = of_state(link.there, "failing")
     if not classes:
         return None
-    counts = [
-        f"the last {format_count(each.streak)}{' tests' if number == 0 else ''} "
-        f"with {each.size} files"
-        for number, each in enumerate(classes)
-    ]
+    tests = format_count(sum(each.streak for each in classes))
     headline = (
-        f"Failing since {since_words(classes)}: {join(counts)} failed{error_words(link, classes)}."
+        f"Failing since {since_words(classes)}: the last {tests} tests with {sizes(classes)} files "
+        f"failed{error_words(link, classes)}."
     )
     return Verdict("failing", headline, sentences(others(link.there, classes), reverse(link)))
 
@@ -279,15 +276,34 @@ REVERSE = (reverse_failing, reverse_shifted, reverse_at_rest, reverse_compared)
 
 
 def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
-    """Say the most common error: how many of the tests had it, where, and its text."""
-    errors = [link.errors[each.size] for each in classes if each.size in link.errors]
+    """Say the most common error of all classes: how many tests had it, where, and its text.
+
+    And that of the newest test that failed, where it is another one.
+    """
+    errors = by_cause(error for each in classes for error in link.errors.get(each.size, ()))
     if not errors:
         return ""
-    error = max(errors, key=lambda error: error.count)
+    most = max(errors, key=lambda error: (error.count, error.last))
+    newest = max(errors, key=lambda error: (error.last, error.count))
     tests = sum(each.streak or each.failed for each in classes)
-    count = "" if tests == 1 else f"{format_count(error.count)} of them "
-    if error.count == tests > 1:
+    count = "" if tests == 1 else f"{format_count(most.count)} of them "
+    if most.count == tests > 1:
         count = "all of them "
-    first = classes[0]
-    where = where_at(error.where, first.source, first.destination)
-    return f", {count}{where}: {shortened(error.text)}"
+    words = f", {count}{cause_words(most, classes[0])}"
+    return words if newest is most else f"{words}; the newest {cause_words(newest, classes[0])}"
+
+
+def by_cause(errors: Iterable[CommonError]) -> list[CommonError]:
+    """Add up the errors of several classes that have one cause."""
+    whole: dict[tuple[str, str], CommonError] = {}
+    for error in errors:
+        key = error.where, error.cause or error.text
+        before = whole.get(key, replace(error, count=0))
+        newest = max(before, error, key=lambda each: each.last)
+        whole[key] = replace(newest, count=before.count + error.count)
+    return list(whole.values())
+
+
+def cause_words(error: CommonError, direction: Direction) -> str:
+    where = where_at(error.where, direction.source, direction.destination)
+    return f"{where}: {shortened(error.text)}"
