@@ -21,8 +21,8 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own. Those of the first list wait for
 # servers and slow networks most of their time, and have clocks to keep: they run all at once and
-# before the others, which give way, the longest first. Of those the two that go on longest keep a
-# core each busy to the end: what waits now and then runs beside them.
+# before the others, which keep two cores busy three at a time, and give way: the two that go on
+# longest first, and beside them one after the other what waits now and then.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
 COMPUTING := .test-browser .test-matrix .test-rest .test-sonar .test-seen .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
@@ -46,7 +46,7 @@ LANES := --no-print-directory -k $(SYNC)
 	@MAKEFLAGS= $(MAKE) $(LANES) -j4 $(WAITING)
 
 .computing:
-	@MAKEFLAGS= nice $(MAKE) $(LANES) -j4 $(COMPUTING)
+	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
 
 .test-storage:
 	$(BIN)/python -m pytest $(CHOSEN) tests/storage

@@ -145,7 +145,9 @@ def test_a_rate_is_that_of_the_services_own_clock(fts, plain, slow_road: Road):
     assert job.started
     own = job.finished - job.started
     assert own > 2
-    assert outcome.receipt.bytes / outcome.receipt.seconds == pytest.approx(BIG / own, rel=0.03)
+    # Of that, a busy machine takes some tenths of a second to begin; by Sonar's clock, which has
+    # the polls in it, it would be a third and more.
+    assert outcome.receipt.bytes / outcome.receipt.seconds == pytest.approx(BIG / own, rel=0.1)
 
 
 def test_files_of_root_are_copied_too(fts, plain):
