@@ -48,9 +48,8 @@ class Highlight:
     """The first of the ``count`` cells of a kind.
 
     `changed` (of a comparison, certain) and `perhaps` (not), `failing` (now), `slower` and `faster`
-    (than usual),
-    `failed` (too few tests to say more), `stale`, `worst` or `asymmetric`. ``more`` is where all of
-    them are, if there is such a place.
+    (than usual), `failed` (too few tests to say more), `stale`, `worst` or `asymmetric`. ``more``
+    is where all of them are, if there is such a place.
     """
 
     kind: str
@@ -119,12 +118,14 @@ class Highlights:
 
     def perhaps(self) -> Highlight:
         """Find what may differ from the other side: not certain, with so few tests."""
-        every = changes(self.grid, 2 * MOST, perhaps=True)
-        if is_mirrored(self.grid.query.compare):
-            every = [change for change in every if change.kind == CHANGES[0]]
-        title, count = "perhaps: too few tests to be certain", int(self.grid.perhaps.sum())
-        items = [self.differing(change) for change in every[:MOST]]
-        return Highlight("perhaps", title, count, items, "")
+        where, first = self.grid.perhaps, changes(self.grid, 2 * MOST, perhaps=True)
+        if self.grid.comparison and is_mirrored(self.grid.query.compare):
+            # A direction that may differ comes with its opposite.
+            where = where & (self.grid.comparison.ratio < 1)
+            first = [change for change in first if change.kind == CHANGES[0]]
+        items = [self.differing(change) for change in first[:MOST]]
+        title = "perhaps: too few tests to be certain"
+        return Highlight("perhaps", title, int(where.sum()), items, "")
 
     def differing(self, change: Change) -> Item:
         return Item(

@@ -6,10 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from matrix.query.catalogue import RATE
-from matrix.statistics.two_samples import Ratios, is_far
+from matrix.statistics.two_samples import Ratios, is_apart
 from sonar.units import (
     DASH,
     format_chance,
@@ -57,8 +55,7 @@ class PairRatio:
             return ""
         if self.sure:
             return self.direction
-        is_apart = (self.high < 1 or self.low > 1) and bool(is_far(np.array(self.ratio)))
-        return "perhaps" if is_apart else "same"
+        return "perhaps" if is_apart(self.ratio, self.low, self.high) else "same"
 
     @property
     def direction(self) -> str:

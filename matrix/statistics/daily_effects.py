@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
 from matrix.statistics import two_way
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import FAILED_BIT, Run
+from matrix.statistics.run import FAILED_BIT, Run, by_day
 from matrix.statistics.threads import each
 
-DAY_MS = 86_400_000
 # An endpoint has an effect on a day on which so many of its links were tested.
 FEWEST_LINKS = 3
 # Links further from what their ends explain than this many times what is usual are left out.
@@ -52,17 +50,15 @@ class DailyEffects:
 
         ``left_out`` are links, as keys have them, that tell nothing of their ends.
         """
-        by_day = [
-            (day, list(of_day)) for day, of_day in groupby(runs, lambda run: run.start // DAY_MS)
-        ]
+        days_of_runs = by_day(runs)
         means = means_of(runs, numbering)
         means[numbering.numbers(np.array(left_out, dtype=np.uint32))] = np.nan
 
         def effects(of_day: list[Run]) -> Effects:
             return Effects.of(sums_of(of_day, numbering), means, numbering)
 
-        days = np.array([day for day, _ in by_day], dtype=np.int64)
-        parts = each(effects, [of_day for _, of_day in by_day])
+        days = np.array([day for day, _ in days_of_runs], dtype=np.int64)
+        parts = each(effects, [of_day for _, of_day in days_of_runs])
         places = len(numbering.ids)
         return cls(
             days,

@@ -7,13 +7,12 @@ of a link then counts, a level that drifts or jumped once hardly does (von Neuma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 
-from matrix.statistics.daily_effects import DAY_MS, mean_of, sums_of
+from matrix.statistics.daily_effects import mean_of, sums_of
 from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Run
+from matrix.statistics.run import Run, by_day
 from matrix.statistics.two_samples import KnownScatter
 
 # Of a link that was tested on fewer days, its days say nothing.
@@ -28,8 +27,8 @@ def day_scatter(runs: Sequence[Run], numbering: Numbering) -> KnownScatter:
     links = numbering.stride**2
     squares, steps, last_count = np.zeros((3, links))
     last = np.full(links, np.nan)
-    for _, of_day in groupby(runs, lambda run: run.start // DAY_MS):
-        sums = sums_of(list(of_day), numbering)
+    for _, of_day in by_day(runs):
+        sums = sums_of(of_day, numbering)
         mean, tested = mean_of(sums), np.flatnonzero(sums[1])
         pairs = tested[last_count[tested] > 0]
         error = 1 / sums[1][pairs] + 1 / last_count[pairs]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.daily_effects import DAY_MS, Sums, mean_of, sums_of
+from matrix.statistics.daily_effects import Sums, mean_of, sums_of
 from matrix.statistics.pooling import Pooling
-from matrix.statistics.run import Run
+from matrix.statistics.run import Run, by_day
 from matrix.statistics.threads import each
 
 
@@ -36,9 +35,11 @@ class OwnDays:
     @classmethod
     def of(cls, results: Sequence[Run], before: Sequence[Run], pooling: Pooling) -> OwnDays:
         """Reduce the runs of a window and, in the order of time, those of the days before it."""
-        by_day = [list(runs) for _, runs in groupby(before, lambda run: run.start // DAY_MS)]
+        runs_of_days = [runs for _, runs in by_day(before)]
         # They are all kept: 16 bytes for each link and day cost less than to go over them twice.
-        own, *days = each(lambda runs: sums_of(runs, pooling.numbering), [list(results), *by_day])
+        own, *days = each(
+            lambda runs: sums_of(runs, pooling.numbering), [list(results), *runs_of_days]
+        )
         links = JudgedLinks.of(own, days, pooling)
         (total, ok), *of_days = each(links.pooled, [own, *days])
         blank = np.zeros((0, *pooling.shape), dtype=np.int64)

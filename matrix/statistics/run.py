@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+DAY_MS = 86_400_000
 # The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
 FAILED_BIT = np.uint64(1 << 31)
 # What is left of a key without its rate: the link, and whether the sample failed.
@@ -107,3 +110,11 @@ def reversed_run(run: Run) -> Run:
     keys.sort()
     nothing = np.empty(0, dtype=np.int64)
     return Run(keys, nothing.astype(np.uint32), nothing)
+
+
+def by_day(runs: Iterable[Run]) -> list[tuple[int, list[Run]]]:
+    """Return the runs of each UTC day (since 1970), of runs in the order of time.
+
+    Each is of a day or a part of one.
+    """
+    return [(day, list(of_day)) for day, of_day in groupby(runs, lambda run: run.start // DAY_MS)]

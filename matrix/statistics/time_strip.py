@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,9 @@ from numpy.typing import NDArray
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.quantiles import of_sorted
-from matrix.statistics.run import FAILED_BIT, Run
+from matrix.statistics.run import FAILED_BIT, Run, by_day
 from matrix.statistics.standing import FACTOR, UsualRates
 from matrix.statistics.threads import each
-
-DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,7 @@ def count(
         keys, bucket = _samples(day, numbering, is_shown, buckets)
         return _counts(keys, bucket, numbering, highest, buckets.count)
 
-    days = [list(day) for _, day in groupby(runs, lambda run: run.start // DAY_MS)]
-    parts = each(of_day, days)
+    parts = each(of_day, [day for _, day in by_day(runs)])
     blank = np.zeros((len(StripCounts.__dataclass_fields__), buckets.count), dtype=np.int64)
     return StripCounts(*sum(parts, blank))
 

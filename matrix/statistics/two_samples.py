@@ -120,8 +120,7 @@ class Ratios:
     @property
     def perhaps(self) -> Flags:
         """Say which differ by their interval and SMALLEST, but not beyond chance among all."""
-        apart = (self.high < 1) | (self.low > 1)
-        return np.asarray(apart & is_far(self.ratio) & ~self.sure)
+        return is_apart(self.ratio, self.low, self.high) & ~self.sure
 
     def taken(self, places: Any) -> Ratios:  # noqa: ANN401 - whatever numpy indexes by
         """Return some of them, as numpy indexes arrays."""
@@ -171,7 +170,8 @@ class Ratios:
             low, high = ratio * np.exp(-half), ratio * np.exp(half)
             t = np.where(ratio == 1, 0.0, np.log(ratio) / error)
         p = np.full(ratio.shape, np.nan)
-        p[enough] = student.two_sided_of_many(t[enough], dof[enough])
+        has_t = enough & ~np.isnan(t)  # all rates of both sides may be 0
+        p[has_t] = student.two_sided_of_many(t[has_t], dof[has_t])
         sure = np.zeros(ratio.shape, dtype=bool)
         return cls(own / unit, other / unit, ratio, low, high, p, counts[0], counts[1], sure)
 
@@ -225,6 +225,11 @@ def sure(ratios: Ratios, rule: Rule) -> Flags:
 def is_far(ratio: Floats) -> Flags:
     """Say which are further from 1 than nobody would look into."""
     return np.asarray((ratio >= SMALLEST) | (ratio <= 1 / SMALLEST))
+
+
+def is_apart(ratio: ArrayLike, low: ArrayLike, high: ArrayLike) -> Flags:
+    """Say which differ by their own interval, and by more than nobody would look into."""
+    return np.asarray((np.less(high, 1) | np.greater(low, 1)) & is_far(np.asarray(ratio)))
 
 
 def inflation(of: str, counts: Integers, variance: Floats) -> Floats:

@@ -34,16 +34,20 @@ def drawn_into(page: str, figures: Iterable[Figure]) -> str:
     """Return the page with the tables between their marks."""
     by_key = keyed(figures)
     parts = [*(table(by_key, noise) for noise in NOISES), "\n".join(goal_rows(by_key))]
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n" + "\n\n".join(parts) + f"\n{END}{rest.partition(END)[2]}"
+    return between((BEGIN, END), page, "\n\n".join(parts))
 
 
 def write_compared(table: str) -> None:
     """Write the table of comparisons between its marks."""
-    begin, end = COMPARED
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
-    page = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
-    PAGE.write_text(page, encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(between(COMPARED, page, table), encoding="utf-8")
+
+
+def between(marks: tuple[str, str], page: str, text: str) -> str:
+    """Return a page with a text between two marks of it."""
+    begin, end = marks
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
 
 
 def keyed(figures: Iterable[Figure]) -> Figures:

@@ -159,6 +159,9 @@ def test_the_closeness_of_constant_rates_is_that_of_their_ratio() -> None:
         zero = compare([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], of)
         assert zero.ratio == 0
         assert not compare([0.0, 2.0, 3.0], [1.0, 2.0, 3.0], of).sure
+        nothing = compare([0.0] * 4, [0.0] * 4, of)
+        assert np.isnan([nothing.ratio, nothing.p]).all()
+        assert not nothing.sure
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg_and_nan_is_no_test() -> None:

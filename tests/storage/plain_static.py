@@ -1,4 +1,4 @@
-"""Settings for a Sonar whose static files stay as they are: to lay them out takes half a minute."""
+"""Settings for a Sonar whose static files stay as they are: to lay them out takes seconds."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 from matrix.answers.causes import history, words
 from matrix.answers.causes.attribution import Attribution
 from matrix.answers.causes.words import LOOK, VERBS, links
-from matrix.answers.comparison.changes import changes
+from matrix.answers.comparison.changes import most_certain
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
 from matrix.query.comparison import A_MONTH
@@ -135,9 +135,11 @@ def with_certain_links(
     if grid.comparison is None:
         return causes
     ratios = grid.comparison
-    beyond = np.log(ratios.ratio) - level
+    with np.errstate(divide="ignore"):  # a median of 0
+        logs = np.log(ratios.ratio)
+    beyond = logs - level
     is_own = grid.changed & (np.abs(beyond) >= np.log(SMALLEST))
-    is_own &= np.sign(beyond) == np.sign(np.log(ratios.ratio))
+    is_own &= np.sign(beyond) == np.sign(logs)
     for named in causes.named:
         is_slow = named.cause.factor < 1
         is_own &= ~(cells_of(named.cause, grid) & ((ratios.ratio < 1) == is_slow))
@@ -145,11 +147,10 @@ def with_certain_links(
         is_own &= ratios.ratio < 1  # only what became slower is named by its own days
     tests = TestCounts(is_own, ratios.ok, ratios.other_ok)
     certain = [
-        named_cause(link_cause(ratios, change.row, change.column), grid, tests, other.words)
-        for change in changes(grid)
-        if is_own[change.row, change.column]
+        named_cause(link_cause(ratios, row, column), grid, tests, other.words)
+        for row, column in most_certain(ratios, is_own)[:MOST_LINKS].tolist()
     ]
-    return replace(causes, named=(*causes.named, *certain[:MOST_LINKS]))
+    return replace(causes, named=(*causes.named, *certain))
 
 
 def link_cause(ratios: Ratios, row: int, column: int) -> Cause:

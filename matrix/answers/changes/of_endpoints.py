@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.change_points import ChangePoints, change_points, dated
-from matrix.statistics.daily_effects import DAY_MS, DailyEffects
+from matrix.statistics.daily_effects import DailyEffects
 from matrix.statistics.newest import LinkSamples
 from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Run
+from matrix.statistics.run import DAY_MS, Run
 from matrix.store.read_plan import moment
 from sonar.changes import FoundChange
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.ratio_words import PairRatio
+from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.two_samples import Ratios
 from sonar.units import three_digits
 
 # By their number in arrays.
@@ -57,12 +59,17 @@ def changes(grid: Grid, most: int | None = None, *, perhaps: bool = False) -> li
     """
     if grid.comparison is None:
         return []
-    ratios = grid.comparison
-    rows, columns = np.nonzero(grid.perhaps if perhaps else grid.changed)
+    places = most_certain(grid.comparison, grid.perhaps if perhaps else grid.changed)
+    return [change(grid, row, column) for row, column in places[:most]]
+
+
+def most_certain(ratios: Ratios, where: Flags) -> Integers:
+    """Return the rows and columns of cells, shape (cells, 2), the most certain first."""
+    rows, columns = np.nonzero(where)
     p, ratio = ratios.p[rows, columns], ratios.ratio[rows, columns]
     with np.errstate(divide="ignore"):  # a median of 0
-        order = np.lexsort((-np.abs(np.log(ratio)), p))[:most]
-    return [change(grid, row, column) for row, column in np.stack([rows, columns], 1)[order]]
+        order = np.lexsort((-np.abs(np.log(ratio)), p))
+    return np.asarray(np.stack([rows, columns], 1)[order])
 
 
 def change(grid: Grid, row: int, column: int) -> Change:
