@@ -10,6 +10,7 @@ from sonar.models.experiment import Experiment, ExperimentStep
 from sonar.models.flow import Flow
 from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.network_result import NetworkResult
+from sonar.models.outage import Outage
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
 from sonar.models.saved_view import SavedView
 from sonar.models.segment import DirtyMark, Segment
@@ -37,6 +38,7 @@ __all__ = [
     "Mesh",
     "MeshInterval",
     "NetworkResult",
+    "Outage",
     "Probe",
     "Profile",
     "RecentRun",

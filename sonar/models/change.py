@@ -42,6 +42,11 @@ class Change(models.Model):
     links = models.PositiveIntegerField(help_text="How many links tell of it.")
     chance = models.FloatField(help_text="How often noise alone gives such results one as clear.")
     sure = models.BooleanField(help_text="Beyond chance among all that was looked at.")
+    course = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        help_text="Rates before and since, in parts of the level before.",
+    )
     found_at = models.DateTimeField(help_text="When it was first found.")
 
     class Meta:
