@@ -26,6 +26,7 @@ from tests.waiting import wait_for
 HERE = "iperf3://worker.example.org"
 LIMITS = Limits(connect=3, stall=20, total=60)
 SOON = 10.0
+TRIES = 50
 
 
 @pytest.fixture(scope="module")
@@ -146,15 +147,18 @@ def test_who_does_not_answer_is_the_end_with_the_server(mode: str, where: str):
 
 
 def keep_busy(server: Iperf3Server, seconds: float) -> subprocess.Popen[bytes]:
-    """Let somebody else measure with a server for a while."""
+    """Let somebody else measure with a server for a while, once it is done with who came before."""
     command = ["iperf3", "--client", "127.0.0.1", "--port", str(server.port), "--bitrate", "1M"]
-    other = subprocess.Popen(
-        [*command, "--time", str(seconds), "--forceflush"], stdout=subprocess.PIPE
-    )
-    assert other.stdout
-    while b"connected to" not in other.stdout.readline():
-        assert other.poll() is None
-    return other
+    command += ["--time", str(seconds), "--forceflush"]
+    for _ in range(TRIES):
+        other = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert other.stdout
+        for line in other.stdout:
+            if b"connected to" in line:
+                return other
+        other.communicate()
+        time.sleep(0.2)
+    raise AssertionError(f"iperf3 was not let in: {server.log.read_text()}")
 
 
 def test_a_server_that_serves_somebody_else_is_waited_for(server: Iperf3Server):
