@@ -84,8 +84,10 @@ def collecting(log: Path, *program: str) -> Iterator[int]:
         greeting = process.stdout.readline().decode()
         match = re.search(r"Listening at 127.0.0.1:([0-9]+) \(UDP\) for packets from 127", greeting)
         assert match, greeting + log.read_text()
-        yield int(match[1])
-        process.terminate()
+        try:
+            yield int(match[1])
+        finally:
+            process.terminate()
         assert process.wait(30) == 0, log.read_text()
 
 
@@ -186,11 +188,16 @@ FULL_BYTES = 50_000
 
 
 def waiting_and_lost(port: int) -> tuple[int, int]:
-    """Return how many bytes wait in the socket of a collector, and how many packets it lost."""
+    """Return how many bytes wait in the socket of a collector, and how many packets it lost.
+
+    While other sockets come and go, a read of the table may have a row twice, or not at all.
+    """
     local = f"0100007F:{port:04X}"
-    rows = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()]
-    (row,) = [row for row in rows if row[1] == local]
-    return int(row[4].partition(":")[2], 16), int(row[-1])
+    for _ in range(100):
+        rows = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()]
+        if row := next((row for row in rows if row[1] == local), None):
+            return int(row[4].partition(":")[2], 16), int(row[-1])
+    raise AssertionError(f"no socket at port {port}")
 
 
 def hostile(chance: Random) -> bytes:

@@ -25,6 +25,8 @@ from typing import Any
 import pytest
 import requests
 import yaml
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
 
 from tests import numbers
 from tests.rights_samples import SAMPLES
@@ -143,6 +145,17 @@ class Reader:
             self.read(path)
 
 
+def patient_session() -> requests.Session:
+    """Return a session that asks once more where the server has just closed an idle connection.
+
+    As browsers do; a crash of the server shows in what it says, and in the second answer.
+    """
+    session = requests.Session()
+    retries = Retry(total=1, connect=0, read=1, status=0, redirect=0, allowed_methods=["GET"])
+    session.mount("http://", HTTPAdapter(max_retries=retries))
+    return session
+
+
 def manage(sonar: Sonar, *arguments: str) -> str:
     command = [sys.executable, "manage.py", *arguments]
     env = sonar.env | {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
@@ -196,7 +209,7 @@ def grid(_plain_static: None, sonar: Sonar) -> Grid:
 
 def logged_in(sonar: Sonar) -> requests.Session:
     """Return a session of who sees everything."""
-    session, url = requests.Session(), f"http://127.0.0.1:{sonar.port}/login/"
+    session, url = patient_session(), f"http://127.0.0.1:{sonar.port}/login/"
     session.get(url, timeout=60)
     form = {"username": "operator", "password": PASSWORD}
     form |= {"csrfmiddlewaretoken": session.cookies["csrftoken"]}
@@ -224,7 +237,7 @@ def readers_of(grid: Grid) -> list[Reader]:
     found, paths = [], grid.paths()
     for number in range(READERS):
         at = number * len(paths) // READERS
-        session = logged_in(grid.sonar) if number % 2 else requests.Session()
+        session = logged_in(grid.sonar) if number % 2 else patient_session()
         found.append(Reader(grid, session, paths[at:] + paths[:at]))
     return found
 
