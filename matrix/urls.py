@@ -12,7 +12,8 @@ from matrix.http.health import healthz, readyz
 from matrix.http.icon import icon
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.causes import CausesPage
-from matrix.pages.changes.page import ChangesPage
+from matrix.pages.events.former import former_changes
+from matrix.pages.events.page import EventsPage
 from matrix.pages.experiments.page import ExperimentPage
 from matrix.pages.experiments.views import cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
@@ -66,7 +67,8 @@ urlpatterns = [
     path("sites/<str:name>/quiet-hours/", change_quiet_hours, name="change-quiet-hours"),
     path("sites/<str:name>/pause/", change_pause, name="change-pause"),
     path("sites/<str:name>/notes/", write_note, name="site-notes"),
-    path("changes/", showing(ChangesPage), name="changes"),
+    path("events/", showing(EventsPage), name="events"),
+    path("changes/", former_changes, name="former-changes"),
     path("search/", search, name="search"),
     path("login/", for_whom(GET=anyone, POST=anyone)(LogIn.as_view()), name="login"),
     path("login/certificate/", certificate_log_in, name="certificate-log-in"),

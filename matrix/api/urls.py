@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from matrix.api.causes import CausesView
 from matrix.api.changes import ChangesView
 from matrix.api.diagnosis import DiagnosisView
+from matrix.api.events import EventsView
 from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.index import IndexView
 from matrix.api.inside import InsideView
@@ -40,6 +41,7 @@ urlpatterns = [
     path("v1/docs/", docs, name="api-docs"),
     *routes(DOWNTIMES),
     *routes(ENDPOINTS),
+    path("v1/events/", EventsView.as_view(), name="api-events"),
     path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
     path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),
     path("v1/inside/", InsideView.as_view(), name="api-inside"),

@@ -59,6 +59,10 @@ class Page:
         """Return what changes whenever the page may, for its ETag; None for no ETag."""
         return None
 
+    def stamp(self) -> str:
+        """Return what else changes with the page, where version() is only that of its answer."""
+        return ""
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Return what the template shows to a reader.
 

@@ -103,7 +103,7 @@ def answer(request: HttpRequest, page: Page, ignored: Ignored | None) -> HttpRes
     etag = ""
     if version:
         # For whom it is made: by account, what it may see and do, and its own site.
-        whom = f"{request.user.pk}-{roles.rights_of(request.user)}-{my_site(request)}"
+        whom = f"{request.user.pk}-{roles.rights_of(request.user)}-{my_site(request)}{page.stamp()}"
         etag = version.shown(hashlib.sha256(whom.encode()).hexdigest()[:8]).etag
         response = get_conditional_response(request, etag=etag)
     if response is None:

@@ -71,7 +71,9 @@ def labels_of(side: Side, texts: Mapping[str, str], longest: int) -> list[str]:
     return labels
 
 
-def shortened(groups: Sequence[AxisGroup], ending: str) -> tuple[dict[str, str], list[str]]:
+def shortened(
+    groups: Sequence[AxisGroup] | Sequence[EndpointInfo], ending: str
+) -> tuple[dict[str, str], list[str]]:
     """Return what is written of each name, and the parts that are left out of some.
 
     A name keeps its parts where what would be left of it is no word, or that of another name.
@@ -94,7 +96,7 @@ def shortened(groups: Sequence[AxisGroup], ending: str) -> tuple[dict[str, str],
     return texts, [part for part, _ in left_out.most_common()]
 
 
-def split_name(group: AxisGroup) -> tuple[str, str]:
+def split_name(group: AxisGroup | EndpointInfo) -> tuple[str, str]:
     """Split the label and the sign before it off a name that ends so."""
     length = len(group.label) + 1 if group.label else 0
     tail = group.name[len(group.name) - length :]
@@ -116,8 +118,12 @@ def shared_ending(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> str:
 
 
 def short_names(grid: Grid) -> dict[str, str]:
-    """Return what rows and columns are called in lists: cut, unless two would be called alike."""
-    groups = [*grid.sources, *grid.destinations]
+    """Return what rows and columns are called in lists."""
+    return short_names_of([*grid.sources, *grid.destinations])
+
+
+def short_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict[str, str]:
+    """Return names for lists: cut, unless two would be called alike."""
     texts, _ = shortened(groups, shared_ending(groups))
     short = {name: cut(text, LONGEST_LISTED) for name, text in texts.items()}
     shared = Counter(short.values())

@@ -1,11 +1,11 @@
-"""Changes of level as they are kept: of a window, newest first, and what was written near them."""
+"""Changes of level as they are kept, newest first, and what was written near something."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from django.db.models import Q, QuerySet
@@ -148,6 +148,15 @@ def searches() -> list[ChangeSearch]:
     return list(rows.order_by("size_class__from_bytes"))
 
 
+class Timed(Protocol):
+    """What came to pass between two times."""
+
+    @property
+    def earliest(self) -> datetime: ...
+    @property
+    def latest(self) -> datetime: ...
+
+
 @dataclass(frozen=True)
 class WrittenNear:
     """What people wrote or declared that began or ended around some changes."""
@@ -156,12 +165,12 @@ class WrittenNear:
     downtimes: list[Downtime]
 
     @classmethod
-    def read(cls, changes: Sequence[Change], reader: Anyone) -> WrittenNear:
-        """Read what may concern any of these changes. At most two SQL queries beside rights."""
-        if not changes:
+    def read(cls, happened: Sequence[Timed], reader: Anyone) -> WrittenNear:
+        """Read what may concern any of what happened. At most two SQL queries beside rights."""
+        if not happened:
             return cls([], [])
-        start = min(change.earliest for change in changes) - NEAR
-        end = max(change.latest for change in changes) + NEAR
+        start = min(each.earliest for each in happened) - NEAR
+        end = max(each.latest for each in happened) + NEAR
         turns = Q(starts_at__range=(start, end)) | Q(ends_at__range=(start, end))
         annotations = Annotation.objects.filter(turns, notes.visible_to(reader))
         return cls(
@@ -170,7 +179,7 @@ class WrittenNear:
         )
 
 
-def turns_near(change: Change, moments: Sequence[datetime | None]) -> bool:
-    """Say whether one of some moments is about when a change came to pass."""
-    start, end = change.earliest - NEAR, change.latest + NEAR
+def turns_near(happened: Timed, moments: Sequence[datetime | None]) -> bool:
+    """Say whether one of some moments is about when something came to pass."""
+    start, end = happened.earliest - NEAR, happened.latest + NEAR
     return any(moment is not None and start <= moment <= end for moment in moments)

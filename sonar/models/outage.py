@@ -1,4 +1,4 @@
-"""Outages: when the tests of a link, or of most links of an endpoint, failed one after the other."""
+"""Outages: the tests of a link, or of most links of an endpoint, failed one after the other."""
 
 from __future__ import annotations
 

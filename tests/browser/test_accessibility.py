@@ -57,8 +57,8 @@ PAGES_ON_SLOWNESS = {
     "causes": "/causes/?window=24h",
     "causes of a change": "/causes/?window=24h&compare=previous",
     "causes, one source": "/causes/?window=24h&source_site=RAL-LCG2",
-    "changes": "/changes/?sure=any",
-    "changes, none like this": "/changes/?source_site=TAIWAN-LCG2",
+    "events": "/events/?certain=any",
+    "events, none like this": "/events/?source_site=TAIWAN-LCG2",
     "matrix, window before": "/?window=24h&compare=previous",
     "matrix, too few": "/?window=24h&compare=week",
     "matrix, around a moment, one row": "/?compare.around={moment}&only=slower&source_cloud=UK",
@@ -122,7 +122,7 @@ def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(
 def test_pages_of_an_empty_sonar_break_no_rule(visit: Visit, real_commits: None) -> None:
     found = {
         path: looked_at(visit.open(path))
-        for path in ("/", "/table/", "/sites/", "/operations/", "/causes/", "/changes/")
+        for path in ("/", "/table/", "/sites/", "/operations/", "/causes/", "/events/")
     }
     assert not any(found.values()), in_words(found)
 

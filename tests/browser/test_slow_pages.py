@@ -52,7 +52,7 @@ def walk(page: Page) -> None:
     "path",
     [
         "/causes/?window=24h&compare=previous",
-        "/changes/",
+        "/events/",
         f"{LINK}?window=1h&compare=previous",
         f"{SITE}?window=24h&compare=previous",
         "/table/?window=24h&compare=previous&source_site=RAL-LCG2",
@@ -69,7 +69,7 @@ def test_tab_reaches_each_control_and_is_seen_there(
     walk(page)
 
 
-@pytest.mark.parametrize("path", ["/causes/", "/changes/", "/table/", LINK, SITE])
+@pytest.mark.parametrize("path", ["/causes/", "/events/", "/table/", LINK, SITE])
 def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
     visit: Visit, slow_scene: SlowScene, path: str
 ) -> None:
@@ -111,7 +111,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(
     assert page.url.endswith("/causes/?window=24h&compare=previous")
     assert "sends at 0.3" in page.locator(".finding").first.inner_text()
     assert "0.3" in page.locator(".causes tbody tr").first.inner_text()
-    visit.open("/changes/?kind=source").click("table.changes tbody a")
+    visit.open("/events/?level=source").click("table.events tbody .where a")
     assert SITE in page.url
     visit.open(f"{LINK}?window=24h&compare=previous")
     assert "slower than the 24 hours before" in page.locator("#comparison").inner_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sonar.models import Change, ChangeSearch, Endpoint, SizeClass
+from sonar.models import Change, ChangeSearch, Endpoint, Outage, SizeClass
 from tests.matrix import world
 
 HOUR = timedelta(hours=1)
@@ -44,6 +44,35 @@ def change(
         size_class=SizeClass.objects.get(name=size),
         factor=factor,
         **{**fields, **rates, **values},
+    )
+
+
+def outage(
+    source: Endpoint | None,
+    destination: Endpoint | None,
+    ago: timedelta = timedelta(days=1),
+    ended: timedelta | None = None,
+    size: str = "large",
+    **values: Any,
+) -> Outage:
+    """Store an outage that began so long ago, and lasts or ``ended`` so long ago."""
+    kind = "link" if source and destination else "source" if source else "destination"
+    began = world.NOW - ago
+    fields = {
+        "last_ok": began - HOUR,
+        "newest": began + HOUR / 2,
+        "ended": world.NOW - ended if ended is not None else None,
+        "tests": 5,
+        "links": 1 if kind == "link" else 3,
+        "found_at": began + HOUR,
+    }
+    return Outage.objects.create(
+        kind=kind,
+        source=source,
+        destination=destination,
+        size_class=SizeClass.objects.get(name=size),
+        began=began,
+        **{**fields, **values},
     )
 
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("small_world")]
 LONGEST_ADDRESS = 4000
 MOST_BYTES = 600_000
 FILTERED = (
-    *("/", "/table/", "/sites/", "/changes/", "/causes/", "/?wall=1"),
+    *("/", "/table/", "/sites/", "/events/", "/causes/", "/?wall=1"),
     *("/api/v1/matrix/", "/api/v1/links/", "/api/v1/transfers/"),
     *("/api/v1/changes/", "/api/v1/causes/", "/api/v1/sites/"),
 )

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.query.addresses import address, link_path
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import LONGEST
 from matrix.statistics.axes import EndpointInfo
-from matrix.store.changes import WrittenNear, turns_near
-from sonar.models import Annotation, Change, Downtime
+from matrix.store.changes import WrittenNear
+from sonar.models import Change
 from sonar.units import MB, format_chance, format_count, format_factor, three_digits
 from sonar.windows import format_minute
 
 # A page that a change leads to shows so much before and after it.
 AROUND = timedelta(days=14)
 MINUTE = timedelta(minutes=1)
-
-
-@dataclass(frozen=True)
-class NearbyNote:
-    """A note or downtime that began or ended about then, in words."""
-
-    words: str
-    is_downtime: bool
 
 
 @dataclass(frozen=True)
@@ -44,6 +37,22 @@ class ChangeLine:
     @property
     def is_slower(self) -> bool:
         return self.change.factor < 1
+
+    @property
+    def earliest(self) -> datetime:
+        return self.change.earliest
+
+    @property
+    def latest(self) -> datetime:
+        return self.change.latest
+
+    @property
+    def source_id(self) -> int | None:
+        return self.change.source_id
+
+    @property
+    def destination_id(self) -> int | None:
+        return self.change.destination_id
 
     @property
     def level(self) -> str:
@@ -151,33 +160,4 @@ def line_of(
 ) -> ChangeLine:
     source, destination = by_id.get(change.source_id), by_id.get(change.destination_id)
     bare = ChangeLine(change, source, destination)
-    notes = [
-        NearbyNote(f"{words_of_time(note.starts_at, note.ends_at)}: {note.text}", False)
-        for note in near.annotations
-        if turns_near(change, [note.starts_at, note.ends_at]) and note_concerns(note, bare)
-    ]
-    downtimes = [
-        NearbyNote(f"{words_of_time(down.starts_at, down.ends_at)}: {down.reason}", True)
-        for down in near.downtimes
-        if turns_near(change, [down.starts_at, down.ends_at]) and downtime_concerns(down, bare)
-    ]
-    return ChangeLine(change, source, destination, (*notes, *downtimes))
-
-
-def note_concerns(note: Annotation, line: ChangeLine) -> bool:
-    """Say whether a note is on a site of a change, or on its link or one of the endpoint's."""
-    if note.site_id is not None:
-        return bool(note.site and note.site.name in line.sites)
-    change = line.change
-    same_source = change.source_id in (None, note.source_id)
-    return bool(line.sites) and same_source and change.destination_id in (None, note.destination_id)
-
-
-def downtime_concerns(downtime: Downtime, line: ChangeLine) -> bool:
-    if downtime.site is not None:
-        return downtime.site.name in line.sites
-    return downtime.endpoint_id in (line.change.source_id, line.change.destination_id)
-
-
-def words_of_time(start: datetime, end: datetime | None) -> str:
-    return f"{format_minute(start)} to {format_minute(end)}" if end else format_minute(start)
+    return replace(bare, near=notes_near(bare, near))

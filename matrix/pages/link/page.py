@@ -17,9 +17,9 @@ from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.verdict import verdict_of
 from matrix.pages import inside as inside_part
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.changes.marks import ChangesPart
 from matrix.pages.compare import compare_control
 from matrix.pages.controls import Choice, bounds_of, filter_chips, resized, window_choices
+from matrix.pages.events.part import EventsPart
 from matrix.pages.experiments.page import LinkExperimentsPage, experiments_part
 from matrix.pages.link import network, overhead
 from matrix.pages.link.comparison import changed_since, comparison_part
@@ -106,7 +106,7 @@ class LinkPage(QueryPage):
         names = self.source.name, self.destination.name
         notes_on_link = notes.on_link(*names, answer.window, reader)
         size = self.query.size
-        changes = ChangesPart.of_link(answer.question.ends, answer.window, size, now)
+        events = EventsPart.of_link(answer)
         ends = {"source": self.source.name, "destination": self.destination.name}
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
@@ -133,8 +133,8 @@ class LinkPage(QueryPage):
                 (line.size, resized(self.query, line.size).url(address("api-series"), **ends))
                 for line in answer.classes
             ],
-            "changes": changes,
-            "drawn": drawn(answer, notes_on_link, changes.spans(), reverse=self.draws_reverse),
+            "events": events,
+            "drawn": drawn(answer, notes_on_link, events.spans(size), reverse=self.draws_reverse),
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
             **lists(self, answer),

@@ -10,6 +10,7 @@ from matrix.answers import grid
 from matrix.answers.change_headline import headline_of
 from matrix.answers.grid import CHANGES
 from matrix.answers.highlights import Highlights
+from matrix.pages.events.headline import todays_sentence
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
 from matrix.pages.matrix.controls import controls_for
@@ -25,7 +26,7 @@ from matrix.plots.labels import short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import profiles
+from matrix.store import events, profiles
 from matrix.store.data_version import DataVersion
 from sonar.roles import Anyone
 
@@ -41,6 +42,9 @@ class MatrixPage(MatrixAddress):
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
+    def stamp(self) -> str:
+        return events.searched()
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
@@ -51,6 +55,7 @@ class MatrixPage(MatrixAddress):
         return {
             "headline": headline.words(),
             "counts": list(counts(self, headline.tally)),
+            "today": todays_sentence(answered, now),
             "heading": self.query.describe(),
             "grid": answered,
             "query": self.query,

@@ -18,6 +18,7 @@ from matrix.answers.grid import Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import Highlights, Item
 from matrix.pages.base import Params
+from matrix.pages.events.headline import todays_sentence
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import CellLinks
 from matrix.pages.matrix.legend import legend
@@ -33,7 +34,7 @@ from matrix.plots.labels import short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import profiles
+from matrix.store import events, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.roles import Anyone
@@ -94,6 +95,9 @@ class WallPage(MatrixAddress):
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
+    def stamp(self) -> str:
+        return events.searched()
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
@@ -104,6 +108,7 @@ class WallPage(MatrixAddress):
             "heading": self.query.describe(),
             "unit": self.query.statistic.unit.behind,
             "headline": headline.words(),
+            "today": todays_sentence(answered, now),
             "answer": coloured(headline),
             "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,
             "grid": answered,

@@ -25,9 +25,9 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow, site_now
 from matrix.pages import failing_endpoints
 from matrix.pages.base import QueryPage
-from matrix.pages.changes.marks import ChangesPart
 from matrix.pages.compare import compare_control
 from matrix.pages.controls import bounds_of, filter_chips, resized, size_choices, window_choices
+from matrix.pages.events.part import EventsPart
 from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.share import Share
 from matrix.pages.site.comparison import changed_since, compared_end, comparison_part
@@ -143,8 +143,8 @@ def results_of(
     window, site_is = report.window, site_now(report, notes_on_site, now)
     during = [downtime for downtime in declared if downtime.ends_at > window.start]
     spans = bands.spans_of(during, notes_on_site, window)
-    name, size = page.site.name, report.query.size
-    changes = ChangesPart.of_site(name, report.all_endpoints, window, size, now)
+    size = report.query.size
+    events = EventsPart.of_site(report, now)
     axes = picture.axes_of(
         [
             *(history.series for history in site_is.histories.values()),
@@ -155,7 +155,7 @@ def results_of(
     for end in ("destination", "source"):
         links, history = site_is.links[end], site_is.histories[end]
         is_slower = any(link.level == "slower" for link in links)
-        marks = [*spans, *changes.spans(end)]
+        marks = [*spans, *events.spans(size, end)]
         compared = compared_end(report, links, site_is.comparisons.get(end))
         other = compared.other(window) if compared else None
         figure = picture.figure(
@@ -179,7 +179,7 @@ def results_of(
         "sides": sides,
         "strips": strips(*(side.rows for side in sides)),
         "effects": site_is.effects,
-        "changes": changes,
+        "events": events,
         "comparison": comparison_part(page.query, page.site.name, site_is.comparisons, now),
         "results": bool(lines),
         "results_of_class": any(line.chosen for line in lines),
