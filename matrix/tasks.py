@@ -15,17 +15,14 @@ log = logging.getLogger(__name__)
 
 @shared_task(throws=db_retry.DATABASE_AWAY)
 def find_changes() -> None:
-    """Search for changes of level where there are new results, and drop those too old to tell."""
+    """Search new results for changes of level and outages, and drop those too old to tell."""
     # All workers and the beat know this task: numpy is loaded by the one that has it to do.
     from matrix.answers.changes.search import search_all
 
     now = timezone.now()
     changes.forget(now, settings.SONAR_KEEP_DAYS)
     for outcome in search_all(now):
-        if outcome.stored and (outcome.stored.new or outcome.stored.gone):
-            log.info(
-                "changes of level with %s files: %d new, %d gone",
-                outcome.size,
-                outcome.stored.new,
-                outcome.stored.gone,
-            )
+        for noun, stored in (("changes of level", outcome.stored), ("outages", outcome.outages)):
+            if stored and (stored.new or stored.gone):
+                counts = (noun, outcome.size, stored.new, stored.gone)
+                log.info("%s with %s files: %d new, %d gone", *counts)

@@ -1,5 +1,7 @@
 """The door for changes of level: what a search found is stored here, each change once.
 
+Outages, which the same search finds (sonar.outages), are stored with them.
+
 A search looks at a window anew and finds the changes in it. Those of the part that it ``renews``
 take the place of what stood there; one that is found again keeps its row, and the moment at which
 it was first found. What is older stands as it was found last.
@@ -7,16 +9,17 @@ it was first found. What is older stands as it was found last.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import connection, transaction
 
+from sonar import outages
 from sonar.models import Change, ChangeSearch
+from sonar.outages import FoundOutage
+from sonar.searches import Search, Stored, update
 
 Whose = tuple[str, int | None, int | None]
 # Beside the names of other locks (advisory, by two numbers).
@@ -43,6 +46,7 @@ class FoundChange:
     links: int
     chance: float
     sure: bool
+    course: list[float | None]
 
     @property
     def whose(self) -> Whose:
@@ -57,42 +61,29 @@ class FoundChange:
         return self.earliest <= row.latest and row.earliest <= self.latest
 
 
-@dataclass(frozen=True)
-class Search:
-    """What was searched: the size class, the window, and from when on it renews what stands."""
-
-    size_class_id: int
-    start: datetime
-    renews: datetime
-    end: datetime
-    sequences: int
-    days: Mapping[str, str]
-    method: int
-
-
-@dataclass(frozen=True)
-class Stored:
-    """How many rows came, changed and went."""
-
-    new: int
-    renewed: int
-    gone: int
-
-
 def last_search(size_class_id: int) -> ChangeSearch | None:
     return ChangeSearch.objects.filter(size_class=size_class_id).first()
 
 
 @transaction.atomic
-def store(search: Search, changes: Iterable[FoundChange], now: datetime) -> Stored:
+def store(
+    search: Search,
+    changes: Iterable[FoundChange],
+    found_outages: Iterable[FoundOutage],
+    now: datetime,
+) -> tuple[Stored, Stored]:
     """Put what was found in the place of what stood, and note the search; all or nothing.
 
-    Two searches of one class at once do not mix: the second waits for the first.
+    Return what became of the changes, and of the outages. Two searches of one class at once do not
+    mix: the second waits for the first.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, search.size_class_id])
     rows = list(Change.objects.filter(size_class=search.size_class_id, latest__gte=search.start))
-    stored = _replace(search, list(changes), rows, now)
+    stored = (
+        _replace(search, list(changes), rows, now),
+        outages.replace(search, found_outages, now),
+    )
     ChangeSearch.objects.update_or_create(
         size_class_id=search.size_class_id,
         defaults={
@@ -126,7 +117,7 @@ def _replace(
         if same is not None:
             kept.add(same.pk)
             # What is older stays as it is, and what is the same as that is no news.
-            if same.at >= search.renews and _update(same, change):
+            if same.at >= search.renews and update(same, vars(change)):
                 renewed.append(same)
         elif change.at >= search.renews:
             new.append(Change(**vars(change), size_class_id=search.size_class_id, found_at=now))
@@ -148,23 +139,8 @@ def _same(change: FoundChange, rows: Iterable[Change]) -> Change | None:
     return min(candidates, key=lambda row: abs(row.at - change.at), default=None)
 
 
-def _update(row: Change, change: FoundChange) -> bool:
-    """Take over what was found; say whether anything differs."""
-    differs = False
-    for name, value in vars(change).items():
-        if not _equal(getattr(row, name), value):
-            setattr(row, name, value)
-            differs = True
-    return differs
-
-
-def _equal(old: Any, new: Any) -> bool:  # noqa: ANN401 - a value of any column
-    if isinstance(old, float) and isinstance(new, float):
-        return math.isclose(old, new, rel_tol=1e-9)
-    return bool(old == new)
-
-
 def forget(now: datetime, keep_days: int) -> int:
-    """Delete changes whose results are kept no longer; return how many."""
-    deleted, _ = Change.objects.filter(latest__lt=now - timedelta(days=keep_days)).delete()
-    return deleted
+    """Delete changes and outages whose results are kept no longer; return how many."""
+    before = now - timedelta(days=keep_days)
+    deleted, _ = Change.objects.filter(latest__lt=before).delete()
+    return deleted + outages.forget(before)

@@ -568,8 +568,8 @@ SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
 # Results are kept by the month: a month goes when it ended more than this many days ago.
 SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
-# How often new results are searched for changes of level (matrix.tasks).
-SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 3600)
+# How often new results are searched for changes of level and outages (matrix.tasks).
+SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 900)
 # Columns of segments that each web process keeps in memory.
 SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)
 # Matrices, link tables and written answers that each web process keeps besides.

@@ -82,7 +82,15 @@ LAYERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset(
-        {"sonar.tokens", "sonar.accounts", "sonar.saved_views", "sonar.changes", "sonar.offers"}
+        {
+            "sonar.tokens",
+            "sonar.accounts",
+            "sonar.saved_views",
+            "sonar.searches",
+            "sonar.outages",
+            "sonar.changes",
+            "sonar.offers",
+        }
     ),
     frozenset(
         {

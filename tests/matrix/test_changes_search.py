@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -145,6 +146,82 @@ def test_links_destinations_and_the_grid_change_each_by_themselves():
     assert link.after / link.before == pytest.approx(link.factor)
 
 
+def course_of(change: Change, length: timedelta, level: float | None = None) -> list[float | None]:
+    """Return geometric means of bins, going through the tests one by one.
+
+    Each link is taken against its own mean before, or against a level in bytes/s.
+    """
+    tests = Transfer.objects.filter(state="done").values_list(
+        "source_id", "destination_id", "started_at", "bytes", "seconds"
+    )
+    of_links = defaultdict(list)
+    for source, destination, started, size, seconds in tests:
+        if change.source_id in (None, source) and change.destination_id in (None, destination):
+            of_links[source, destination].append((started, np.log(size / seconds)))
+    logs: list[list[float]] = [[] for _ in range(24)]
+    for of_link in of_links.values():
+        before = [log for started, log in of_link if started < change.at]
+        base = np.log(level) if level else np.mean(before)
+        for started, log in of_link:
+            place = (started - (change.at - length)) * 12 // length
+            if 0 <= place < 24:
+                logs[place].append(log - base)
+    return [float(f"{np.exp(np.mean(values)):.3g}") if values else None for values in logs]
+
+
+def alike(course: list[float | None], other: list[float | None]) -> bool:
+    """Say whether two courses differ by rounding alone."""
+    pairs = list(zip(course, other, strict=True))
+    return all(
+        one is two is None or (one and two and abs(one / two - 1) < 0.011) for one, two in pairs
+    )
+
+
+@pytest.mark.django_db
+def test_changes_of_endpoints_and_of_the_grid_keep_what_all_their_links_did():
+    places = grid(6)
+    history = History(places, noise=1.2, seed=2)
+    history.slower(None, places[4], 2.0, CHANGED + timedelta(days=8))
+    history.slower(None, None, 0.7, CHANGED - timedelta(days=12))
+    history.record()
+    search_all(NOW)
+    every = Change.objects.filter(sure=True).order_by("kind")
+    assert [change.kind for change in every] == ["destination", "grid"]
+    for change in every:
+        # Both levels last longer than the most that is shown.
+        assert alike(change.course, course_of(change, timedelta(days=14)))
+        low, high = sorted([1, change.factor])
+        assert low * 0.7 < min(change.course) < max(change.course) < high * 1.4
+
+
+@pytest.mark.django_db
+def test_a_new_change_of_a_link_is_shown_with_as_long_before_it():
+    places = grid(4)
+    history = History(places, noise=1.1, seed=8)
+    history.slower(places[0], places[1], 1 / 3, NOW - timedelta(days=4))
+    history.record()
+    search_all(NOW)
+    (change,) = Change.objects.filter(kind="link", sure=True)
+    end = NOW.replace(second=0) + timedelta(minutes=1)
+    assert alike(change.course, course_of(change, end - change.at, change.before))
+    assert None in change.course
+    assert len([factor for factor in change.course if factor]) > 10
+
+
+@pytest.mark.django_db
+def test_a_change_is_shown_until_the_next_one():
+    places = grid(4)
+    history = History(places, noise=1.1, seed=8)
+    history.slower(places[0], places[1], 1 / 3, NOW - timedelta(days=30))
+    history.slower(places[0], places[1], 3, NOW - timedelta(days=25))
+    history.record()
+    search_all(NOW)
+    first, second = Change.objects.filter(kind="link", sure=True).order_by("at")
+    length = second.at - first.at
+    assert alike(first.course, course_of(first, length, first.before))
+    assert alike(second.course, course_of(second, length, second.before))
+
+
 @pytest.mark.django_db
 def test_a_quiet_grid_has_no_sure_change():
     History(grid(6), noise=1.5, seed=3).record()
@@ -249,7 +326,9 @@ def test_the_task_and_the_command_search_every_class(monkeypatch: pytest.MonkeyP
     first, second = lines.getvalue().splitlines()
     assert first == "large: no new results since the last search"
     assert re.fullmatch(
-        r"large: 19 sequences searched in [\d.]+ s: 0 new changes, 0 renewed, 0 gone", second
+        r"large: 19 sequences searched in [\d.]+ s: 0 new changes, 0 renewed, 0 gone; "
+        r"0 new outages, 0 renewed, 0 gone",
+        second,
     )
     with pytest.raises(CommandError, match="There is no size class 'huge': use one of small"):
         call_command("find_changes", size="huge")

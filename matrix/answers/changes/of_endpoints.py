@@ -7,12 +7,13 @@ single results of all their links around that day.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.before_since import Factors, LogRates, around
 from matrix.statistics.change_points import ChangePoints, change_points, dated
 from matrix.statistics.daily_effects import DailyEffects
 from matrix.statistics.newest import LinkSamples
@@ -61,18 +62,22 @@ class LevelDays:
 
 @dataclass(frozen=True)
 class SearchedResults:
-    """Runs with offsets, in the order of time, and the links in them that tell of changes."""
+    """Runs with offsets, in the order of time, and the links in them that tell of changes.
+
+    ``end`` is that of the window, in Unix ms.
+    """
 
     runs: Sequence[Run]
     links: NDArray[np.uint32]
     numbering: Numbering
+    end: int
     left_out: tuple[int, ...] = ()
 
     def without(self, links: Iterable[int]) -> SearchedResults:
         """Return the same without some links."""
         left_out = tuple(links)
         others = self.links[~np.isin(self.links, left_out)]
-        return SearchedResults(self.runs, others, self.numbering, left_out)
+        return replace(self, links=others, left_out=left_out)
 
     @property
     def first_day(self) -> int:
@@ -126,11 +131,14 @@ def _described(
 ) -> FoundChange | None:
     """Say of a change when it was and what it was; None if single results do not bear it out."""
     at, first, past = (int(places[number]) for places in (changes.at, changes.first, changes.past))
-    end = int(series.days[past]) if past < len(series.days) else int(series.days[-1]) + 1
+    is_last = past == len(series.days)
+    end = int(series.days[-1]) + 1 if is_last else int(series.days[past])
     levels = LevelDays(int(series.days[first]), int(series.days[at]), end)
     shift = float(changes.shift[number])
     links = results.links_of(series)
-    if not is_shared(shift, links, levels, results, effects.grid_of(series.kind)):
+    samples = results.samples(links, (levels.first, levels.past))
+    grid = effects.grid_of(series.kind)
+    if samples is None or not is_shared(shift, samples, levels, results, grid):
         return None
     when = ChangeMoment.of(results.samples(links, levels.near()), len(links))
     if when is None:
@@ -153,12 +161,13 @@ def _described(
         links=when.links,
         chance=float(changes.chance[number]),
         sure=False,
+        course=course_of(samples, levels, when.at, results.end if is_last else None),
     )
 
 
 def is_shared(
     shift: float,
-    links: NDArray[np.uint32],
+    samples: LinkSamples,
     levels: LevelDays,
     results: SearchedResults,
     grid: Floats,
@@ -168,17 +177,26 @@ def is_shared(
     ``grid`` is the level of the whole grid on each day from the first of the results: what all
     links had in common is taken off.
     """
-    samples = results.samples(links, (levels.first, levels.past))
-    if samples is None:
-        return False
     day = samples.started // DAY_MS
     logs = np.log(samples.rates.astype(np.float64)) - grid[day - results.first_day]
     is_after = day >= levels.at
     before, after = (
-        mean_by(samples.link[part], logs[part], len(links)) for part in (~is_after, is_after)
+        mean_by(samples.link[part], logs[part], samples.links) for part in (~is_after, is_after)
     )
     shifts = (after - before)[~np.isnan(after - before)]
     return bool(shifts.size) and float(np.median(shifts)) / shift >= SHARED
+
+
+def course_of(samples: LinkSamples, levels: LevelDays, at: int, end: int | None) -> Factors:
+    """Return what links did before and since a change, each against its own level before.
+
+    The last level of all lasts until ``end`` (Unix ms).
+    """
+    first, past = levels.first * DAY_MS, levels.past * DAY_MS if end is None else end
+    rates = LogRates.of(samples.link, samples.started, samples.rates)
+    link = np.arange(samples.links)
+    before = rates.levels(link, np.full_like(link, first), np.full_like(link, at))
+    return rates.course(link, before, around(np.array([at]), np.array([first]), np.array([past])))
 
 
 @dataclass(frozen=True)

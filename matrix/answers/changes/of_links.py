@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.statistics.arrays import Integers
+from matrix.statistics.before_since import Factors, LogRates, around
 from matrix.statistics.change_points import SHORTEST, ChangePoints, change_points
 from matrix.statistics.newest import LinkSamples
 from matrix.statistics.run import Run
@@ -30,10 +32,13 @@ class LinkChanges:
     searched: int
 
 
-def find(runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkChanges:
-    """Find the changes of links, given as keys have them, in runs with offsets."""
+def find(runs: Sequence[Run], links: NDArray[np.uint32], end: int) -> LinkChanges:
+    """Find the changes of links, given as keys have them, in runs with offsets.
+
+    ``end`` is that of the window, in Unix ms.
+    """
     parts = each(
-        lambda chunk: _find(runs, chunk),
+        lambda chunk: _find(runs, chunk, end),
         [links[first : first + AT_ONCE] for first in range(0, len(links), AT_ONCE)],
     )
     return LinkChanges(
@@ -41,16 +46,39 @@ def find(runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkChanges:
     )
 
 
-def _find(runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkChanges:
+def _find(runs: Sequence[Run], links: NDArray[np.uint32], end: int) -> LinkChanges:
     samples = LinkSamples.of_links(runs, links)
     counts = np.bincount(samples.link, minlength=len(links))
     logs = np.log(samples.rates.astype(np.float64))
     changes = change_points(logs, np.cumsum(counts) - counts, counts)
-    return LinkChanges(list(_described(changes, links, samples)), int((counts >= FEWEST).sum()))
+    courses = _courses(changes, samples, end)
+    described = list(_described(changes, courses, links, samples))
+    return LinkChanges(described, int((counts >= FEWEST).sum()))
+
+
+def _courses(changes: ChangePoints, samples: LinkSamples, end: int) -> list[Factors]:
+    """Return what each link did before and since each of its changes."""
+    rates = LogRates.of(samples.link, samples.started, samples.rates)
+    at = samples.started[changes.at]
+    return rates.courses(
+        changes.sequence,
+        changes.level,
+        around(at, samples.started[changes.first], _until(changes, samples, end)),
+    )
+
+
+def _until(changes: ChangePoints, samples: LinkSamples, end: int) -> Integers:
+    """Return when the new levels ended: with the next change, or not yet."""
+    link = np.append(samples.link, -1)[changes.past]
+    next_level = np.append(samples.started, end)[changes.past]
+    return np.where(link == changes.sequence, next_level, end)
 
 
 def _described(
-    changes: ChangePoints, links: NDArray[np.uint32], samples: LinkSamples
+    changes: ChangePoints,
+    courses: Sequence[Factors],
+    links: NDArray[np.uint32],
+    samples: LinkSamples,
 ) -> Iterator[FoundChange]:
     """Say of each change when it was and what it was."""
     for number, link in enumerate(links[changes.sequence].tolist()):
@@ -74,4 +102,5 @@ def _described(
             links=1,
             chance=float(changes.chance[number]),
             sure=False,
+            course=courses[number],
         )

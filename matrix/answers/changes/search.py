@@ -1,4 +1,4 @@
-"""Looking back over the results of a size class for changes of level, if there are new ones."""
+"""Looking back over the results of a size class, if any are new: changes of level and outages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.changes import of_endpoints, of_links
+from matrix.answers.changes import of_endpoints, of_links, outages
 from matrix.answers.changes.explained import unexplained
 from matrix.answers.changes.of_endpoints import SearchedResults
 from matrix.statistics.axes import LinkIndex
@@ -18,12 +19,15 @@ from matrix.statistics.discoveries import changed
 from matrix.statistics.run import Run
 from matrix.store import data_version, registry, runs
 from sonar import changes
-from sonar.changes import FoundChange, Search, Stored
+from sonar.changes import FoundChange
 from sonar.models import ChangeSearch, SizeClass
+from sonar.outages import FoundOutage
+from sonar.searches import Search, Stored
+from sonar.segments import unix_ms
 from sonar.windows import Window, format_time
 
 # Raised with anything that would find other changes in the same results.
-METHOD = 2
+METHOD = 3
 # So far a search looks back; what lies in the first of these days stands as it was found before, as
 # little is left of the level before it.
 DAYS = timedelta(days=90)
@@ -35,11 +39,23 @@ SMALLEST = math.log(1.1)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search of a size class did; ``stored`` is None where nothing was new."""
+    """What a search of a size class did: what became of changes, and of outages.
+
+    Both are None where no result was new.
+    """
 
     size: str
     sequences: int = 0
     stored: Stored | None = None
+    outages: Stored | None = None
+
+
+class Occurrences(NamedTuple):
+    """What was found in a window, and in how many sequences changes were looked for."""
+
+    changes: list[FoundChange]
+    outages: list[FoundOutage]
+    sequences: int
 
 
 def search_all(now: datetime, *, again: bool = False) -> list[Outcome]:
@@ -58,10 +74,11 @@ def search(size_class: SizeClass, now: datetime, *, again: bool = False) -> Outc
     if last and last.method == METHOD and last.days == days and not again:
         changes.note(last, now)
         return Outcome(size_class.name, last.sequences)
-    changes_of_level, sequences = find(size_class.name, window)
+    there = find(size_class.name, window)
     renews = renewed_from(window, last)
-    done = Search(size_class.id, window.start, renews, window.end, sequences, days, METHOD)
-    return Outcome(size_class.name, sequences, changes.store(done, changes_of_level, now))
+    done = Search(size_class.id, window.start, renews, window.end, there.sequences, days, METHOD)
+    stored = changes.store(done, there.changes, there.outages, now)
+    return Outcome(size_class.name, there.sequences, *stored)
 
 
 def window_at(now: datetime) -> Window:
@@ -91,17 +108,22 @@ def versions(size: str, window: Window) -> dict[str, str]:
     return {format_time(day.start): version for day, version in zip(days, results, strict=True)}
 
 
-def find(size: str, window: Window) -> tuple[list[FoundChange], int]:
-    """Return the changes in a window, and in how many sequences they were looked for.
+def find(size: str, window: Window) -> Occurrences:
+    """Return the changes and the outages in a window.
 
     What is common to the links of an endpoint is one change of the endpoint.
     """
-    links = LinkIndex(registry.read_places(registry.read_versions()))
+    index = LinkIndex(registry.read_places(registry.read_versions()))
     window_runs = runs.read(size, window, (), offsets=True)
-    results = SearchedResults(
-        window_runs, links_in(window_runs, links.numbering.ids), links.numbering
-    )
-    single = of_links.find(results.runs, results.links)
+    links, end = links_in(window_runs, index.numbering.ids), unix_ms(window.end)
+    results = SearchedResults(window_runs, links, index.numbering, end)
+    every, sequences = changes_in(results)
+    return Occurrences(every, outages.find(window_runs, links, end), sequences)
+
+
+def changes_in(results: SearchedResults) -> tuple[list[FoundChange], int]:
+    """Return the changes of level, and in how many sequences they were looked for."""
+    single = of_links.find(results.runs, results.links, results.end)
     large = [change for change in single.changes if is_large(change)]
     common = of_endpoints.find(results)
     # What befell a link by itself says nothing of its ends, and would show in those that have few.

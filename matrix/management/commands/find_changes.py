@@ -1,4 +1,4 @@
-"""Search the results for changes of level now."""
+"""Search the results for changes of level and outages now."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from rich.progress import Progress
 from matrix.answers.changes.search import Outcome, search
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
+from sonar.searches import Stored
 from sonar.units import format_count, three_digits
 
 
 class Command(QuickCommand):
     help = (
         "Search the results of the last 90 days for changes of level, of links, of endpoints and "
-        "of the whole grid, and keep what is found. Sonar does so by itself every "
-        "SONAR_CHANGES_SECONDS; this does it now. Size classes without new results since their "
-        "last search are passed over. It is safe to stop it and to run it again."
+        "of the whole grid, and for outages of links and of endpoints, and keep what is found. "
+        "Sonar does so by itself every SONAR_CHANGES_SECONDS; this does it now. Size classes "
+        "without new results since their last search are passed over. It is safe to stop it and "
+        "to run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -55,11 +57,17 @@ def find(classes: list[SizeClass], console: Console, *, again: bool) -> None:
 
 
 def words(outcome: Outcome, seconds: float) -> str:
-    if outcome.stored is None:
+    if outcome.stored is None or outcome.outages is None:
         return f"{outcome.size}: no new results since the last search"
-    stored = outcome.stored
     return (
         f"{outcome.size}: {format_count(outcome.sequences)} sequences searched in "
-        f"{three_digits(seconds)} s: {format_count(stored.new)} new changes, "
-        f"{format_count(stored.renewed)} renewed, {format_count(stored.gone)} gone"
+        f"{three_digits(seconds)} s: {counts('changes', outcome.stored)}; "
+        f"{counts('outages', outcome.outages)}"
+    )
+
+
+def counts(noun: str, stored: Stored) -> str:
+    return (
+        f"{format_count(stored.new)} new {noun}, {format_count(stored.renewed)} renewed, "
+        f"{format_count(stored.gone)} gone"
     )

@@ -44,7 +44,7 @@ TASK_WORDS = {
     "check_credentials": ("credentials", "looks which work again, and which expire soon"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for months to come, drops expired results"),
-    "find_changes": ("changes", "searches new results for changes of level"),
+    "find_changes": ("changes", "searches new results for changes of level and outages"),
 }
 REASON_WORDS = {
     "downtime": "an endpoint is in a declared downtime",

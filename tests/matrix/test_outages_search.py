@@ -1,0 +1,245 @@
+"""Outages as a search stores them: once, ended later, renewed, forgotten; against plain SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import permutations
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from matrix.answers import grid
+from matrix.answers.changes.search import search_all
+from matrix.query.matrix_query import MatrixQuery
+from sonar import changes, sealing
+from sonar.models import Endpoint, Outage, Transfer
+from tests.matrix.test_changes_search import grid as endpoints_of
+from tests.matrix.test_changes_search import large
+from tests.matrix.world import HOUR, NOW, transfers
+
+pytestmark = pytest.mark.django_db
+
+# Each row of failures of a link between a success and the next, without looking at the code.
+SQL = """
+WITH tests AS (
+    SELECT source_id, destination_id, date_trunc('milliseconds', started_at) AS started_at,
+        state = 'done' AS ok
+    FROM sonar_transfer WHERE state <> 'lost'
+), numbered AS (
+    SELECT *, count(*) FILTER (WHERE ok) OVER (
+        PARTITION BY source_id, destination_id ORDER BY started_at) AS successes
+    FROM tests
+), rows AS (
+    SELECT source_id, destination_id, successes,
+        max(started_at) FILTER (WHERE ok) AS last_ok,
+        min(started_at) FILTER (WHERE NOT ok) AS began,
+        max(started_at) FILTER (WHERE NOT ok) AS newest,
+        count(*) FILTER (WHERE NOT ok) AS tests
+    FROM numbered GROUP BY 1, 2, 3
+), ended AS (
+    SELECT *, lead(last_ok) OVER (
+        PARTITION BY source_id, destination_id ORDER BY successes) AS ended
+    FROM rows
+)
+SELECT source_id, destination_id, last_ok, began, newest, ended, tests
+FROM ended WHERE tests >= 3 ORDER BY 1, 2, 4
+"""
+
+
+class HourlyTests:
+    """Tests of links by the hour: `.` succeeds, `x` fails, a blank is no test."""
+
+    def __init__(self, places: Sequence[Endpoint]) -> None:
+        self.places = places
+
+    def add(
+        self,
+        source: Endpoint,
+        destination: Endpoint,
+        outcomes: str,
+        ago: timedelta,
+        rate: float = 40,
+    ) -> None:
+        """Store one test an hour from a time ago on."""
+        with transfers() as some:
+            for hour, letter in enumerate(outcomes):
+                if letter != " ":
+                    rate = 40 if letter == "." else None
+                    some.add(source, destination, rate, ago=ago - hour * HOUR)
+
+    def into(self, destination: Endpoint, outcomes: str, ago: timedelta) -> None:
+        for source in self.places:
+            if source != destination:
+                self.add(source, destination, outcomes, ago)
+
+
+def search(now: datetime = NOW) -> tuple[int, int, int]:
+    """Seal and search; return how many outages were new, renewed and gone."""
+    sealing.seal(now)
+    stored = large(search_all(now)).outages
+    assert stored
+    return stored.new, stored.renewed, stored.gone
+
+
+def rows(kind: str = "link") -> list[Outage]:
+    return list(Outage.objects.filter(kind=kind).order_by("source_id", "destination_id", "began"))
+
+
+def values() -> list[dict[str, object]]:
+    return list(Outage.objects.order_by("id").values())
+
+
+def test_outages_of_links_are_those_that_sql_finds_and_lasting_ones_are_failing_links():
+    places = endpoints_of(5)
+    tests, rng = HourlyTests(places), np.random.default_rng(1)
+    for source, destination in permutations(places, 2):
+        letters = rng.choice(list(".x "), 150, p=[0.3, 0.5, 0.2])
+        tests.add(source, destination, "".join(letters), timedelta(hours=150))
+    search()
+    with connection.cursor() as cursor:
+        cursor.execute(SQL)
+        in_sql = cursor.fetchall()
+    assert len(in_sql) > 100
+    assert [
+        (
+            row.source_id,
+            row.destination_id,
+            row.last_ok,
+            row.began,
+            row.newest,
+            row.ended,
+            row.tests,
+        )
+        for row in rows()
+    ] == in_sql
+    standings = grid.build(MatrixQuery(), NOW).links()
+    lasting = Outage.objects.filter(kind="link", ended=None)
+    assert standings["failing"] == lasting.count() > 2
+
+
+def test_a_destination_that_fails_has_a_row_of_its_own_beside_its_links():
+    places = endpoints_of(5)
+    tests = HourlyTests(places)
+    tests.into(places[4], "......xxxxx...", timedelta(hours=20))
+    assert search() == (5, 0, 0)
+    (row,) = rows("destination")
+    start = NOW - timedelta(hours=20)
+    assert (row.source_id, row.destination_id) == (None, places[4].id)
+    assert (row.last_ok, row.began) == (start + 5 * HOUR, start + 6 * HOUR)
+    assert (row.newest, row.ended) == (start + 10 * HOUR, start + 11 * HOUR)
+    assert (row.tests, row.links) == (20, 4)
+    assert len(rows()) == 4
+    assert rows("source") == []
+
+
+def test_an_outage_that_ends_keeps_its_row():
+    places = endpoints_of(4)
+    tests = HourlyTests(places)
+    tests.into(places[3], "....xxx", timedelta(hours=40))
+    then = NOW - timedelta(hours=30)
+    assert search(then) == (4, 0, 0)
+    first = values()
+    assert {row["ended"] for row in first} == {None}
+    tests.into(places[3], "xx..", timedelta(hours=29))
+    assert search(NOW) == (0, 4, 0)
+    later = values()
+    assert [(row["id"], row["found_at"]) for row in later] == [(row["id"], then) for row in first]
+    assert {row["ended"] for row in later} == {NOW - timedelta(hours=27)}
+    assert sorted(row["tests"] for row in later) == [5, 5, 5, 15]
+    # Nothing new, and the same again: nothing is renewed.
+    again = large(search_all(NOW, again=True)).outages
+    assert (again.new, again.renewed, again.gone) == (0, 0, 0)
+    assert values() == later
+
+
+def test_late_results_split_an_outage_and_deleted_ones_take_it_along():
+    ral, glasgow, *_ = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    tests.add(ral, glasgow, ".xxxxxxx.", timedelta(hours=20))
+    assert search() == (1, 0, 0)
+    (before,) = rows()
+    tests.add(ral, glasgow, ".", timedelta(hours=15, minutes=30))
+    assert search() == (1, 1, 0)
+    first, second = rows()
+    assert (first.id, first.ended) == (before.id, NOW - timedelta(hours=15, minutes=30))
+    assert (second.last_ok, second.tests) == (first.ended, 3)
+    Transfer.objects.filter(source=ral, state="failed").delete()
+    assert search() == (0, 0, 2)
+    assert rows() == []
+
+
+def test_an_old_outage_stands_and_one_that_lasts_goes_on_beyond_the_days_searched():
+    ral, glasgow, third = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    tests.add(ral, glasgow, ".xxx.", timedelta(days=102))
+    tests.add(ral, third, ".xxx", timedelta(days=102))
+    assert search(NOW - timedelta(days=100)) == (2, 0, 0)
+    ended, lasting = values()
+    # By now both began before the days of a search.
+    tests.add(ral, third, "xxxx", timedelta(days=70))
+    tests.add(ral, third, "xxxx", timedelta(days=1))
+    assert search() == (0, 1, 0)
+    old, renewed = values()
+    assert old == ended
+    assert renewed == lasting | {"newest": NOW - timedelta(hours=21), "tests": 3 + 8}
+    tests.add(ral, third, ".", timedelta(hours=20))
+    assert search() == (0, 1, 0)
+    assert values() == [old, renewed | {"ended": NOW - timedelta(hours=20)}]
+
+
+def test_outages_keep_what_rates_were_before_and_since():
+    ral, glasgow, third, fourth = endpoints_of(4)
+    with transfers() as some:
+        for source, usual in ((ral, 40), (glasgow, 10), (third, 20)):
+            # A quarter of a day at a time: as usual for 2 days, out for one, and at half of it.
+            for quarter in range(24):
+                at, out = 6 * HOUR * quarter + 3 * HOUR, 8 <= quarter < 12
+                rate = usual if quarter < 8 else usual / 2
+                some.add(source, fourth, None if out else rate, ago=timedelta(days=7) - at)
+    search()
+    (row,) = rows("destination")
+    assert row.ended - row.began == timedelta(days=1)
+    # Twelve bins of two hours: one in three has a test.
+    course = [1.0, None, None] * 4 + [0.5, None, None] * 4
+    assert [outage.course for outage in (row, *rows())] == [course] * 4
+
+
+def test_an_outage_that_lasts_has_nothing_since_and_one_from_the_first_on_nothing_at_all():
+    ral, glasgow, third = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    tests.add(ral, glasgow, ".....xxx", timedelta(hours=8))
+    tests.add(ral, third, "xxxx....", timedelta(hours=8))
+    search()
+    lasting, first = rows()
+    # At least six hours are shown: half an hour each.
+    assert lasting.course == [None, None, *[1.0, None] * 5, *[None] * 12]
+    assert first.course == [None] * 24
+
+
+def test_outages_are_forgotten_with_their_results():
+    ral, glasgow, third = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    tests.add(ral, glasgow, ".xxx.", timedelta(days=2))
+    tests.add(ral, third, ".xxxx", timedelta(days=2))
+    search()
+    first, last = (row.newest for row in rows())
+    kept = timedelta(days=400)
+    assert changes.forget(first + kept, 400) == 0
+    assert changes.forget(last + kept, 400) == 1
+    assert [row.destination_id for row in rows()] == [third.id]
+    assert changes.forget(last + kept + HOUR, 400) == 1
+
+
+def test_storing_takes_the_same_number_of_statements_whatever_is_found(
+    django_assert_max_num_queries,
+):
+    places = endpoints_of(6)
+    tests = HourlyTests(places)
+    for destination in places:
+        tests.into(destination, ".xxx.xxx", timedelta(hours=20))
+    sealing.seal(NOW)
+    with django_assert_max_num_queries(60):
+        search_all(NOW)
+    assert Outage.objects.count() == 2 * (30 + 6 + 6)
