@@ -68,7 +68,15 @@ class ChangeHeadline:
         return cls(tally, query.size, query.other_words(), pooled, mirrored, noun)
 
     def words(self) -> str:
-        return f"{', '.join(self.changes().values())}, compared with {self.other}"
+        return ", ".join(words for _, words in self.parts()) + self.tail()
+
+    def parts(self) -> list[tuple[str, str]]:
+        """Return the parts of the answer, each with the look of the cells that it is about."""
+        return list(self.changes().items())
+
+    def tail(self) -> str:
+        """Return what stands behind the parts: what is compared with."""
+        return f", compared with {self.other}"
 
     def changes(self) -> dict[str, str]:
         """Say how many are failing, slower and faster, by the look that shows them."""

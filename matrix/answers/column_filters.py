@@ -22,8 +22,8 @@ from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAt
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.forms import BadQueryError, read_age
 from matrix.statistics.arrays import Flags
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import FAILING, STATES, fail_partly
+from matrix.statistics.standing import LEVELS, SLOWER
+from matrix.statistics.states import FAILING, MEASURED, STATES, fail_partly
 
 
 def how_of(attribute: EndpointAttribute) -> str:
@@ -127,13 +127,16 @@ def of_look(table: LinkTable, size: str, look: str) -> Flags:
     """Say which links have one of LOOKS, as cells of a matrix that each makes alone."""
     if (change := table.of_change(size, look)) is not None:
         return change
-    if look in LEVELS:
-        return np.asarray(table.column(f"{size}.level") == LEVELS.index(look))
     state = table.column(f"{size}.state")
     if look in STATES:
         return np.asarray(state == STATES.index(look))
     ok, failed = table.column(f"{size}.ok"), table.column(f"{size}.failed")
-    return fail_partly(ok, failed, state == FAILING)
+    partly = fail_partly(ok, failed, state == FAILING)
+    if look not in LEVELS:
+        return partly
+    of_level = np.asarray(table.column(f"{size}.level") == LEVELS.index(look))
+    is_shifted = LEVELS.index(look) >= SLOWER
+    return of_level if is_shifted else of_level & (state == MEASURED) & ~partly
 
 
 def names(sizes: Iterable[str], *compared: str) -> list[str]:

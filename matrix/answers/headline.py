@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from matrix.answers.grid import Grid
 from matrix.query.filters import on_links
-from matrix.statistics.standing import UNKNOWN, USUAL
-from matrix.statistics.states import MEASURED
 from sonar.units import format_count
 from sonar.windows import format_bound
+
+# What is wrong with links, by the look of their cells.
+PROBLEMS = {
+    "failing": "failing",
+    "failed": "without a success",
+    "slower": "slower than usual",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,6 @@ class Tally:
     @classmethod
     def of(cls, grid: Grid) -> Tally:
         cells, states = grid.cells, grid.states()
-        whole = (cells.state == MEASURED) & ~cells.partly
         pooled = (grid.query.rows, grid.query.columns) != ("endpoint", "endpoint")
         by_link = grid.links()
         return cls(
@@ -49,8 +51,8 @@ class Tally:
             failing=by_link["failing"],
             slower=by_link["slower"],
             faster=by_link["faster"],
-            usual=by_link["usual"] if pooled else int(np.sum(whole & (cells.level == USUAL))),
-            unknown=int(np.sum(whole & (cells.level == UNKNOWN))),
+            usual=by_link["usual"] if pooled else int(cells.of_look("usual").sum()),
+            unknown=int(cells.of_look("unknown").sum()),
             partly=int(cells.partly.sum()),
             pooled=pooled,
             **{name: states[name] for name in ("failed", "stale", "untested", "down")},
@@ -83,33 +85,48 @@ class Headline:
         return f" with {self.size} files"
 
     def words(self) -> str:
+        return ", ".join(words for _, words in self.parts()) + self.tail()
+
+    def parts(self) -> list[tuple[str, str]]:
+        """Return the parts of the answer, each with the look of the cells that it is about.
+
+        Without anything wrong there is one, about none: its look is empty.
+        """
+        return list(self.problems()) or [("", self.nothing_wrong())]
+
+    def tail(self) -> str:
+        """Return what stands behind the parts: the end of a window of the past."""
+        tally = self.tally
+        is_bare = tally.untested + tally.down == tally.links and not any(self.problems())
+        return "" if is_bare else self.at()
+
+    def nothing_wrong(self) -> str:
         tally = self.tally
         if not tally.links:
             return "No link matches these filters" if self.narrowed else "No links to show yet"
-        if problems := list(self.problems()):
-            return ", ".join(problems) + self.at()
         if tally.untested + tally.down == tally.links:
             return f"Nothing measured{self.files} in this window"
-        return self.calm() + self.at()
+        return self.calm()
 
-    def problems(self) -> Iterator[str]:
-        """Yield how many links are failing, without a success and slower.
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield how many links are failing, without a success and slower, with the look of each.
 
         Only the first says that these are links, and with which files.
         """
         tally = self.tally
         if tally.failing == tally.links - tally.down > 1 and not tally.pooled:
-            yield f"All{' these' if self.narrowed else ''} links{self.was(2)} failing{self.files}"
+            all_links = f"All{' these' if self.narrowed else ''} links"
+            yield "failing", f"{all_links}{self.was(2)} failing{self.files}"
             return
-        kinds = {
+        counts = {
             "failing": tally.failing,
-            "without a success": 0 if tally.pooled else tally.failed,
-            "slower than usual": tally.slower,
+            "failed": 0 if tally.pooled else tally.failed,
+            "slower": tally.slower,
         }
-        present = [(number, words) for words, number in kinds.items() if number]
-        for at, (number, words) in enumerate(present):
+        present = [(look, number) for look, number in counts.items() if number]
+        for at, (look, number) in enumerate(present):
             subject, files = ("", "") if at else (self.links(number), self.files)
-            yield f"{format_count(number)}{subject} {words}{files}"
+            yield look, f"{format_count(number)}{subject} {PROBLEMS[look]}{files}"
 
     def links(self, number: int) -> str:
         noun = " of these links" if self.narrowed else " link" if number == 1 else " links"

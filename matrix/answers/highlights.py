@@ -13,6 +13,7 @@ from matrix.answers.grid import CHANGES, Grid
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.query.comparison import Comparison
 from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.reduce import ratio
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
 from sonar.units import format_age, format_count, format_factor, format_span, three_digits
@@ -20,7 +21,7 @@ from sonar.windows import format_minute, format_moment
 
 MOST = 10
 # Less of a difference between the directions is not remarkable.
-LEAST_RATIO = 1.5
+MOST_OF_REVERSE = 1 / 1.5
 
 Where = tuple[int, int]
 # What is said of a cell, by its row and column.
@@ -93,8 +94,8 @@ class Highlights:
         else:
             kinds = [
                 self.failing(),
-                self.shifted("slower", cells.now / cells.usual),
-                self.shifted("faster", cells.usual / cells.now),
+                self.shifted("slower", ratio(cells.now, cells.usual)),
+                self.shifted("faster", -ratio(cells.now, cells.usual)),
                 *silent,
                 *self.worst(),
                 *self.asymmetric(),
@@ -147,7 +148,7 @@ class Highlights:
         kind = HighlightKind("failing", "failing now", self.failing_words, figure)
         return self.of(kind, cells.of_look("failing"), -cells.since)
 
-    def shifted(self, level: str, ratio: Floats) -> Highlight:
+    def shifted(self, level: str, badness: Floats) -> Highlight:
         """Find what is slower or faster than usual, the furthest first."""
         cells = self.grid.cells
 
@@ -163,7 +164,7 @@ class Highlights:
             return f"links, since {minute(cells.since[row, column])}"
 
         kind = HighlightKind(level, f"{level} than usual", words, figure)
-        return self.of(kind, cells.of_look(level), ratio)
+        return self.of(kind, cells.of_look(level), badness)
 
     def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
@@ -182,22 +183,21 @@ class Highlights:
         yield self.of(kind, bad, badness)
 
     def asymmetric(self) -> Iterable[Highlight]:
-        """Compare both directions of each pair; the slow one is the item."""
+        """Compare both directions of each pair; the slow one is the item, in parts of the other."""
         if self.grid.query.rows != self.grid.query.columns:
             return
-        back = reverse(self.grid)
-        ratio = back / np.where(self.grid.cells.state == MEASURED, self.grid.cells.mean, np.nan)
+        there, back = measured_means(self.grid), reverse(self.grid)
+        parts = ratio(there, back)
 
         def words(row: int, column: int) -> str:
-            there, times = self.grid.cells.mean[row, column], float(ratio[row, column])
-            slower = f"{three_digits(times)} times slower"
-            return f"{rate(there)}, {slower} than {rate(back[row, column])} in reverse"
+            of_reverse = f"{figure(row, column)} of the reverse direction"
+            return f"{rate(there[row, column])}, {of_reverse} ({rate(back[row, column])})"
 
         def figure(row: int, column: int) -> str:
-            return format_factor(float(ratio[row, column]))
+            return format_factor(float(parts[row, column]))
 
         kind = HighlightKind("asymmetric", "most asymmetric", words, figure)
-        yield self.of(kind, ratio >= LEAST_RATIO, -ratio)
+        yield self.of(kind, parts <= MOST_OF_REVERSE, parts)
 
     def of(self, kind: HighlightKind, where: Flags, badness: Floats | Integers) -> Highlight:
         cells = lowest(np.where(where, badness, np.nan), MOST)
@@ -265,7 +265,11 @@ class Highlights:
         ok = int(cells.ok[row, column])
         tests = f"{format_count(ok)} test{'s' * (ok != 1)}"
         if unit == TIMES:
-            return f"{format_factor(float(cells.value[row, column]))} of its expected rate, {tests}"
+            return f"{format_factor(float(cells.value[row, column]))} the expected rate, {tests}"
+        if STATISTICS[stat].of_now:
+            usual = float(cells.usual[row, column])
+            known = "" if np.isnan(usual) else f", {three_digits(usual)} usual"
+            return f"{rate(cells.value[row, column])} now{known}"
         return f"{rate(cells.value[row, column])}, {stat} of {tests}"
 
     def counts(self, row: int, column: int) -> str:
@@ -306,11 +310,15 @@ def lowest(values: Floats, most: int) -> list[Where]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
+def measured_means(grid: Grid) -> Floats:
+    """Return the means of the measured cells, NaN for the others."""
+    return np.where(grid.cells.state == MEASURED, grid.cells.mean, np.nan)
+
+
 def reverse(grid: Grid) -> Floats:
     """Return for each cell the mean of the measured cell in the other direction, NaN for none."""
-    means = np.where(grid.cells.state == MEASURED, grid.cells.mean, np.nan)
     # What does not stand at the other end is at -1, where the padding has no value.
-    wide = np.pad(means, (0, 1), constant_values=np.nan)
+    wide = np.pad(measured_means(grid), (0, 1), constant_values=np.nan)
     row_of = {group.name: row for row, group in enumerate(grid.sources)}
     column_of = {group.name: column for column, group in enumerate(grid.destinations)}
     rows = [row_of.get(group.name, -1) for group in grid.destinations]

@@ -80,7 +80,7 @@ class ClassColumns:
 
     @property
     def ratio(self) -> Floats:
-        """Return the rate now in parts of the usual one."""
+        """Return the rate now divided by the usual one."""
         return self.now_mb_s / self.usual_mb_s
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -62,7 +62,9 @@ def caption(grid: Grid) -> str:
     subject = f"{grid.query.describe()}, in {unit}" if unit else grid.query.describe()
     sentences = [subject, f"Window: {bounds.window_words()}"]
     simulated = ["Simulated endpoints"] if grid.simulated else []
-    return ". ".join([*sentences, "Means are of measured cells", *simulated]) + "."
+    geometric = ", and geometric" if grid.query.statistic.against else ""
+    means = f"Means are of measured cells{geometric}"
+    return ". ".join([*sentences, means, *simulated]) + "."
 
 
 def cell_text(value: float, state: int, statistic: Statistic) -> str:

@@ -16,10 +16,11 @@ from django.utils.datastructures import MultiValueDict
 
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.query import filter_form
-from matrix.query.catalogue import STATISTICS
+from matrix.query.catalogue import STATISTICS, VS_USUAL
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.states import LOOKS
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
@@ -111,6 +112,11 @@ class Display:
         return bool(self.only) or self.above is not None or self.below is not None
 
     @property
+    def shows_levels(self) -> bool:
+        """Say whether cells are in focus that are not as usual: their colours are to tell it."""
+        return not {LEVELS[SLOWER], LEVELS[FASTER]}.isdisjoint(self.only)
+
+    @property
     def palette_name(self) -> str:
         return self.palette or DEFAULT_PALETTE
 
@@ -199,7 +205,30 @@ class DisplayForm(forms.Form):
 
 
 def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
-    """Read the URL of the matrix page, or of the numbers behind it; raise BadQueryError."""
+    """Read the URL of the matrix page, or of the numbers behind it; raise BadQueryError.
+
+    Where it names no statistic, what is slower or faster than usual is shown as such.
+    """
     lists = filter_form.added({name: list(texts) for name, texts in params.lists()})
     query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *filter_form.PARAMETERS))
-    return query, Display.from_params(lists, query.stat)
+    display = Display.from_params(lists, query.stat)
+    if not any(lists.get("stat", ())) and tells_levels(query, display):
+        query = query.replace(stat=VS_USUAL.name)
+    return query, display
+
+
+def write(query: MatrixQuery, display: Display) -> dict[str, list[str]]:
+    """Return the parameters of which read() makes them again, defaults left out."""
+    params = query.to_params() | display.to_params()
+    if query.stat == MatrixQuery.stat and tells_levels(query, display):
+        return {"stat": [query.stat]} | params
+    return params
+
+
+def tells_levels(query: MatrixQuery, display: Display) -> bool:
+    """Say whether cells tell by themselves how far they are from usual.
+
+    Not so while comparing, or beside bounds, which are in the unit of another statistic.
+    """
+    has_bounds = any(getattr(display, name) is not None for name in BOUNDS)
+    return display.shows_levels and query.compare is None and not has_bounds

@@ -68,11 +68,14 @@ def axis(names: list[str], domain: list[float], title: str, side: Json) -> Json:
 
 def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     grid, display = arrangement.grid, arrangement.display
-    unit = grid.query.statistic.unit
-    title = unit.title or unit.name
+    statistic = grid.query.statistic
+    title = statistic.unit.title or statistic.unit.name
+    if statistic.against:
+        # A factor says of what, on a line each: the bar is narrow.
+        title = statistic.words.replace(" / ", " /<br>")
     has_top = scale.high in scale.ticks
     return {
-        "colorscale": colorscale(palette_for(display.palette, grid.query.statistic)),
+        "colorscale": colorscale(palette_for(display.palette, statistic)),
         "cmin": scale.low,
         "cmax": scale.high,
         "colorbar": {

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.answers.grid import Grid
 from matrix.plots.arrangement import LEFT_OUT, Arrangement
+from matrix.plots.display import Display
 from matrix.plots.labels import labels_for
 from matrix.plots.layout import layout
 from matrix.plots.marks import marks
@@ -22,7 +24,7 @@ from matrix.plots.numbers import (
     room_for_numbers,
     text_in,
 )
-from matrix.plots.palettes import palette_for, white_reads
+from matrix.plots.palettes import INKS, inks_on, palette_for
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
 from matrix.statistics.states import (
@@ -53,9 +55,8 @@ COLOURS = (
     *("raised", "too-few", "unfocused", "surface"),
 )
 
-WHITE, BLACK = "#ffffff", "#000000"
 # The ink of the states whose number does not stand on the palette itself.
-INKS = {STALE: "var(--ink)", DOWN: "var(--down-mark)"}
+INKS_OF_STATES = {STALE: "var(--ink)", DOWN: "var(--down-mark)"}
 
 
 def figure(arrangement: Arrangement) -> Json:
@@ -64,14 +65,7 @@ def figure(arrangement: Arrangement) -> Json:
     The trace named ``cells`` has the look of every cell. Arrays are packed as plotly.js reads
     them, and nothing answers the pointer.
     """
-    display, grid = arrangement.display, arrangement.grid
-    scale = scale_for(
-        grid.query.statistic,
-        grid.cells.value,
-        display.low,
-        display.high,
-        whole=display.scale == "whole",
-    )
+    scale = scale_of(arrangement.grid, arrangement.display)
     data = [
         cells(arrangement, scale),
         *averages(arrangement, scale),
@@ -79,6 +73,17 @@ def figure(arrangement: Arrangement) -> Json:
         *marks(arrangement),
     ]
     return {"data": data, "layout": layout(arrangement, scale, labels_for(arrangement))}
+
+
+def scale_of(grid: Grid, display: Display) -> Scale:
+    """Return the scale of the colours in which a display shows the cells of a grid."""
+    return scale_for(
+        grid.query.statistic,
+        grid.cells.value,
+        display.low,
+        display.high,
+        whole=display.scale == "whole",
+    )
 
 
 def cells(arrangement: Arrangement, scale: Scale) -> Json:
@@ -159,7 +164,7 @@ def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
     # There are results, but not this statistic of them.
     bare = np.isin(states, [MEASURED, STALE]) & np.isnan(arrangement.value) & arrangement.in_focus
     traces += dashes(arrangement.spread(bare & ~arrangement.too_few, False), {})
-    for state, ink in INKS.items():
+    for state, ink in INKS_OF_STATES.items():
         of_state = arrangement.spread(np.where(states == state, values, np.nan), np.nan)
         traces += number_texts(of_state, statistic, ink, {})
     return traces + durations(arrangement)
@@ -185,10 +190,12 @@ def duration(seconds: float) -> str:
 
 
 def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:
+    """Write values into their places, each in the ink that reads on its colour."""
     statistic = arrangement.grid.query.statistic
-    white = white_reads(palette_for(arrangement.display.palette, statistic), STEPS)
     steps = np.rint(np.nan_to_num(scale.shares(values)) * (STEPS - 1)).astype(np.int64)
+    inks = inks_on(palette_for(arrangement.display.palette, statistic), STEPS)[steps]
     return [
-        *number_texts(np.where(white[steps], values, np.nan), statistic, WHITE, axes),
-        *number_texts(np.where(white[steps], np.nan, values), statistic, BLACK, axes),
+        trace
+        for number, ink in enumerate(INKS)
+        for trace in number_texts(np.where(inks == number, values, np.nan), statistic, ink, axes)
     ]

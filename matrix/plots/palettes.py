@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
+
+Inks = NDArray[np.int64]
 
 DEFAULT_PALETTE = "viridis"
 # As plotly.colors has them, from low to high.
@@ -30,13 +33,20 @@ PALETTES: dict[str, tuple[str, ...]] = {
         *("#d9ef8b", "#a6d96a", "#66bd63", "#1a9850", "#006837"),
     ),
 }
-# Ratios fade from two dark colours, that no colour blindness makes one, to a pale one at 1: paler
-# than any other, but still no white of a cell without a result, and no glare on a dark page.
-DIVERGING = (
-    *("#6b3003", "#96480a", "#bf6a1c", "#d8954f", "#dcbd94"),
-    "#d9d5ca",
-    *("#a9c0d4", "#6f9fc8", "#3c79ac", "#1c558a", "#0b3563"),
-)
+# Ratios go from brown, which is slower, to teal, which is faster: no colour blindness makes these
+# one. In the middle, at 1, is almost the surface of the page, so that what is off stands out. Each
+# is the variable --ratio-N of static/css/sonar.css, by the theme.
+RATIO_COLOURS = {
+    "light": ("#8c510a", "#bf812d", "#dfc27d", "#f7f8f8", "#80cdc1", "#35978f", "#01665e"),
+    "dark": ("#e0a04d", "#b07a35", "#6e5230", "#20272e", "#2b5c59", "#3f968c", "#5fd0c0"),
+}
+DIVERGING = tuple(f"var(--ratio-{number})" for number in range(1, 8))
+# The share of the scale to both sides of 1 in which a number is written in a quiet ink.
+QUIET = 0.066
+WHITE, BLACK, MUTED = "#ffffff", "#000000", "var(--muted)"
+# What reads on a colour that is deep in light and pale in dark, and the other way round.
+ON_DEEP, ON_PALE = "var(--on-deep)", "var(--on-pale)"
+INKS = (BLACK, ON_PALE, ON_DEEP, WHITE, MUTED)
 PALETTE_LABELS = {
     "cividis": "cividis (colour-blind safe)",
     "rdylgn": "red-yellow-green",
@@ -48,9 +58,9 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 def palette_for(name: str, statistic: Statistic) -> tuple[str, ...]:
     """Return the colours from the low to the high end of a statistic's scale; "" is the default.
 
-    Around 1 no palette shows what is what that has no middle: of all, red-yellow-green has one.
+    Around 1 there is the one, whatever is chosen: below it is slower and brown, everywhere.
     """
-    if statistic.scale == "diverging" and name != "rdylgn":
+    if statistic.scale == "diverging":
         return DIVERGING
     colours = PALETTES[name or DEFAULT_PALETTE]
     # Red is at the end of the bad values.
@@ -62,6 +72,17 @@ def colorscale(colours: Sequence[str]) -> list[list[float | str]]:
     """Return evenly spaced stops as Plotly wants them."""
     last = len(colours) - 1
     return [[number / last, colour] for number, colour in enumerate(colours)]
+
+
+@lru_cache(maxsize=16)
+def inks_on(colours: tuple[str, ...], steps: int) -> Inks:
+    """Return for each of so many steps along the palette the place in INKS of what reads on it."""
+    if colours != DIVERGING:
+        return np.where(white_reads(colours, steps), INKS.index(WHITE), INKS.index(BLACK))
+    in_light, in_dark = (white_reads(RATIO_COLOURS[theme], steps) for theme in ("light", "dark"))
+    inks = 2 * in_light + 1 * in_dark
+    off_middle = np.abs(np.linspace(-0.5, 0.5, steps))
+    return np.where(off_middle < QUIET, INKS.index(MUTED), inks)
 
 
 @lru_cache(maxsize=16)

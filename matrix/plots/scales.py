@@ -35,10 +35,13 @@ STEPS = {
     0.7: (1, 2, 5),
     -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9),
 }
-# Ratios reach from one of these to its inverse, the ticks of which are those of FACTOR_STEPS. What
-# differs by less than the narrowest differs by chance, and must not look as if it did not.
-NARROWEST = 2
-FACTORS = (2, 3, 4, 6, 8, 10, 16, 30, 100, 300, 1000)
+# Ratios reach from a quarter to four times, so that a colour means the same wherever it is; where
+# all of them are to be within, on to one of FACTORS. Bounds that are asked for are no narrower than
+# the narrowest: what differs by less differs by chance.
+REACH, NARROWEST = 4, 2
+FACTORS = (4, 6, 8, 10, 16, 30, 100, 300, 1000)
+# Parts of a rate that have a sign of their own.
+PARTS = {0.25: "¼", 0.5: "½"}
 FACTOR_STEPS = {
     2: (1.25, 1.5, 2),
     3: (1.5, 2, 3),
@@ -107,7 +110,7 @@ def scale_for(
 
     ``low`` and ``high`` fix its ends, where they are given. Else it runs over the middle of the
     values, so that these differ in colour, or over the ``whole`` of them. That of ratios has 1 in
-    its middle: the end that is further from 1 is mirrored.
+    its middle, and the same ends for all: of bounds, that which is further from 1 is mirrored.
     """
     present = values[~np.isnan(values)]
     if statistic.scale == "diverging":
@@ -133,8 +136,9 @@ def centred(present: Floats, bounds: tuple[float | None, float | None], *, whole
     """Return the logarithmic scale around 1 that reaches these bounds, or else these ratios."""
     ratios = present[present > LEAST]
     limits = np.array([bound for bound in bounds if bound is not None])
-    ends = limits if limits.size else ratios if whole else middle(ratios)
-    most = float(np.exp(np.abs(np.log(ends)).max(initial=np.log(NARROWEST))))
+    ends = limits if limits.size else ratios if whole else limits
+    least = NARROWEST if limits.size else REACH
+    most = float(np.exp(np.abs(np.log(ends)).max(initial=np.log(least))))
     # The ends of a scale that is asked for stand as they are, and others at a tick.
     reach = most if limits.size else next((end for end in FACTORS if end >= most * 0.999), most)
     scale = factors(reach)
@@ -160,12 +164,10 @@ def factors(reach: float) -> Scale:
 
 
 def factor_text(ratio: float) -> str:
-    """Write a tick of ratios by how many times the rate it is, or what part of it."""
-    if ratio == 1:
-        return "1"
-    factor = max(ratio, 1 / ratio)
-    digits = f"{factor:.3g}" if factor < 1000 else format_count(round(factor))
-    return f"{'×' if ratio > 1 else '÷'}{digits}"
+    """Write a tick of ratios: below 1 it is slower."""
+    part = next((sign for value, sign in PARTS.items() if abs(ratio / value - 1) < 1e-9), "")
+    digits = format_count(round(ratio)) if ratio >= 1000 else f"{ratio:.{3 if ratio > 1 else 2}g}"
+    return f"{part or digits}×"
 
 
 def middle(values: Floats) -> Floats:

@@ -15,7 +15,8 @@ from typing import Literal
 class Unit:
     """What values are in: its name, how names of fields end, and how a number is written.
 
-    ``title`` stands above a colour bar. An age has its own units in its text, and so has a factor.
+    ``title`` stands above a colour bar, but of a factor. An age has its own units in its text, and
+    so has a factor.
     """
 
     name: str
@@ -34,7 +35,7 @@ PERCENT = Unit("%", "percent")
 TRANSFERS = Unit("transfers", "transfers", written="count")
 AGE = Unit("s", "seconds", written="age", title="age")
 SECONDS = Unit("s", "s")
-TIMES = Unit("×", "times", written="factor", title="ratio")
+TIMES = Unit("×", "times", written="factor")
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class Statistic:
     ``label`` is what controls call it, ``sentence`` describes it, of ``{files}``. ``quantile`` is
     the share of rates below it, for what is one; ``needs_sizes`` says that its formula takes the
     bytes of transfers beside their rates; ``of_line`` that it is read off the line through the
-    times of all size classes. A linear scale begins at 0 and ends at ``greatest``, or where the
-    values do; a diverging one is logarithmic, with 1 in its middle. ``worse`` is the end of the
+    times of all size classes; ``of_now`` that it says how links are now (statistics/standing.py),
+    which looks back beyond the window. A linear scale begins at 0 and ends at ``greatest``, or
+    where the values do; a diverging one is logarithmic, with 1 in its middle, which is the rate
+    ``against`` which values are: below it is slower. ``worse`` is the end of the
     scale where the bad values are, if any, and ``worst`` what those are called when they are
     listed, first in the ``worst_first`` order of the link table (after the name of the size
     class), if it has one; without a word they are not listed.
@@ -63,8 +66,10 @@ class Statistic:
     quantile: float | None = None
     needs_sizes: bool = False
     of_line: bool = False
+    of_now: bool = False
     scale: Literal["logarithmic", "linear", "diverging"] = "logarithmic"
     greatest: float | None = None
+    against: str = ""
     worse: Literal["low", "high", ""] = "low"
     worst: str = "slowest"
     worst_first: str = "mean_mb_s"
@@ -111,6 +116,26 @@ STATISTICS = {
             on_card=True,
             of_link=True,
             in_table=True,
+        ),
+        Statistic(
+            "now",
+            "now",
+            "Rate now (median of the newest three successes) of {files}",
+            of_now=True,
+            worst="slowest now",
+            worst_first="now_mb_s",
+        ),
+        Statistic(
+            "vs_usual",
+            "now / usual",
+            "Rate now divided by the usual rate of {files}",
+            unit=TIMES,
+            of_now=True,
+            scale="diverging",
+            against="usual",
+            # Those are listed as slower already.
+            worst="",
+            on_card=True,
         ),
         percentile(5, in_band=True),
         percentile(95, in_band=True),
@@ -180,23 +205,26 @@ STATISTICS = {
         Statistic(
             "expected",
             "expected rate",
-            "Median rate that both ends explain, of {files}",
+            "Expected rate (what both endpoints explain) of {files}",
             worst="",
             base="median",
         ),
         Statistic(
             "residual",
             "rate / expected",
-            "Median rate in parts of what both ends explain, of {files}",
+            "Links that deviate from their endpoints: median / expected rate of {files}",
             unit=TIMES,
             scale="diverging",
-            worst="furthest below what both ends explain",
+            against="expected",
+            worst="furthest below expected",
             worst_first="",
             base="median",
         ),
     )
 }
 STATS = tuple(STATISTICS)
+# What shows cells that are slower or faster than usual as such.
+VS_USUAL = STATISTICS["vs_usual"]
 # What a question shows that is compared with another, whichever statistic it names.
 RATIO = Statistic(
     "ratio",
@@ -204,6 +232,7 @@ RATIO = Statistic(
     "Ratio of median rates of {files}",
     unit=TIMES,
     scale="diverging",
+    against="the other side",
     worst="most slowed down",
 )
 RATIO_OF_MEANS = replace(RATIO, sentence="Ratio of mean rates of {files}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.query.catalogue import AGE, STATISTICS, TRANSFERS
+from matrix.query.catalogue import AGE, STATISTICS, TIMES, TRANSFERS
 from matrix.query.filters import Filter
 from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -18,8 +18,8 @@ from matrix.statistics.cell_standings import CellStandings, Counts
 from matrix.statistics.explained import of_both_ends
 from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import Reduced
-from matrix.statistics.standing import LEVELS, Standings
-from matrix.statistics.states import STATES, Evidence, States
+from matrix.statistics.standing import LEVELS, UNKNOWN, USUAL, Standings
+from matrix.statistics.states import MEASURED, STATES, Evidence, States
 from sonar.units import MB
 
 
@@ -59,9 +59,15 @@ class CellArrays:
     extras: Mapping[str, Floats] = field(default_factory=dict)
 
     def of_look(self, look: str) -> Flags:
-        """Say which cells have one of LOOKS; a cell of several links by some of them, too."""
+        """Say which cells have one of LOOKS; a cell of several links by some of them, too.
+
+        As usual, or without a usual rate, are cells as a whole: measured, and not partly failing.
+        """
         if look == "partly":
             return self.partly
+        if look in (LEVELS[USUAL], LEVELS[UNKNOWN]):
+            whole = (self.state == MEASURED) & ~self.partly
+            return np.asarray(whole & (self.level == LEVELS.index(look)))
         if look in LEVELS:
             return np.asarray(getattr(self, f"{look}_links") > 0)
         of_state: Flags = self.state == STATES.index(look)
@@ -140,19 +146,22 @@ class Frame:
         extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
         rates = {"mean": mean, "std": std, **extras}
         base = STATISTICS[stat].base
+        has_results = self.newest > 0
+        now = CellStandings.of(
+            standings, self.applicable & ~down, has_results, self.pool, self.cells_of
+        )
         rate = rates.get(base or stat)
         if of_line is not None:
             rate = rates[stat] = of_line
+        if STATISTICS[stat].of_now:
+            known = has_results & self.applicable & ~down
+            rate = self._of_now(stat, standings, now, known, reduced.ok > 0)
         shown = value(stat, reduced, moment - last) if rate is None else rate
         if outdated is not None:
             for numbers in (shown, *rates.values()):
                 np.putmask(numbers, outdated, np.nan)
         if base:
             shown = of_both_ends(stat, shown, self.rows.groups, self.columns.groups)
-        has_results = self.newest > 0
-        now = CellStandings.of(
-            standings, self.applicable & ~down, has_results, self.pool, self.cells_of
-        )
         evidence = self._evidence(reduced, moment - last, down, now.failing, outdated)
         return CellArrays(
             value=shown,
@@ -175,6 +184,24 @@ class Frame:
             partly=now.partly(reduced.ok, reduced.failed),
             extras=extras,
         )
+
+    def _of_now(
+        self, stat: str, standings: Standings, now: CellStandings, known: Flags, has_ok: Flags
+    ) -> Floats:
+        """Return the rate now of each cell in MB/s, or that over its usual rate.
+
+        The first is the mean of those of its links that are not failing, the second what
+        CellStandings has of those of which both are known: the mean of their rates now over that of
+        their usual ones. What only came through before the window says nothing of now.
+        """
+        if STATISTICS[stat].unit == TIMES:
+            values = reduce.ratio(now.now, now.usual)
+        else:
+            counted = known & ~standings.failing & ~np.isnan(standings.now)
+            rates = np.where(counted, standings.now, 0.0) / MB
+            links = self.pool(np.add, counted.astype(np.int32))
+            values = reduce.ratio(self.pool(np.add, rates), links)
+        return np.where(has_ok, values, np.nan)
 
     def _evidence(
         self,

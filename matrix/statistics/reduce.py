@@ -207,6 +207,7 @@ def averages(values: Floats) -> Averages:
 
 
 def geometric_averages(values: Floats) -> Averages:
-    """Average ratios: half as fast and twice as fast make 1."""
-    logs = averages(np.log(values))
+    """Average ratios: half as fast and twice as fast make 1, and with one of 0 all make 0."""
+    with np.errstate(divide="ignore"):
+        logs = averages(np.log(values))
     return Averages(np.exp(logs.row), np.exp(logs.column), float(np.exp(logs.grand)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.standing import LEVELS, SLOWER
+from matrix.statistics.standing import LEVELS, UNKNOWN, USUAL
 
 # A cell has one state; Cells.state holds its index in this tuple.
 STATES = ("measured", "failing", "failed", "stale", "untested", "down", "not_applicable")
@@ -31,7 +31,7 @@ MEASURED, FAILING, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STA
 # Not applicable is the background: there is nothing to look at.
 STATES_TO_SEE = STATES[:-1]
 # What cells and links can be chosen by: their state, and how they are beside it.
-LOOKS = (*STATES_TO_SEE, *LEVELS[SLOWER:], "partly")
+LOOKS = (*STATES_TO_SEE, *LEVELS[USUAL:], LEVELS[UNKNOWN], "partly")
 
 # A cell is stale when its last result is older than this many intervals of its mesh.
 STALE_AFTER_INTERVALS = 2

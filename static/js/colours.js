@@ -1,6 +1,6 @@
 // Colours of the style sheet for what is drawn by a script. Names stand for them in figures:
-// "var(--ink)" is the variable of static/css/sonar.css, and "veil(#rrggbb)" that colour faded
-// into the page's surface.
+// "var(--ink)" is the variable of static/css/sonar.css, and "veil(...)" around one, or around
+// #rrggbb, that colour faded into the page's surface.
 
 export function withColours(value) {
   if (typeof value === "string") return colourOf(value);
@@ -11,7 +11,7 @@ export function withColours(value) {
 
 function colourOf(text) {
   if (/^var\(--[\w-]+\)$/.test(text)) return cssVariable(text.slice(4, -1));
-  if (/^veil\(#[0-9a-f]{6}\)$/i.test(text)) return faded(text.slice(5, -1));
+  if (/^veil\(.+\)$/.test(text)) return faded(colourOf(text.slice(5, -1)));
   return text;
 }
 

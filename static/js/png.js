@@ -191,10 +191,12 @@ function drawPath(ink, colour, path) {
 
 function ramp(ink, x, isFaded) {
   const legend = document.querySelector("#page .legend");
-  const stops = getComputedStyle(legend).getPropertyValue("--ramp").split(",").map((colour) => colour.trim());
   const gradient = ink.createLinearGradient(x, 0, x + 20, 0);
-  stops.forEach((colour, at) => {
-    gradient.addColorStop(at / (stops.length - 1), isFaded ? onPaper(() => faded(colour)) : colour);
+  onPaper(() => {
+    const stops = getComputedStyle(legend).getPropertyValue("--ramp").split(",").map((colour) => colour.trim());
+    stops.forEach((colour, at) => {
+      gradient.addColorStop(at / (stops.length - 1), isFaded ? faded(colour) : colour);
+    });
   });
   return gradient;
 }

@@ -63,6 +63,8 @@ PAGES_ON_SLOWNESS = {
     "matrix, too few": "/?window=24h&compare=week",
     "matrix, around a moment, one row": "/?compare.around={moment}&only=slower&source_cloud=UK",
     "matrix, residual": "/?window=24h&stat=residual",
+    "matrix, now against usual": "/?window=24h&stat=vs_usual",
+    "matrix, slower than usual": "/?window=24h&only=slower",
     "matrix, overhead": "/?window=24h&stat=overhead",
     "table, window before": "/table/?window=24h&compare=previous&overhead=1",
     "link": f"{SLOW_LINK}?window=24h",

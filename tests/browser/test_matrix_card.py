@@ -240,7 +240,7 @@ def test_a_slower_link_says_its_ratio_and_since_when(visit: Visit, scene: Scene)
     row = card.get_by_role("row", name="state").first
     expect(row).to_contain_text("slower than usual since 20")
     expect(row).to_contain_text("UTC (3 h), 4 tests")
-    expect(card.get_by_role("row", name="vs usual").first).to_contain_text(
+    expect(card.get_by_role("row", name="now / usual").first).to_contain_text(
         "0.25× the usual 10.0 MB/s"
     )
 
@@ -270,7 +270,7 @@ def test_a_link_of_which_all_tests_failed_has_no_rate_now_on_the_whole_card(
     page = wait_until_drawn(visit.open())
     card = point_at(page, "Glasgow_DATADISK", "DESY_DATADISK")
     expect(card.get_by_role("row", name="state").first).to_contain_text("failed")
-    ratio = card.get_by_role("row", name="vs usual").first.get_by_role("cell").first
+    ratio = card.get_by_role("row", name="now / usual").first.get_by_role("cell").first
     expect(ratio).to_have_text("–")
     cells = facts_of(card).get_by_role("row", name="large").get_by_role("cell")
     expect(cells).to_have_text(["–", "–", "failed"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import FloatRect
 
+from matrix.plots.palettes import RATIO_COLOURS
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import look
@@ -28,6 +29,15 @@ TEXTS = """[...document.querySelectorAll("#picture .heatmap-label, #picture .hea
     .filter((text) => text.textContent.trim())
     .map((text) => text.getBoundingClientRect())
     .map(({ x, y, width, height }) => ({ x, y, width, height }))"""
+COLOURS = "document.querySelector('#picture .plot')._fullLayout.coloraxis.colorscale"
+# Where on the palette a cell is, from 0 to 1.
+SHARE = """([source, destination]) => {
+    const said = JSON.parse(document.getElementById("picture-data").textContent);
+    const { rows, columns } = said;
+    const [row, column] = [rows.names.indexOf(source), columns.names.indexOf(destination)];
+    const traces = document.querySelector("#picture .plot")._fullData;
+    return traces.find(({ name }) => name === "cells").z[row][column] / 999;
+}"""
 LINKS = {
     "failing": ("RAL_DATADISK", "Glasgow_DATADISK"),
     "slower": ("RAL_DATADISK", "DESY_DATADISK"),
@@ -94,3 +104,20 @@ def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(
 def test_a_failing_cell_says_for_how_long(visit: Visit, links: world.World) -> None:
     page = wait_until_drawn(visit.go())
     assert page.locator("#picture .heatmaplayer text", has_text="3 h").count() == 1
+
+
+@seen_by(LAPTOP, DARK, NARROW)
+def test_slow_cells_are_brown_and_fast_ones_teal(visit: Visit, links: world.World) -> None:
+    for path in ("/?only=slower", "/?stat=vs_usual"):
+        page = wait_until_drawn(visit.open(path))
+        look(page, f"{path.strip('/?')}, {visit.reader}")
+    theme = "dark" if visit.reader is DARK else "light"
+    colours = page.evaluate(COLOURS)
+    assert [colour for _, colour in colours] == list(RATIO_COLOURS[theme])
+    # From the left: slower, as usual, faster.
+    shares = {name: page.evaluate(SHARE, LINKS[name]) for name in ("slower", "partly", "faster")}
+    assert shares["slower"] < 0.2 < 0.45 < shares["partly"] < 0.55 < 0.8 < shares["faster"]
+    numbers = page.evaluate("""[...document.querySelectorAll("#picture .heatmaplayer text")]
+        .map((text) => text.textContent)""")
+    assert {"0.20", "1.0", "3 h"} <= {*numbers}
+    assert any(number.startswith("5.") for number in numbers)

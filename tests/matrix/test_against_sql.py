@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
@@ -24,7 +25,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.store import runs
 from matrix.store.profile_filters import passing
-from sonar import results, sealing
+from sonar import partitions, results, sealing
 from sonar.models import Transfer
 from sonar.windows import format_time
 from tests.matrix import world
@@ -56,8 +57,9 @@ GROUPS = {
 STATS = tuple(
     name
     for name, statistic in catalogue.STATISTICS.items()
-    # What is made of the whole matrix is compared in test_causes, and in test_lines_of_links.
-    if name != "last" and not statistic.base and not statistic.of_line
+    # What is made of the whole matrix is compared in test_causes, and in test_lines_of_links, and
+    # what looks back beyond the window below.
+    if name != "last" and not (statistic.base or statistic.of_line or statistic.of_now)
 )
 SQL = """
     SELECT {row}, {column},
@@ -178,6 +180,102 @@ def test_each_statistic_over_sealed_and_dirty_hours(small_world, stat):
         for rows, columns in (("endpoint", "endpoint"), ("cloud", "site")):
             check(MIDNIGHT - timedelta(hours=30), MIDNIGHT + timedelta(hours=50, seconds=7),
                   text, rows, columns, stat)  # fmt: skip
+
+
+# What is now and what is usual of links, and of cells of several: the mean of the rates now of
+# those that have one, and of those that also have a usual one the mean of both, divided.
+NOW_SQL = """
+    WITH known AS (
+        SELECT source_id, destination_id, started_at, state, (bytes / seconds)::real AS rate
+        FROM sonar_transfer WHERE state <> 'lost' AND started_at < %(end)s
+    ), done AS (
+        SELECT *, row_number() OVER (
+            PARTITION BY source_id, destination_id ORDER BY started_at DESC, rate DESC) AS place
+        FROM known WHERE state = 'done'
+            AND started_at >= date_trunc('day', %(last)s, 'UTC') - interval '28 days'
+    ), latest AS (
+        SELECT source_id, destination_id, max(started_at) AS newest, CASE WHEN count(*) = 3
+            THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) / 1e6 END AS now
+        FROM done WHERE place <= 3 GROUP BY 1, 2
+    ), usual AS (
+        SELECT source_id, destination_id,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) / 1e6 AS usual
+        FROM known WHERE state = 'done' AND started_at < date_trunc('day', %(start)s, 'UTC')
+            AND started_at >= date_trunc('day', %(start)s, 'UTC') - interval '28 days'
+        GROUP BY 1, 2 HAVING count(*) >= 5
+    ), failing AS (
+        SELECT source_id, destination_id
+        FROM known LEFT JOIN latest USING (source_id, destination_id)
+        WHERE state = 'failed' AND (newest IS NULL OR started_at > newest)
+        GROUP BY 1, 2 HAVING count(*) >= 3
+    ), tested AS (
+        SELECT source_id, destination_id, bool_or(state = 'done') AS any_ok
+        FROM known WHERE started_at >= %(start)s GROUP BY 1, 2
+    ), links AS (
+        SELECT {row} AS row, {column} AS column, any_ok, usual,
+            CASE WHEN failing.source_id IS NULL THEN now END AS now
+        FROM tested LEFT JOIN latest USING (source_id, destination_id)
+            LEFT JOIN usual USING (source_id, destination_id)
+            LEFT JOIN failing USING (source_id, destination_id)
+            JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_site ss ON ss.id = s.site_id
+            JOIN sonar_endpoint d ON d.id = destination_id JOIN sonar_site ds ON ds.id = d.site_id
+    )
+    SELECT "row", "column", avg(now) FILTER (WHERE now IS NOT NULL) AS now,
+        avg(now) FILTER (WHERE usual IS NOT NULL)
+            / avg(usual) FILTER (WHERE now IS NOT NULL) AS vs_usual
+    FROM links GROUP BY 1, 2 HAVING bool_or(any_ok)
+"""
+
+
+def weeks_of(store: Store) -> list[results.Result]:
+    """Return five weeks of tests: some links fail now, some have few tests, some other rates."""
+    random = np.random.default_rng(31)
+    tests = []
+    for link in range(12):
+        number = [3, 12, 40, 90][link % 4]
+        ages = np.sort(random.uniform(0.0, 35.0, number))[::-1]
+        for place, age in enumerate(ages):
+            is_new = place >= number - 5
+            fails = random.random() < 0.15 or (is_new and link in (5, 6))
+            made = store.result(
+                NOW - timedelta(days=float(age)), "failed" if fails else "done", link
+            )
+            factor = [1.0, 0.3, 3.0][link % 3] if is_new else 1.0
+            tests.append(replace(made, seconds=20 / factor * float(random.lognormal(0, 0.3))))
+    return tests
+
+
+@pytest.mark.parametrize(("rows", "columns"), [("endpoint", "endpoint"), ("site", "cloud"),
+                                               ("cloud", "cloud")])  # fmt: skip
+@pytest.mark.parametrize("window", ["window=24h", "window=7d", "from=2026-10-25&to=2026-10-31"])
+def test_rates_now_and_against_usual_are_those_of_sql(small_world, window, rows, columns):
+    tests = weeks_of(Store(small_world.endpoints))
+    partitions.ensure([test.started_at for test in tests])
+    results.store(tests)
+    sealing.seal(NOW)
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for stat in ("now", "vs_usual"):
+        query = MatrixQuery.from_params(
+            QueryDict(f"{window}&stat={stat}&rows={rows}&columns={columns}")
+        )
+        found[stat] = {
+            cell: values[stat] for cell, values in in_grid(grid.build(query, NOW)).items()
+        }
+    asked = query.window_at(NOW)
+    end = min(asked.end, NOW + timedelta(minutes=1))
+    statement = NOW_SQL.format(
+        row=GROUPS[rows].format(end="s"), column=GROUPS[columns].format(end="d")
+    )
+    times = {"start": asked.start, "end": end, "last": end - timedelta(milliseconds=1)}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, times)
+        true = {row[:2]: dict(zip(("now", "vs_usual"), row[2:], strict=True)) for row in cursor}
+    for stat, cells in found.items():
+        assert any(not np.isnan(value) for value in cells.values()), stat
+        for cell, value in cells.items():
+            wanted = true.get(cell, {}).get(stat)
+            wanted = np.nan if wanted is None else float(wanted)
+            assert value == pytest.approx(wanted, rel=1e-6, nan_ok=True), (stat, cell)
 
 
 class Busy:

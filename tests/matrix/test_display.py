@@ -99,7 +99,7 @@ def test_a_bound_of_zero_is_a_bound() -> None:
             "only=red",
             "only",
             "only “red” is not known: use measured, failing, failed, stale, untested, down, "
-            "slower, faster or partly.",
+            "usual, slower, faster, unknown or partly.",
         ),
         ("only=not_applicable", "only", "only “not_applicable” is not known"),
         ("palette=jet", "palette", "use viridis, cividis, magma or rdylgn."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -12,19 +13,20 @@ from hypothesis import strategies as st
 from matrix.plots.numbers import number
 from matrix.plots.palettes import (
     DIVERGING,
+    INKS,
     PALETTES,
+    RATIO_COLOURS,
     contrast,
+    inks_on,
     luminance,
     palette_for,
     ramp,
-    white_reads,
 )
 from matrix.plots.scales import LEAST, Scale, scale_for
-from matrix.query.catalogue import STATISTICS, Statistic, Unit
+from matrix.query.catalogue import RATIO, STATISTICS
+from tests.imports import PROJECT
 
-RATIO = Statistic(
-    "ratio", "ratio", "Ratio of {files}", unit=Unit("×", "ratio", "factor"), scale="diverging"
-)
+THEMES = tuple(RATIO_COLOURS)
 # What eyes see that lack one of the three kinds of cones (Machado, Oliveira and Fernandes 2009, of
 # severity 1), in linear RGB.
 BLIND = {
@@ -44,36 +46,45 @@ def scale(*values: float, low: float | None = None, high: float | None = None) -
 @pytest.mark.parametrize(
     ("values", "ticks"),
     [
-        ((), ["÷2", "÷1.5", "÷1.25", "1", "×1.25", "×1.5", "×2"]),
-        ((1.02, 0.9), ["÷2", "÷1.5", "÷1.25", "1", "×1.25", "×1.5", "×2"]),
-        ((0.27, 1.1), ["÷4", "÷2", "1", "×2", "×4"]),
-        ((1.1, 3.5), ["÷4", "÷2", "1", "×2", "×4"]),
-        ((0.04,), ["÷30", "÷10", "÷3", "1", "×3", "×10", "×30"]),
-        ((5.0, 0.002), ["÷1\u202f000", "÷100", "÷10", "1", "×10", "×100", "×1\u202f000"]),
+        ((), ["¼×", "½×", "1×", "2×", "4×"]),
+        ((1.02, 0.9), ["¼×", "½×", "1×", "2×", "4×"]),
+        ((0.27, 1.1), ["¼×", "½×", "1×", "2×", "4×"]),
+        ((7.0,), ["0.12×", "¼×", "½×", "1×", "2×", "4×", "8×"]),
+        ((0.04,), ["0.033×", "0.1×", "0.33×", "1×", "3×", "10×", "30×"]),
+        ((5.0, 0.002), ["0.001×", "0.01×", "0.1×", "1×", "10×", "100×", "1\u202f000×"]),
     ],
 )
 def test_the_scale_of_ratios_is_the_same_to_both_sides_of_one(
     values: tuple[float, ...], ticks: list[str]
 ) -> None:
-    around = scale(*values)
+    around = scale_for(RATIO, np.array([*values, np.nan]), whole=True)
     assert around.low == -around.high
     assert list(around.ticks.values()) == ticks
     assert around.shares(np.array([1.0]))[0] == 0.5
 
 
+@pytest.mark.parametrize("name", ["vs_usual", "residual"])
+def test_a_colour_means_the_same_factor_wherever_factors_are_shown(name: str) -> None:
+    factors = np.array([0.25, 0.3, 0.5, 1, 1.1, 2, 4])
+    wide = np.array([*factors, 0.01, 30.0])
+    other = scale_for(STATISTICS[name], wide)
+    np.testing.assert_allclose(scale(*factors).shares(factors), other.shares(factors), atol=1e-12)
+    assert palette_for("", STATISTICS[name]) == palette_for("", RATIO)
+
+
 def test_a_bound_of_the_colours_holds_for_both_ends() -> None:
     for around in (scale(0.1, 9, low=0.25), scale(0.1, 9, high=4), scale(0.1, 9, low=0.5, high=4)):
         assert 10**around.high == pytest.approx(4)
-        assert list(around.ticks.values()) == ["≤ ÷4", "÷2", "1", "×2", "≥ ×4"]
+        assert list(around.ticks.values()) == ["≤ ¼×", "½×", "1×", "2×", "≥ 4×"]
     # A bound at 1 leaves room for colours.
     assert scale(3.0, high=1).high > 0
 
 
-def test_ratios_beyond_the_middle_of_them_are_told_by_arrows() -> None:
+def test_ratios_beyond_the_ends_are_told_by_arrows() -> None:
     around = scale(*np.geomspace(0.6, 1.6, 60), 0.001, 500)
-    assert [*around.ticks.values()][::6] == ["▼ ÷2", "▲ ×2"]
+    assert [*around.ticks.values()][::4] == ["▼ ¼×", "▲ 4×"]
     whole = scale_for(RATIO, np.array([*np.geomspace(0.6, 1.6, 60), 0.001, 500]), whole=True)
-    assert [*whole.ticks.values()][-1] == "×1\u202f000"
+    assert [*whole.ticks.values()][-1] == "1\u202f000×"
 
 
 @given(
@@ -98,21 +109,40 @@ def test_every_ratio_has_a_place_of_its_side(
     assert len(around.ticks) <= 9
 
 
-def test_a_palette_without_a_middle_gives_way_to_one_with() -> None:
-    assert palette_for("", RATIO) == palette_for("magma", RATIO) == DIVERGING
-    assert palette_for("rdylgn", RATIO) == PALETTES["rdylgn"]
+def test_around_one_there_is_the_one_palette_whatever_is_chosen() -> None:
+    assert {palette_for(name, RATIO) for name in ("", *PALETTES)} == {DIVERGING}
     assert palette_for("magma", STATISTICS["mean"]) == PALETTES["magma"]
 
 
-def test_the_palette_is_palest_at_one_and_darker_the_further_from_it() -> None:
-    shades = luminance(ramp(DIVERGING, 201))
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_palette_is_nearest_to_the_page_at_one_and_further_the_further_from_it(
+    theme: str,
+) -> None:
+    shades = luminance(ramp(RATIO_COLOURS[theme], 201)) * (1 if theme == "light" else -1)
     assert all(one < other for one, other in pairwise(shades[:101]))
     assert all(one > other for one, other in pairwise(shades[100:]))
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_slower_is_brown_and_faster_is_teal(theme: str) -> None:
+    red, _, blue = ramp(RATIO_COLOURS[theme], 201).T
+    assert (red[:90] > blue[:90]).all()
+    assert (red[111:] < blue[111:]).all()
+
+
+def test_the_style_sheet_has_the_colours_of_each_theme() -> None:
+    style = (PROJECT / "static" / "css" / "sonar.css").read_text()
+    written = re.findall(r"--ratio-(\d): (#[0-9a-f]{6});", style)
+    numbered = [(str(number), colour) for colours in RATIO_COLOURS.values()
+                for number, colour in enumerate(colours, 1)]  # fmt: skip
+    assert written == numbered
+    assert [f"var(--ratio-{number})" for number, _ in numbered] == [*DIVERGING, *DIVERGING]
+
+
+@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("kind", BLIND)
-def test_slower_and_faster_look_different_to_any_eye(kind: str) -> None:
-    seen = lightness_and_hues(ramp(DIVERGING, 201), np.array(BLIND[kind]))
+def test_slower_and_faster_look_different_to_any_eye(kind: str, theme: str) -> None:
+    seen = lightness_and_hues(ramp(RATIO_COLOURS[theme], 201), np.array(BLIND[kind]))
     for step in range(40, 101, 10):
         slower, faster = seen[100 - step], seen[100 + step]
         # Two colours that differ by 10 in CIE Lab are told apart at a glance.
@@ -130,11 +160,22 @@ def lightness_and_hues(rgb: np.ndarray, eye: np.ndarray) -> np.ndarray:
     return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
 
 
-def test_numbers_are_readable_on_every_ratio() -> None:
-    whites = white_reads(DIVERGING, 201)
-    shades = luminance(ramp(DIVERGING, 201))
-    ink = np.where(whites, contrast(1.0, shades), contrast(shades, 0.0))
-    assert ink.min() >= 4.5
+@pytest.mark.parametrize("theme", THEMES)
+def test_numbers_are_readable_on_every_ratio(theme: str) -> None:
+    style = (PROJECT / "static" / "css" / "sonar.css").read_text()
+
+    def shade(ink: str) -> float:
+        """Return the luminance of an ink, of which the style sheet has one for each theme."""
+        name = ink.removeprefix("var(").removesuffix(")")
+        of_themes = re.findall(rf"^ +{name}: (#[0-9a-f]{{6}});", style, re.MULTILINE)
+        colour = of_themes[THEMES.index(theme)] if of_themes else ink
+        return float(luminance(ramp((colour, colour), 2))[0])
+
+    steps = 1000
+    inks = np.array([shade(ink) for ink in INKS])[inks_on(DIVERGING, steps)]
+    grounds = luminance(ramp(RATIO_COLOURS[theme], steps))
+    read = contrast(np.maximum(inks, grounds), np.minimum(inks, grounds))
+    assert read.min() >= 4.5
 
 
 def test_a_ratio_is_written_with_two_digits() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
+from matrix.answers.grid import Grid
 from matrix.answers.headline import Headline, Tally
+from matrix.plots.arrangement import arrange
+from matrix.plots.display import Display
 from sonar.models import Schedule
 from tests.matrix.world import HOUR, World, transfers
 
@@ -186,7 +191,8 @@ def in_trouble(small_world: World) -> World:
 
 def answer(client: Client, text: str = "") -> tuple[str, dict[str, int]]:
     context = client.get(f"/{text}", follow=True).context
-    return context["headline"], {entry.name: entry.count for entry in context["counts"]}
+    headline = ", ".join(part.label for part in context["answer"]) + context["tail"]
+    return headline, {entry.name: entry.count for entry in context["counts"]}
 
 
 @pytest.mark.django_db
@@ -213,10 +219,89 @@ def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(
     rail = {kind.kind: items for kind, items in client.get("/").context["rail"]}
     assert [item.text for item in rail["failing"]] == ["from RAL_DATADISK to Glasgow_DATADISK"]
     assert [item.figure for item in rail["slower"]] == ["0.30×"]
-    entries = {entry.name: entry for entry in client.get("/").context["counts"]}
-    assert entries["faster"].url == "/?only=faster"
-    assert entries["as usual"].url == ""
-    assert client.get("/?only=faster").context["counts"][1].chosen
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_every_part_of_the_heading_shows_those_that_it_counts(
+    client: Client, in_trouble: World
+) -> None:
+    context = client.get("/").context
+    parts = [(part.label, part.url, part.chosen) for part in context["answer"]]
+    assert parts == [
+        ("1 link failing with large files", "/?only=failing", False),
+        ("1 slower than usual", "/?stat=vs_usual&only=slower", False),
+    ]
+    urls = {entry.name: entry.url for entry in context["counts"]}
+    assert urls == {
+        "as usual": "/?only=usual",
+        "faster": "/?stat=vs_usual&only=faster",
+        "with no usual rate yet": "/?only=unknown",
+    }
+    counts = [1, 1, *(entry.count for entry in context["counts"])]
+    for number, url in zip(counts, [*(url for _, url, _ in parts), *urls.values()], strict=True):
+        shown = client.get(url)
+        assert (shown.status_code, in_focus(shown.context["grid"], url)) == (200, number), url
+        again = [part for part in shown.context["answer"] if part.chosen]
+        again += [entry for entry in shown.context["counts"] if entry.chosen]
+        assert [entry.url for entry in again] == [url.partition("only=")[0].rstrip("?&")], url
+    html = client.get("/?stat=vs_usual&only=slower").content.decode()
+    heading = re.findall("<h1.*?</h1>", html, re.DOTALL)[0]
+    assert re.findall('href="([^"]*)"( aria-current="true")?', heading) == [
+        ("/?stat=vs_usual&amp;only=failing", ""),
+        ("/?stat=vs_usual", ' aria-current="true"'),
+    ]
+
+
+def in_focus(answered: Grid, url: str) -> int:
+    display = Display(only=tuple(QueryDict(url.partition("?")[2]).getlist("only")))
+    return int(arrange(answered, display).in_focus.sum())
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+@pytest.mark.parametrize("only", ["slower", "faster", "failing&only=slower"])
+def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_named(
+    client: Client, in_trouble: World, only: str
+) -> None:
+    leads = client.get(f"/?only={only}")
+    assert (leads.status_code, leads["Location"]) == (302, f"/?stat=vs_usual&only={only}")
+    by_name = client.get(f"/?stat=mean&only={only}")
+    assert (by_name.status_code, by_name.context["grid"].query.stat) == (200, "mean")
+    wall = client.get(f"/?stat=mean&only={only}&wall=1")
+    assert (wall.status_code, wall.context["grid"].query.stat) == (200, "mean")
+    # The numbers behind the picture are those of the picture.
+    cells = client.get(by_name.context["picture"]["cells_url"])
+    assert b'"stat":"mean"' in cells.content[:2000]
+    cells = client.get(f"/cells/?only={only}")
+    assert b'"stat":"vs_usual"' in cells.content[:2000]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+@pytest.mark.parametrize("asked", ["?only=failing", "?only=slower&above=5", "?compare=week"])
+def test_nothing_else_changes_the_statistic(client: Client, in_trouble: World, asked: str) -> None:
+    response = client.get(f"/{asked}")
+    assert (response.status_code, response.context["grid"].query.stat) == (200, "mean")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("at_noon")
+def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_bounds(
+    client: Client, in_trouble: World
+) -> None:
+    context = client.get("/?stat=max&order=tier&high=90").context
+    more = {kind.kind: kind.more for kind in context["standouts"]}
+    assert more["slower"] == "/?stat=vs_usual&order=tier&only=slower"
+    assert more["faster"] == "/?stat=vs_usual&order=tier&only=faster"
+    assert more["failing"] == "/?stat=max&order=tier&only=failing&high=90"
+    legend = {entry.state: entry.url for entry in context["legend"]}
+    assert legend["slower"] == more["slower"]
+    preset = {choice.label: choice.url for choice in context["controls"].presets}
+    assert preset["Only slower than usual"] == more["slower"]
+    compared = client.get("/?window=24h&compare=previous").context
+    legend = {entry.state: entry.url for entry in compared["legend"]}
+    assert legend["slower"] == "/?window=24h&compare=previous&only=slower"
 
 
 @pytest.mark.django_db

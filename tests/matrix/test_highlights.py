@@ -71,7 +71,18 @@ def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end() -> None:
 def test_of_two_directions_the_slow_one_is_named_with_both_rates() -> None:
     grid = asking("mean", [[None, 1.1], [12.0, None]])
     assert said(found(grid)["asymmetric"]) == [
-        ("from a to b", "1.10 MB/s, 10.9 times slower than 12.0 MB/s in reverse")
+        ("from a to b", "1.10 MB/s, 0.092× of the reverse direction (12.0 MB/s)")
+    ]
+
+
+def test_the_most_asymmetric_is_the_lowest_part_of_its_reverse() -> None:
+    values = [[None, 1.0, 5.0], [2.0, None, 0.0], [50.0, 4.0, None]]
+    places = [group("a"), group("b"), group("c")]
+    asymmetric = found(grid_of(values, places, places))["asymmetric"]
+    assert [(item.text, item.figure) for item in asymmetric.items] == [
+        ("from b to c", "0×"),
+        ("from a to c", "0.10×"),
+        ("from a to b", "0.50×"),
     ]
 
 
@@ -92,7 +103,7 @@ def test_directions_are_compared_by_name_where_rows_and_columns_differ() -> None
     rows, columns = [group("b"), group("a")], [group("a"), group("b"), group("c")]
     grid = grid_of([[2.0, None, 9.0], [None, 20.0, 9.0]], rows, columns)
     assert said(found(grid)["asymmetric"]) == [
-        ("from b to a", "2.00 MB/s, 10.0 times slower than 20.0 MB/s in reverse")
+        ("from b to a", "2.00 MB/s, 0.10× of the reverse direction (20.0 MB/s)")
     ]
 
 
@@ -116,6 +127,13 @@ def test_groups_of_different_kinds_have_no_other_direction() -> None:
             [("from a to b", "75.0 % succeeded, 3 ok, 0 failed")],
         ),
         ("last", [[None, 60.0], [None, None]], [("from a to b", "last result 1 h ago")]),
+        ("now", [[None, 3.0], [2.5, None]], [("from b to a", "2.50 MB/s now")]),
+        (
+            "residual",
+            [[None, 1.1], [0.25, None]],
+            [("from b to a", "0.25× the expected rate, 3 tests")],
+        ),
+        ("vs_usual", [[None, 3.0], [0.5, None]], None),
         ("count", [[None, 3.0], [2.0, None]], None),
         ("std", [[None, 3.0], [2.0, None]], None),
     ],

@@ -52,7 +52,7 @@ def test_each_size_class_has_its_rate_now_its_ratio_and_its_state(
     client: Client, measured: World
 ) -> None:
     head, *lines = rows(client.get(CARD).content.decode())
-    assert head == ["size", "now, MB/s", "vs usual", "state"]
+    assert head == ["size", "now, MB/s", "now / usual", "state"]
     assert lines == [
         ["small", "3.00", "0.30×", "slower than usual for 3 h"],
         ["medium", "–", "–", "not tested"],

@@ -227,6 +227,8 @@ def test_views_that_many_want_are_one_click_and_another_click_leaves_them(
         assert again.chosen
         assert client.get(again.url).status_code == 200
     assert presets["Only failing"].url == "/?stat=max&site=RAL&only=failing"
+    slower = presets["Only slower than usual"].url
+    assert slower == "/?stat=vs_usual&site=RAL&only=slower"
 
 
 @pytest.mark.parametrize("path", ["/", "/sites/", "/sites/RAL/"])
@@ -590,7 +592,15 @@ def test_addresses_that_scripts_open_are_those_of_the_routes(
 
 @pytest.mark.parametrize(
     ("stat", "said"),
-    [("mean", None), ("count", None), ("p05", "5th percentile"), ("success", "success")],
+    [
+        ("mean", None),
+        ("count", None),
+        ("p05", "5th percentile"),
+        ("success", "success"),
+        ("now", "now"),
+        # It stands there as now / usual.
+        ("vs_usual", None),
+    ],
 )
 def test_a_card_has_a_line_for_a_statistic_that_it_does_not_say_anyway(
     client: Client, small_world: World, stat: str, said: str | None

@@ -579,8 +579,10 @@ def test_table_and_matrix_agree_on_every_look(client: Client, small_world: World
         "stale": 1,
         "untested": 0,
         "down": 6,
+        "usual": 0,
         "slower": 1,
         "faster": 1,
+        "unknown": 0,
         "partly": 2,
     }
     listed = {look: len(rows(page(client, f"?large.state.is={look}"))) for look in LOOKS}

@@ -68,7 +68,13 @@ WINDOW = (
     ),
     text("to", "End of the window, which is not part of it.", "2026-11-20T00:00:00Z"),
 )
-STAT = choice("stat", STATS, "What the cells show.", MatrixQuery.stat)
+STAT = choice(
+    "stat",
+    STATS,
+    "What the cells show: `now` and `vs_usual` (now / usual, below 1 is slower) look back beyond "
+    "the window. With compare it is the ratio of both sides, whichever is named.",
+    MatrixQuery.stat,
+)
 ROWS = choice(
     "rows", GROUPINGS, "What each row stands for, on the side of the sources.", MatrixQuery.rows
 )

@@ -13,6 +13,7 @@ from matrix.pages.base import Params, QueryPage
 from matrix.plots import display
 from matrix.plots.display import Display
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
+from matrix.query.catalogue import VS_USUAL
 
 # Written by static/js/matrix/palette.js.
 PALETTE_COOKIE = "sonar_palette"
@@ -34,9 +35,23 @@ class MatrixAddress(QueryPage):
             return self
         return self.displaying(self.display.replace(palette=palette))
 
-    def own_params(self) -> Params:
-        return self.display.to_params()
+    def params(self) -> Params:
+        return display.write(self.query, self.display)
 
     def displaying(self, display: Display) -> Self:
         """Return the same question, drawn otherwise."""
         return dataclasses.replace(self, display=display)
+
+    def showing(self, only: tuple[str, ...]) -> Self:
+        """Return the same view with only the cells of these looks, of any value."""
+        return self.displaying(self.display.unfocused().replace(only=only)).telling_levels()
+
+    def telling_levels(self) -> Self:
+        """Show what is slower or faster than usual as such; not while comparing.
+
+        Bounds that are in another unit are dropped.
+        """
+        if self.query.compare or not self.display.shows_levels or self.query.stat == VS_USUAL.name:
+            return self
+        unbounded = self.display.replace(**dict.fromkeys(display.BOUNDS))
+        return self.asking(self.query.replace(stat=VS_USUAL.name)).displaying(unbounded)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from matrix.answers.grid import Grid
+from matrix.plots import display
 from matrix.plots.display import Display
 from matrix.query.addresses import about_link, address, link_url, table_url
 from matrix.query.attributes import NAME, OF_ENDPOINTS
@@ -38,7 +39,7 @@ class CellLinks:
         """Return what stands behind the path for every cell: from `?` on, or nothing."""
         if self.of_links:
             return about_link(self.grid.query).url("")
-        return parameters(narrowed(self.grid.query).to_params() | self.display.to_params())
+        return parameters(display.write(narrowed(self.grid.query), self.display))
 
     def narrowing(self, end: str, group: AxisGroup) -> str | None:
         """Return the parameters that choose the endpoints of a row or column, none for all."""

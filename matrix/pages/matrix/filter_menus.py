@@ -90,8 +90,7 @@ def presets(page: MatrixAddress) -> Iterator[Choice]:
         yield Choice(f"T{source} to T{destination}", url, chosen, words)
     for state, label in (("failing", "Only failing"), ("slower", "Only slower than usual")):
         chosen = page.display.only == (state,)
-        display = page.display.unfocused().replace(only=() if chosen else (state,))
-        yield Choice(label, page.displaying(display).url(), chosen)
+        yield Choice(label, page.showing(() if chosen else (state,)).url(), chosen)
 
 
 def in_order(filters: tuple[Filter, ...]) -> tuple[Filter, ...]:

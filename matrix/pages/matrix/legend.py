@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from matrix.answers.change_headline import ChangeTally
+from matrix.answers.change_headline import ChangeHeadline, ChangeTally
 from matrix.answers.grid import Grid
-from matrix.answers.headline import Tally
+from matrix.answers.headline import Headline, Tally
+from matrix.pages.controls import Choice
 from matrix.pages.matrix.address import MatrixAddress
+from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
-from matrix.statistics.standing import LEVEL_WORDS
+from matrix.plots.scales import factor_text
+from matrix.statistics.standing import LEVEL_WORDS, LEVELS
 from matrix.statistics.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
 from matrix.statistics.two_samples import FALSE_SHARE, FEWEST
 
@@ -19,7 +22,11 @@ MARK_WORDS = LEVEL_WORDS | {"partly": PARTLY_WORDS}
 LEGEND_WORDS = (
     STATE_WORDS | MARK_WORDS | {"failing": f"{STATE_WORDS['failing']}; its cell says for how long"}
 )
-NAMES = {"partly": "partly failing"}
+NAMES = {
+    "partly": "partly failing",
+    "usual": "as usual",
+    "unknown": "without a usual rate",
+}
 COUNTED = {
     "usual": "as usual",
     "faster": "faster",
@@ -62,10 +69,14 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
     """Say what each state and mark looks like, and where only its cells are shown."""
     counts = grid.states() | marked(grid)
     legend_words = compared_words(grid) if grid.comparison else LEGEND_WORDS
+    names = NAMES
+    if against := grid.query.statistic.against:
+        legend_words = {**legend_words, "measured": factor_words(grid)}
+        names = NAMES | {"measured": f"{reach_words(page, grid)} of {against}"}
     return [
         LegendEntry(
             state=name,
-            name=NAMES.get(name, name.replace("_", " ")),
+            name=names.get(name, name.replace("_", " ")),
             words=words,
             count=counts[name],
             url=toggling(page, name),
@@ -75,12 +86,24 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
     ]
 
 
+def factor_words(grid: Grid) -> str:
+    """Say what the colours of factors mean."""
+    against = grid.query.other_words() or grid.query.statistic.against
+    return f"measured: brown is slower than {against}, teal is faster"
+
+
+def reach_words(page: MatrixAddress, grid: Grid) -> str:
+    """Say from where to where the colours of factors run: a quarter to four times."""
+    reach = 10 ** scale_of(grid, page.display).high
+    return f"{factor_text(1 / reach)} to {factor_text(reach)}"
+
+
 def compared_words(grid: Grid) -> dict[str, str]:
     """Say what cells look like whose colour is a ratio."""
     other = grid.query.other_words()
     beyond = f"for certain (of those marked so, at most {FALSE_SHARE:.0%} by chance)"
     return {
-        "measured": f"measured: its colour is its rate in parts of that of {other}",
+        "measured": STATE_WORDS["measured"],
         "slower": f"slower than {other}, {beyond}",
         "faster": f"faster than {other}, {beyond}",
         "too_few": f"too few: fewer than {FEWEST} successful tests on one side of the comparison",
@@ -88,8 +111,8 @@ def compared_words(grid: Grid) -> dict[str, str]:
 
 
 def marked(grid: Grid) -> dict[str, int]:
-    """Count the cells that have a mark beside their state, or that fail by some of their links."""
-    looks = {name: int(grid.of_look(name).sum()) for name in ("failing", *MARK_WORDS)}
+    """Count the cells by what they are beside their state, and those with a failing link."""
+    looks = {name: int(grid.of_look(name).sum()) for name in ("failing", *LEVELS, "partly")}
     return looks | {"too_few": int(grid.too_few.sum())}
 
 
@@ -99,7 +122,16 @@ def toggling(page: MatrixAddress, name: str) -> str:
         return ""
     chosen = {*page.display.only} ^ {name}
     only = tuple(other for other in LOOKS if other in chosen)
-    return page.displaying(page.display.replace(only=only)).url()
+    toggled = page.displaying(page.display.replace(only=only))
+    return (toggled.telling_levels() if name in only else toggled).url()
+
+
+def answer(page: MatrixAddress, headline: Headline | ChangeHeadline) -> list[Choice]:
+    """Return the parts of the answer, each with where only its cells are shown, if it has some."""
+    return [
+        Choice(words, focusing(page, look), look in LOOKS and page.display.only == (look,))
+        for look, words in headline.parts()
+    ]
 
 
 def counts(page: MatrixAddress, tally: Tally | ChangeTally) -> Iterator[LegendEntry]:
@@ -122,9 +154,7 @@ def focusing(page: MatrixAddress, name: str) -> str:
     """Return the address of only the cells of a state, or of all if it shows only these."""
     if name not in LOOKS:
         return ""
-    display = page.display.unfocused()
-    only = () if page.display.only == (name,) else (name,)
-    return page.displaying(display.replace(only=only)).url()
+    return page.showing(() if page.display.only == (name,) else (name,)).url()
 
 
 def palettes(page: MatrixAddress) -> list[PaletteChoice]:

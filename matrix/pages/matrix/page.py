@@ -14,7 +14,7 @@ from matrix.pages.events.headline import todays_sentence
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
 from matrix.pages.matrix.controls import controls_for
-from matrix.pages.matrix.legend import counts, legend, palettes
+from matrix.pages.matrix.legend import answer, counts, legend, palettes
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.number_table import summary_for, table_for
 from matrix.pages.matrix.payload import payload
@@ -53,7 +53,8 @@ class MatrixPage(MatrixAddress):
         headline = headline_of(answered)
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
         return {
-            "headline": headline.words(),
+            "answer": answer(self, headline),
+            "tail": headline.tail(),
             "counts": list(counts(self, headline.tally)),
             "today": todays_sentence(answered, now),
             "heading": self.query.describe(),
@@ -84,10 +85,9 @@ class MatrixPage(MatrixAddress):
     def all_of_a_kind(self) -> dict[str, str]:
         """Return where all cells are of which the first stand out."""
         focused = {
-            state: self.displaying(self.display.unfocused().replace(only=(state,))).url()
+            state: self.showing((state,)).url()
             for state in ("failing", "slower", "faster", "failed", "stale")
         }
-        changed = self.display.unfocused().replace(only=CHANGES)
-        focused["changed"] = self.displaying(changed).url()
+        focused["changed"] = self.showing(CHANGES).url()
         ordering = worst_first(self.query)
         return focused | ({"worst": ordered_table(self.query, ordering)} if ordering else {})

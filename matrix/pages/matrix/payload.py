@@ -9,6 +9,7 @@ import numpy as np
 
 from matrix.pages.compare import own_words
 from matrix.pages.matrix.cell_links import CellLinks, parameters
+from matrix.plots import display
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.labels import labels_for
 from matrix.plots.matrix import figure
@@ -26,7 +27,7 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
     statistic = grid.query.statistic
-    params = grid.query.to_params() | arrangement.display.to_params()
+    params = display.write(grid.query, arrangement.display)
     return {
         "figure": figure(arrangement),
         "cells_url": address("cells") + parameters(params),

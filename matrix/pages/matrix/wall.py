@@ -147,13 +147,12 @@ class WallPage(MatrixAddress):
 
 def coloured(headline: Headline | ChangeHeadline) -> list[tuple[str, str]]:
     """Return the parts of the answer, each with the kind of list that it is about, or nothing."""
-    if isinstance(headline, ChangeHeadline):
-        return list(headline.changes().items())
-    parts = list(headline.problems()) if headline.tally.links else []
-    if not parts:
-        return [("", headline.words())]
-    parts[-1] += headline.at()
-    return [("slower" if "slower" in text else "failing", text) for text in parts]
+    parts = headline.parts()
+    if isinstance(headline, Headline):
+        look, words = parts[-1]
+        parts[-1] = look, words + headline.tail()
+    # Without a success is as red as failing.
+    return [("failing" if look == "failed" else look, words) for look, words in parts]
 
 
 def address_of(query: MatrixQuery, drawn: Display) -> str:

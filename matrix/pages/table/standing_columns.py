@@ -10,7 +10,7 @@ from matrix.pages.table.columns import ColumnFilter, Context, OfSize, Sort, Tabl
 from matrix.pages.table.rows import TableRow, Values
 from matrix.query.catalogue import RATE
 from matrix.statistics.standing import LEVEL_WORDS, LEVELS
-from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
+from matrix.statistics.states import LOOKS, MEASURED, STATE_WORDS, STATES
 from sonar.units import DASH, format_count, format_factor, format_span, three_digits
 from sonar.windows import format_moment
 
@@ -26,7 +26,7 @@ class StateColumn(OfSize):
         super().__init__(context, size)
         since = f"{size} files: how long it has been failing, or slower or faster than usual"
         self.sorts.append(Sort("(since)", since, f"{size}.since"))
-        allowed = "failing, slower, faster, partly, failed, stale, untested, down or measured"
+        allowed = f"{', '.join(LOOKS[:-1])} or {LOOKS[-1]}"
         words = f"{size} state: {allowed}; several with commas"
         self.filters = (ColumnFilter(f"{size}.state.is", words, "failing"),)
 

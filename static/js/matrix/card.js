@@ -100,7 +100,7 @@ function rowHead(name) {
 function rates(cell) {
   const { said: asked, card_extras: extras } = view.payload;
   return {
-    "vs usual": againstUsual(cell),
+    "now / usual": againstUsual(cell),
     "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
     ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
     ...(asked ? { [asked]: inUnit(cell.value) } : {}),
