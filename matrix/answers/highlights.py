@@ -268,8 +268,8 @@ class Highlights:
             return f"{format_factor(float(cells.value[row, column]))} the expected rate, {tests}"
         if STATISTICS[stat].of_now:
             usual = float(cells.usual[row, column])
-            known = "" if np.isnan(usual) else f", {three_digits(usual)} usual"
-            return f"{rate(cells.value[row, column])} now{known}"
+            beside = "" if np.isnan(usual) else f", {three_digits(usual)} usual"
+            return f"{rate(cells.value[row, column])} now{beside}"
         return f"{rate(cells.value[row, column])}, {stat} of {tests}"
 
     def counts(self, row: int, column: int) -> str:

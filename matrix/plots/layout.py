@@ -69,10 +69,8 @@ def axis(names: list[str], domain: list[float], title: str, side: Json) -> Json:
 def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     grid, display = arrangement.grid, arrangement.display
     statistic = grid.query.statistic
-    title = statistic.unit.title or statistic.unit.name
-    if statistic.against:
-        # A factor says of what, on a line each: the bar is narrow.
-        title = statistic.words.replace(" / ", " /<br>")
+    # A factor says of what it is one.
+    title = statistic.words if statistic.against else statistic.unit.title or statistic.unit.name
     has_top = scale.high in scale.ticks
     return {
         "colorscale": colorscale(palette_for(display.palette, statistic)),

@@ -154,8 +154,8 @@ class Frame:
         if of_line is not None:
             rate = rates[stat] = of_line
         if STATISTICS[stat].of_now:
-            known = has_results & self.applicable & ~down
-            rate = self._of_now(stat, standings, now, known, reduced.ok > 0)
+            up = has_results & self.applicable & ~down
+            rate = self._of_now(stat, standings, now, up, reduced.ok > 0)
         shown = value(stat, reduced, moment - last) if rate is None else rate
         if outdated is not None:
             for numbers in (shown, *rates.values()):
@@ -186,7 +186,7 @@ class Frame:
         )
 
     def _of_now(
-        self, stat: str, standings: Standings, now: CellStandings, known: Flags, has_ok: Flags
+        self, stat: str, standings: Standings, now: CellStandings, up: Flags, has_ok: Flags
     ) -> Floats:
         """Return the rate now of each cell in MB/s, or that over its usual rate.
 
@@ -197,7 +197,7 @@ class Frame:
         if STATISTICS[stat].unit == TIMES:
             values = reduce.ratio(now.now, now.usual)
         else:
-            counted = known & ~standings.failing & ~np.isnan(standings.now)
+            counted = up & ~standings.failing & ~np.isnan(standings.now)
             rates = np.where(counted, standings.now, 0.0) / MB
             links = self.pool(np.add, counted.astype(np.int32))
             values = reduce.ratio(self.pool(np.add, rates), links)

@@ -96,8 +96,8 @@ function textOf(selector) {
 // A line is a list of pieces, each a text in a font, with the swatch of a state before it or not.
 function writeLine(ink, pieces, colours, y) {
   let x = MARGIN;
-  for (const { text, font, state, mark } of pieces) {
-    if (state) drawSwatch(ink, state, mark, colours, x, y);
+  for (const { text, font, state, mark, stops } of pieces) {
+    if (state) drawSwatch(ink, { state, mark, stops }, colours, x, y);
     useFont(ink, font);
     ink.fillStyle = colours.ink;
     ink.fillText(text, x + (state ? SWATCH : 0), y);
@@ -151,6 +151,7 @@ function keyOf() {
       font: SMALL,
       state: [...swatch.classList].find((name) => name !== "swatch"),
       mark: markOf(swatch),
+      stops: onPaper(() => getComputedStyle(swatch).getPropertyValue("--ramp")),
     };
   });
 }
@@ -160,9 +161,9 @@ function markOf(swatch) {
   return getComputedStyle(swatch, "::after").content.match(/^"(.+)"$/)?.[1];
 }
 
-function drawSwatch(ink, state, mark, colours, x, y) {
+function drawSwatch(ink, { state, mark, stops }, colours, x, y) {
   const isOnRamp = ON_RAMP.includes(state);
-  ink.fillStyle = isOnRamp ? ramp(ink, x, state === "stale") : colours[GROUNDS[state] ?? state.replace("_", "-")];
+  ink.fillStyle = isOnRamp ? ramp(ink, x, stops, state === "stale") : colours[GROUNDS[state] ?? state.replace("_", "-")];
   ink.fillRect(x, y + 1, 20, 13);
   ink.lineWidth = state === "failing" ? 2 : 1;
   ink.strokeStyle = state === "failing" ? colours.failing : colours.line;
@@ -189,14 +190,11 @@ function drawPath(ink, colour, path) {
   ink.fill(new Path2D(path));
 }
 
-function ramp(ink, x, isFaded) {
-  const legend = document.querySelector("#page .legend");
+function ramp(ink, x, stops, isFaded) {
+  const colours = stops.split(",").map((colour) => colour.trim());
   const gradient = ink.createLinearGradient(x, 0, x + 20, 0);
-  onPaper(() => {
-    const stops = getComputedStyle(legend).getPropertyValue("--ramp").split(",").map((colour) => colour.trim());
-    stops.forEach((colour, at) => {
-      gradient.addColorStop(at / (stops.length - 1), isFaded ? faded(colour) : colour);
-    });
+  colours.forEach((colour, at) => {
+    gradient.addColorStop(at / (colours.length - 1), isFaded ? onPaper(() => faded(colour)) : colour);
   });
   return gradient;
 }

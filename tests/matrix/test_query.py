@@ -162,7 +162,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
         (
             "stat=mode",
             "stat",
-            "stat “mode” is not known: use mean, median, p05, p95, p99, std, min,",
+            "stat “mode” is not known: use mean, median, now, vs_usual, p05, p95, p99,",
         ),
         ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
         ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),
