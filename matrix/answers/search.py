@@ -32,24 +32,32 @@ UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
 
 @dataclass(frozen=True)
 class Match:
-    """Something with a page. ``kind`` is `site`, `endpoint` or `link`."""
+    """Something with a page. ``kind`` is `site`, `endpoint` or `link`; a link has no ``site``."""
 
     kind: str
     name: str
     about: str
     url: str
+    site: str = ""
 
 
 @dataclass(frozen=True)
 class Findings:
     """What was found, the best first; ``more`` says that there is more than is listed."""
 
+    text: str
     matches: tuple[Match, ...]
     more: bool
 
     @property
     def only(self) -> Match | None:
-        return self.matches[0] if len(self.matches) == 1 else None
+        """Return what is meant: what is called so, or has only its own endpoints beside it."""
+        if not self.matches:
+            return None
+        first, *others = self.matches
+        is_name = first.name.casefold() == self.text.casefold()
+        is_alone = all(match.site == first.name for match in others) and not self.more
+        return first if is_name or is_alone else None
 
 
 _sites: Kept[tuple[Site, ...]] = Kept(LRUCache(2))
@@ -59,12 +67,12 @@ def find(text: str) -> Findings:
     """Search with one SQL query, and two more after a change of the registry."""
     text = UNFINISHED.sub("", text[:LONGEST].strip())
     if not text:
-        return Findings((), more=False)
+        return Findings(text, (), more=False)
     versions = registry.read_versions()
     places = registry.read_places(versions)
     sites = _sites.get(versions.registry, lambda: tuple(Site.objects.all()))
     matches = [*named(text, sites, places), *links(text, places)]
-    return Findings(tuple(matches[:MOST]), len(matches) > MOST)
+    return Findings(text, tuple(matches[:MOST]), len(matches) > MOST)
 
 
 def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Match]:
@@ -76,13 +84,15 @@ def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> l
             cloud = f", cloud {site.cloud}" if site.cloud else ""
             about = f"Tier {site.tier} site{cloud}{several(values)}"
             url = site_url(site.name, MatrixQuery())
-            ranking.append((order, 0, site.name.casefold(), Match("site", site.name, about, url)))
+            match = Match("site", site.name, about, url, site.name)
+            ranking.append((order, 0, site.name.casefold(), match))
     for place in places:
         values = [(attribute, place.value(attribute.key)) for attribute in OWN]
         if (order := rank(values, text)) < NOT_FOUND:
             retired = "retired " if place.retired else ""
             about = f"{retired}endpoint of {place.site}{several(values)}"
-            endpoint = Match("endpoint", place.name, about, endpoint_url(place.name))
+            url = endpoint_url(place.name)
+            endpoint = Match("endpoint", place.name, about, url, place.site)
             ranking.append((order, 1, place.name.casefold(), endpoint))
     return [match for *_, match in sorted(ranking, key=lambda entry: entry[:3])]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matrix.answers.causes import words
 from matrix.answers.site import inside, loads
 from matrix.answers.site.failures import Failures, errors_of
 from matrix.answers.site.history import BeforeAndAfter, RatioSample, RatioSeries
@@ -30,6 +31,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow) -> Json:
     endpoints = report.endpoints
     plan = loads.plan_for([endpoint.id for endpoint in endpoints])
     errors = errors_of(report)
+    peers = words.of_site(report.sites[report.query.size], report.name)
     return {
         "query": echo(report.query, report.window),
         "unit": "MB/s",
@@ -38,6 +40,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow) -> Json:
         "endpoints": [endpoint.name for endpoint in endpoints if not endpoint.retired],
         "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired],
         "verdict": {"kind": site_is.verdict.kind, "sentence": site_is.verdict.sentence},
+        "against_peers": {"kind": peers.kind, "sentence": peers.sentence},
         **{
             f"as_{end}": of_end(report, end, site)
             | of_links(site_is, end)

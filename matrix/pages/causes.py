@@ -107,6 +107,7 @@ class CausesPage(QueryPage):
             "query": self.query,
             "headline": changes.headline(causes, change_causes),
             "explained": words.headline(causes) if change_causes.judged else "",
+            "r2": words.r2_words(causes.model),
             "meaning": words.meaning(causes.model),
             "apart": words.apart(causes.model),
             "enough": not words.too_few(causes.model),
@@ -175,7 +176,7 @@ class CausesPage(QueryPage):
             )
             for effect in effects
         ]
-        unit = f"{'the ratio of ' * bool(self.query.compare)}{words.OTHERS[end]}"
+        unit = f"{'the ratio of ' * bool(self.query.compare)}{words.ELSEWHERE}"
         return EndList(end, f"As {end}", unit, lines)
 
     def link_lines(self, causes: Attribution) -> Iterable[LinkLine]:

@@ -23,6 +23,8 @@ Json = dict[str, Any]
 # The axis shows at least this far from usual, either way, and no further than this.
 LEAST, MOST = 2.5, 64.0
 TICKS = [2.0**power for power in range(-6, 7)]
+# No tick is nearer to an end of the axis than this factor: the words of others are there.
+FROM_EDGE = 1.25
 # Parts of the height: rates above, failed tests at the foot.
 RATES, FAILED = [0.24, 1.0], [0.0, 0.17]
 SLOWER, OTHERS = "var(--slower)", "var(--there)"
@@ -120,7 +122,8 @@ def frame(window: Window, other: Window | None) -> Json:
 
 def ratio_axis(bound: float) -> Json:
     """Put usual in the middle."""
-    ticks = [tick for tick in TICKS if 1 / bound <= tick <= bound]
+    least = 1 / (bound / FROM_EDGE)
+    ticks = [tick for tick in TICKS if least <= tick <= 1 / least]
     return {
         "domain": RATES,
         "type": "log",

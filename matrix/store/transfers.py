@@ -12,8 +12,22 @@ from uuid import UUID
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Func, Max, Min, Q, QuerySet, TextField, UUIDField, Value
-from django.db.models.functions import Left
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    Func,
+    Max,
+    Min,
+    Q,
+    QuerySet,
+    TextField,
+    UUIDField,
+    Value,
+    When,
+)
+from django.db.models.functions import Concat, Left, Length, Right
+from django.db.models.lookups import LessThanOrEqual
 
 from matrix.query.filters import Filter, alternatives, on_links
 from matrix.statistics.axes import EndpointInfo
@@ -206,7 +220,7 @@ def common_errors(
     if not since:
         return {}
     of_classes = (Q(size_class=key, started_at__gte=start) for key, start in since.items())
-    texts = ArrayAgg(Left("error", COMPARED_CHARACTERS), order_by=["-started_at", "-id"])
+    texts = ArrayAgg(both_ends_of_error(), order_by=["-started_at", "-id"])
     groups = (
         rows.filter(reduce(or_, of_classes), state=Transfer.State.FAILED)
         .order_by()
@@ -226,6 +240,15 @@ def common_errors(
         )
         errors[group["size_class"]].append(error)
     return dict(errors)
+
+
+def both_ends_of_error() -> Case:
+    """Return an error as an expression; of a long one how it begins and ends: why is often last."""
+    of_long = Concat(
+        Left("error", COMPARED_CHARACTERS), Value(" … "), Right("error", COMPARED_CHARACTERS)
+    )
+    is_short = LessThanOrEqual(Length("error"), 2 * COMPARED_CHARACTERS)
+    return Case(When(is_short, then=F("error")), default=of_long, output_field=TextField())
 
 
 def cause() -> Func:

@@ -35,9 +35,11 @@ NO_RESULT = "no result in this window"
 # What is a time, or a figure with its unit, in the text of a page.
 CLOCK = r"\d\d:\d\d(?::\d\d)?"
 MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-DAY = rf"\d{{4}}-\d\d-\d\d|(?:[A-Z][a-z][a-z] )?\d\d? (?:{MONTH})\b"
+DAY = rf"\d{{4}}-\d\d-\d\d|(?:[A-Z][a-z][a-z] )?\d\d? (?:{MONTH})\b(?: \d{{4}}\b)?"
 TIME = rf"(?:{DAY})(?: {CLOCK})?(?: UTC)?|{CLOCK} UTC"
-FIGURE = r"\d[\d.,\u202f]*\s+(?:%|(?:[kMGT]?B(?:/s)?|Gbit/s|min|[dhs])\b(?: ago\b)?)"
+FIGURE = (
+    r"(?:\d[\d.\u202f]*–)?\d[\d.,\u202f]*\s+(?:%|(?:[kMGT]?B(?:/s)?|Gbit/s|min|[dhs])\b(?: ago\b)?)"
+)
 # As `whole` finds it: escaped.
 CHANCE = r"p (?:=|&lt;) \d[\d.]*"
 WHOLE = re.compile(rf"(?<![\w.])\(?(?:{TIME}|{FIGURE}|{CHANCE})[.,:;)]*")

@@ -44,7 +44,7 @@ async function paperOf(box) {
   const image = new Image();
   image.src = url;
   await image.decode();
-  return written(image, { width, height }, colours, payloadOf(box).period ?? "");
+  return written(image, { width, height }, colours, { head: titleOf(box), period: payloadOf(box).period ?? "" });
 }
 
 function paperColours() {
@@ -60,11 +60,11 @@ const SMALL = { size: 13, weight: 400 };
 
 // Above the picture stands the heading with its window, which need not end now when this is read;
 // below it what its cells mean and when it was made.
-function written(image, { width, height }, colours, period) {
+function written(image, { width, height }, colours, { head, period }) {
   const canvas = document.createElement("canvas");
   const ink = canvas.getContext("2d");
   const room = width - 2 * MARGIN;
-  const texts = [[HEAD, title()], [SMALL, period], [SMALL, textOf(".simulated")]];
+  const texts = [[HEAD, head], [SMALL, period], [SMALL, textOf(".simulated")]];
   const above = texts.flatMap(([font, text]) => wrapped(ink, font, text, room));
   const below = [...rowsOf(ink, keyOf(), room), ...wrapped(ink, SMALL, madeBy(), room)];
   const top = MARGIN + above.length * LINE;
@@ -80,9 +80,9 @@ function written(image, { width, height }, colours, period) {
   return canvas;
 }
 
-// What was asked is the title where a heading says the answer.
-function title() {
-  return textOf("[data-title]") || textOf("h1");
+// A picture may say itself what it shows; what was asked is the title where a heading says the answer.
+function titleOf(box) {
+  return box.dataset.pngTitle ?? (textOf("[data-title]") || textOf("h1"));
 }
 
 function madeBy() {

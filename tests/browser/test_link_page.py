@@ -96,7 +96,11 @@ def test_a_tile_draws_its_size_class(visit: Visit, scene: Scene) -> None:
 def test_the_verdict_and_failures_stand_above_the_picture(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(FAILING))
     verdict = page.locator("#verdict")
-    expect(verdict).to_contain_text("the last 6 tests with large files failed, 5 of them at the d")
+    expect(verdict).to_contain_text("All 6 tests have failed since 20 Nov 06:50.")
+    expect(verdict).to_contain_text(
+        "Most often (5 of 6) until 20 Nov 10:50: at the destination, DESY"
+    )
+    expect(verdict).to_contain_text("Now: during the transfer: checksum differs.")
     parts = ["h1", "#verdict", ".tiles", "#failures", "#rates"]
     tops = [page.locator(part).bounding_box()["y"] for part in parts]  # type: ignore[index]
     assert tops == sorted(tops)

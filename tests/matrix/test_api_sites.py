@@ -154,7 +154,7 @@ def test_a_report_has_the_verdict_and_the_links_as_they_are_now(client: Client, 
     found = answer(client, f"sites/{GLASGOW}/")
     SiteReport.model_validate(found)
     assert found["verdict"]["kind"] == "failing"
-    sentence = f"{GLASGOW} has received from 4 of 10 sites at 0.30× the usual rate"
+    sentence = "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:45)."
     assert found["verdict"]["sentence"].startswith(sentence)
     received, sent = found["as_destination"], found["as_source"]
     figures = received["figures"]

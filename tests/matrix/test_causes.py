@@ -87,7 +87,7 @@ def test_the_published_matrix_by_a_polish(client: Client) -> None:
     assert document["r2"] == pytest.approx(0.829, **CLOSE)
     assert off(document)["UKI-LT2-QMUL", "FZK-LCG2"] == pytest.approx(0.214, **CLOSE)
     assert factors(document, "sources")["UKI-SCOTGRID-GLASGOW"] == pytest.approx(0.77, **CLOSE)
-    assert "(R² 0.83; 0.76 for a link" in page(client, "?fit=polish")
+    assert 'title="R² 0.83; 0.76 for a link' in responses.html(client, "/causes/?fit=polish")
 
 
 @pytest.mark.usefixtures("published")
@@ -95,26 +95,28 @@ def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(
     client: Client,
 ) -> None:
     text = page(client, "?rows=site")
-    assert "UKI-NORTHGRID-MAN-HEP sends at 0.46× (0.37–0.57) of what its partners" in text
-    assert "n = 10 partners: look at its outgoing path." in text
-    assert "it has no results" not in text
+    assert (
+        "UKI-NORTHGRID-MAN-HEP sends at 46 % of what its partners reach elsewhere (37–57 %, 10 "
+        "partners). Check the outbound path." in text
+    )
+    assert "No results as" not in text
 
 
 @pytest.mark.usefixtures("published")
 def test_the_page_says_what_the_published_matrix_says(client: Client) -> None:
     text = page(client)
     assert (
-        "Sources and destinations explain 85 % of how 90 links differ (R² 0.85; 0.76 for a link "
-        "that all the others predict)." in text
+        "2 sources and 2 destinations are slow. Sources and destinations explain 85 % of the "
+        "differences between 90 links." in text
     )
+    assert "A typical link is within a factor of 1.46 of that." in text
     assert "Most of what makes a link slow sits at one of its ends." in text
     assert (
-        "UKI-NORTHGRID-MAN-HEP_DATADISK sends at 0.46× (0.37–0.57) of what its partners receive "
-        "from others, n = 10 partners; it has no results as a destination: look at its outgoing "
-        "path." in text
+        "UKI-NORTHGRID-MAN-HEP_DATADISK sends at 46 % of what its partners reach elsewhere (37–57 "
+        "%, 10 partners). No results as a destination. Check the outbound path." in text
     )
-    assert "TAIWAN-LCG2_DATADISK receives at 0.28× (0.22–0.35) of what its partners send" in text
-    assert "UKI-LT2-QMUL_DATADISK sends at 2.5× (2.0–3.2)" in text
+    assert "TAIWAN-LCG2_DATADISK receives at 28 % of what its partners reach elsewhere (22" in text
+    assert "UKI-LT2-QMUL_DATADISK sends at 255 % of what its partners reach elsewhere (2" in text
     left = text.split("Links that deviate from their endpoints")[1]
     rows = [
         "UKI-LT2-QMUL_DATADISK FZK-LCG2_DATADISK 3.31 11.5 0.29× 1 < 0.001 yes",
@@ -338,15 +340,41 @@ def test_the_site_page_says_it_first(client: Client) -> None:
     text = html.unescape(responses.words(responses.html(client, "/sites/UKI-NORTHGRID-MAN-HEP/")))
     first = text.split("Make this my site")[1].split("Standing")[0]
     assert (
-        "Against its peers, UKI-NORTHGRID-MAN-HEP sends at 0.46× (0.37–0.57) of what its partners "
-        "receive from others, n = 10 partners; it has no results as a destination: look at its "
-        "outgoing path. Causes" in first
+        "Slow against its peers: sends at 46 % of what its partners reach elsewhere (37–57 %, 10 "
+        "partners). No results as a destination. Check the outbound path. Causes" in first
     )
     assert 'href="/causes/?rows=site&columns=site"' in html.unescape(
         responses.html(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
     )
-    # Glasgow does as its peers do.
-    assert "Against its peers" not in responses.html(client, "/sites/UKI-SCOTGRID-GLASGOW/")
+    # Glasgow does as its peers do, which is said with its figures, too.
+    said = html.unescape(responses.words(responses.html(client, "/sites/UKI-SCOTGRID-GLASGOW/")))
+    assert "Similar to its peers: sends at 100 % of what its partners reach elsewhere (" in said
+
+
+def peers(client: Client, site: str) -> dict[str, str]:
+    found: dict[str, str] = responses.answer(client, f"/api/v1/sites/{site}/")["against_peers"]
+    return found
+
+
+@pytest.mark.usefixtures("published")
+def test_the_api_says_the_same_of_a_site_and_its_peers(client: Client) -> None:
+    assert peers(client, "TAIWAN-LCG2") == {
+        "kind": "slow",
+        "sentence": "Slow against its peers: receives at 28 % of what its partners reach elsewhere "
+        "(22–35 %, 9 partners). No results as a source. Check the inbound path.",
+    }
+    assert peers(client, "UKI-LT2-QMUL")["kind"] == "fast"
+    assert peers(client, "UKI-LT2-QMUL")["sentence"].startswith("Fast against its peers: sends at")
+
+
+def test_of_a_site_with_too_few_links_nothing_is_said_but_that(
+    client: Client, small_world: World
+) -> None:
+    world.transfer(small_world.ral, small_world.glasgow, 10.0)
+    assert peers(client, "RAL") == {
+        "kind": "unknown",
+        "sentence": "Not compared with its peers: too few other links have results.",
+    }
 
 
 def compared_grid() -> None:
@@ -378,8 +406,8 @@ def test_of_a_comparison_the_cause_is_named(client: Client, db: None) -> None:
     assert document["unit"] == "×"
     shown = page(client, text)
     assert change["text"] in shown
-    assert change["text"].startswith("S03_DISK sends at 0.")
-    assert "of the 24 hours before (n = 10 links, p < 0.001): look at its outgoing path." in shown
+    assert re.match(r"S03_DISK sends at \d\d % of the 24 hours before \(", change["text"])
+    assert "%, 10 links). Check the outbound path." in shown
 
 
 def test_a_comparison_in_which_nothing_changed_names_nothing(client: Client, db: None) -> None:

@@ -93,7 +93,7 @@ def test_where_nothing_says_why_only_where_is_said():
         "RAL sends 80.0 MB/s to 4 other destinations.",
         "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 (n = 8).",
     )
-    assert "Order an experiment with streams" in said.next
+    assert "Run a stream experiment" in said.next
     (said,) = diagnose(evidence(disobeyed="Every transfer used 1 stream."))
     assert said.evidence[2:] == ("Every transfer used 1 stream.",)
     assert "experiment" not in said.next
@@ -171,8 +171,16 @@ def test_a_nominal_capacity_that_is_reached_is_named():
 @pytest.mark.parametrize(
     ("end", "name", "sentence"),
     [
-        ("sending", "source", "Without this link, RAL sends at 0.13× (0.10–0.17) of what"),
-        ("receiving", "destination", "Without this link, DESY receives at 0.13× (0.10–0.17) of"),
+        (
+            "sending",
+            "source",
+            "Without this link, RAL sends at 13 % of what its partners reach elsewhere (10–17 %, 4",
+        ),
+        (
+            "receiving",
+            "destination",
+            "Without this link, DESY receives at 13 % of what its partners reach elsewhere (10–17",
+        ),
     ],
 )
 def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
@@ -182,7 +190,7 @@ def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
     assert said.evidence[0].startswith(sentence)
     (unsure,) = diagnose(evidence(**{end: SLOW}))
     assert unsure.strength < said.strength
-    assert "An experiment with streams" in unsure.next
+    assert "A stream experiment shows whether the disks" in unsure.next
 
 
 def test_two_slow_ends_together_explain_what_neither_does():
@@ -194,8 +202,8 @@ def test_two_slow_ends_together_explain_what_neither_does():
     said = diagnose(evidence(median=13.0, streams=FLAT, sending=half, receiving=third))[0]
     assert (said.kind, said.strength) == ("storage-limited", pytest.approx(5 / 6))
     assert said.headline.startswith("The destination is the limit")
-    assert said.evidence[0].startswith("Without this link, DESY receives at 0.33×")
-    assert said.evidence[1].startswith("Without this link, RAL sends at 0.50×")
+    assert said.evidence[0].startswith("Without this link, DESY receives at 33 % of what its part")
+    assert said.evidence[1].startswith("Without this link, RAL sends at 50 % of what its partners")
     assert kinds(median=13.0, streams=FLAT, sending=half) == ["at-capacity"]
     # As slow as the slower end alone, or nearly.
     said = diagnose(evidence(median=20.0, streams=FLAT, sending=half, receiving=third))[0]
@@ -208,12 +216,12 @@ def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_d
     alone = {"source": (0, 17), "destination": (1, 18)}
     (said,) = diagnose(evidence(**newly, slower_elsewhere=alone))
     assert said.headline == (
-        "This link became slower alone: 4.00 MB/s now, 10.0 usual (0.40×), while most other links "
-        "of both its ends did not."
+        "Only this link slowed down (0.40×); 34 other links of both endpoints did not."
     )
     assert said.evidence == (
-        "0 of 17 other links from RAL are slower than usual; 1 of 18 other links to DESY is slower "
-        "than usual.",
+        "4.00 MB/s now, usually 10.0.",
+        "0 of 17 other links from RAL are slower than usual.",
+        "1 of 18 other links to DESY is slower than usual.",
     )
     assert "What changed when it did?" in said.next
     # Most links of the source became slower: it explains this one. Some did: nothing does.
@@ -264,7 +272,9 @@ def test_failures_within_some_hours_of_the_day_are_a_pattern():
         evidence(median=79.0, failures=failures([1, 2, 3, 1, 2, 3, 4, 1, 2, 3, 2, 4], every_hour))
     )[0]
     assert said.kind == "failing-pattern"
-    assert "12 of 12 were between 00:00 and 06:00 UTC, with 25% of all tests." in said.evidence[0]
+    assert said.evidence[-1] == (
+        "12 of 12 failed between 00:00 and 06:00 UTC, when 25 % of all tests ran."
+    )
     spread = [0, 5, 10, 15, 20, 2, 7, 12, 17, 22, 11, 23]
     other = failures(spread, every_hour, elsewhere={})
     assert kinds(median=79.0, failures=other) == []
@@ -276,11 +286,12 @@ def test_one_cause_and_the_end_that_fails_elsewhere_are_a_pattern():
     (said,) = diagnose(
         evidence(median=79.0, failures=failures([1] * 10, [1] * 12, groups=[group], elsewhere=both))
     )
+    assert said.headline == "10 of 12 large-file tests failed."
     assert said.evidence == (
-        "9 of 9 have one cause, at the source: No such file",
-        "30 of 40 tests on the other links of RAL as a source failed, too.",
+        "The source fails with others, too: 30 of 40 tests from RAL to other destinations failed.",
+        "9 of 9 have one cause, at the source: No such file.",
     )
-    assert "Look at RAL first." in said.next
+    assert said.next == "Check RAL first. Begin with that error."
 
 
 def test_few_failures_have_no_pattern():
@@ -437,12 +448,12 @@ def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[E
 
     def told(size: str) -> list[str]:
         said = client.get("/api/v1/diagnosis/", {**link, "size": size}).json()["diagnoses"]
-        return [each["headline"] + each["evidence"][0] for each in said[:1]]
+        return [" ".join([each["headline"], *each["evidence"]]) for each in said[:1]]
 
     (large,), (small,) = told("large"), told("small")
-    assert large.startswith("5 of 8 tests with large files failed")
+    assert large.startswith("5 of 8 large-file tests failed.")
     assert "5 of 5 have one cause, at the source: No such file" in large
-    assert small.startswith("4 of 4 tests with small files failed")
+    assert small.startswith("All 4 small-file tests failed.")
     assert "No such file" not in small
     assert told("medium") == []
 

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -68,8 +69,11 @@ def large(made: World, text: str = "") -> Direction:
 
 
 def verdict(client: Client, path: str = LINK) -> str:
-    html = responses.html(client, path)
-    return words(html.partition('id="verdict"')[2].partition("</div>")[0].partition(">")[2])
+    return box(responses.html(client, path), "verdict")
+
+
+def box(html: str, name: str) -> str:
+    return words(html.partition(f'id="{name}"')[2].partition("</div>")[0].partition(">")[2])
 
 
 def figure_of(html: str) -> dict:
@@ -133,8 +137,8 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(
         send(*ends, NOW - (16 - number) * HOUR, error=error, error_where=where)
     said = verdict(client)
     assert said.startswith(
-        "Failing since 2026-11-19 20:00 UTC: the last 16 tests with large files failed, 14 of them "
-        f"at the destination, Glasgow_DATADISK: {NO_SPACE}"
+        "All 16 tests with large files have failed since 19 Nov 20:00. Most often (14 of 16) at "
+        f"the destination, Glasgow_DATADISK: {NO_SPACE}"
     )
     assert "Small files still work." in said
     assert "The reverse direction has no test in this window." in said
@@ -144,12 +148,55 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(
     assert "failing" in words(html.split('<a class="tile failing"')[1].split("</a>")[0])
 
 
+def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
+    client: Client, small_world: World
+) -> None:
+    """Each test fails at the destination, whose other links work: a ticket for this pair."""
+    ral, glasgow, desy, _ = small_world.endpoints
+    for hours in range(1, 7):
+        send(ral, glasgow, NOW - hours * HOUR, error=NO_SPACE, error_where="destination")
+        transfer(desy, glasgow, 10.0, ago=hours * HOUR)
+        transfer(ral, desy, 10.0, ago=hours * HOUR)
+    said = verdict(client)
+    assert (
+        "The destination refuses this source only; others work (0 of 6 tests failed). Check what "
+        "is specific to this pair: permissions, routing, firewalls." in said
+    )
+    page = words(responses.html(client, LINK))
+    assert page.count("Check what is specific to this pair") == 1
+    assert "have one cause" not in page
+    # Where the others fail as well, it is no matter of the pair.
+    for hours in range(1, 7):
+        transfer(desy, glasgow, None, ago=hours * HOUR)
+    assert (
+        "The destination fails with others, too: 6 of 12 tests from other sources to "
+        "Glasgow_DATADISK failed. Check Glasgow_DATADISK first." in verdict(client)
+    )
+
+
+def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past(
+    client: Client, small_world: World
+) -> None:
+    hourly(small_world, 4.9, 12 * DAY)
+    for rate in (38.0, 40.0, 42.0):
+        transfer(small_world.ral, small_world.desy, rate)
+        transfer(small_world.desy, small_world.glasgow, 2 * rate)
+    html = responses.html(client, LINK)
+    assert box(html, "verdict").startswith("As usual: large 1.0×.")
+    assert unescape(box(html, "against-others")) == (
+        "Slow against its endpoints' other links: 12 % of what both reach there (12–12 %, 168 "
+        "tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 MB/s to 1 other destination. "
+        "Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
+    )
+    assert 'id="against-others"' not in responses.html(client, BACK), "nothing to compare"
+
+
 def test_failures_from_before_the_window_are_told_too(client: Client, small_world: World) -> None:
     for days in (2, 3, 4):
         send(small_world.ral, small_world.glasgow, NOW - days * DAY, error=NO_SPACE)
     said = verdict(client, f"{LINK}?window=24h")
-    assert said.startswith("Failing since 2026-11-16 12:00 UTC: the last 3 tests with large files")
-    assert f"all of them at the destination, Glasgow_DATADISK: {NO_SPACE}." in said
+    assert said.startswith("All 3 tests have failed since 16 Nov 12:00.")
+    assert f"Each time at the destination, Glasgow_DATADISK: {NO_SPACE}." in said
 
 
 def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(
@@ -159,8 +206,8 @@ def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(
     hourly(small_world, 2.1, 15 * HOUR)
     for path in (LINK, f"{LINK}?window=24h", f"{LINK}?window=1h"):
         assert verdict(client, path).startswith(
-            "Slower than usual: 2.10 MB/s now with large files, 7.50 usual (0.28×), since "
-            "2026-11-19 21:00 UTC."
+            "Less than a third of the usual rate since 19 Nov 21:00: large 0.28×. Now 2.10 MB/s, "
+            "usually 7.50."
         ), path
     html = responses.html(client, LINK)
     labels = [one["text"] for one in figure_of(html)["layout"]["annotations"]]
@@ -172,7 +219,9 @@ def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(
 ) -> None:
     hourly(small_world, 7.5, 12 * DAY)
     path = f"{LINK}?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z"
-    assert verdict(client, path).startswith("As of 2026-11-19 00:00 UTC: as usual: 7.50 MB/s")
+    assert verdict(client, path).startswith(
+        "As of 19 Nov 00:00, as usual: large 1.0×. Now 7.50 MB/s"
+    )
     html = responses.html(client, path)
     assert f'<a href="{LINK}">How it is now</a>' in html
 
@@ -186,7 +235,7 @@ def test_a_declared_downtime_is_told_before_what_it_explains(
         site=small_world.glasgow.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new disks"
     )
     assert verdict(client).startswith(
-        "Down: Glasgow is in a declared downtime until 2026-11-20 13:00 UTC: new disks."
+        "Down: Glasgow is in a declared downtime until 20 Nov 13:00: new disks."
     )
 
 

@@ -119,7 +119,7 @@ def test_a_search_asks_the_database_one_question_once_the_registry_is_known(
 
 
 def test_the_page_lists_what_was_found_with_what_it_is(client: Client, small_world: World) -> None:
-    html = client.get("/search/?q=ral").content.decode()
+    html = client.get("/search/?q=ral", headers={"HX-Request": "true"}).content.decode()
     found = html.split('<ul id="found-list"')[1].split("</ul>")[0]
     assert re.findall(r'<li><a href="(.*?)">(.*?) <small>(.*?)</small></a></li>', found) == [
         ("/sites/RAL/", "RAL", "Tier 1 site, cloud UK"),
@@ -139,6 +139,29 @@ def test_one_result_is_gone_to_at_once_but_not_while_one_types(
     typed = client.get("/search/?q=ral+to+glasgow", headers={"HX-Request": "true"})
     assert typed.status_code == 200
     assert 'href="/links/RAL_DATADISK/Glasgow_DATADISK/"' in typed.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("ral", "/sites/RAL/"),
+        ("glas", "/sites/Glasgow/"),
+        ("desy", "/sites/DESY/"),
+        ("desy_scratchdisk", "/?endpoint=DESY_SCRATCHDISK"),
+    ],
+)
+def test_a_site_with_its_endpoints_and_a_whole_name_are_one_result(
+    client: Client, small_world: World, text: str, address: str
+) -> None:
+    Site.objects.create(name="DESY-Zeuthen")
+    response = client.get(f"/search/?q={text}")
+    assert (response.status_code, response["Location"]) == (302, address)
+
+
+def test_several_sites_are_listed(client: Client, small_world: World) -> None:
+    Site.objects.create(name="Glasgow-2")
+    assert client.get("/search/?q=glas").status_code == 200
+    assert client.get("/search/?q=DATADISK").status_code == 200
 
 
 def test_nothing_found_is_said_in_the_list(client: Client, small_world: World) -> None:

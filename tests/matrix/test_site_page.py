@@ -69,7 +69,7 @@ def test_tags_stand_with_the_site_and_each_endpoint(client: Client, small_world:
     assert "DESY_DATADISK DATADISK – yes" in section(untagged, "endpoints")
     Site.objects.filter(name="DESY").update(tags=["atlas", "lhcone"])
     head = page(client, "/sites/DESY/")
-    assert "no nominal WAN capacity registered. Tags: atlas, lhcone. Matrix of" in words(head)
+    assert "no nominal WAN capacity registered. Tags: atlas, lhcone. Times are" in words(head)
     assert "tags" not in section(head, "endpoints")
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(tags=["disk", "tape"])
     said = section(page(client, "/sites/DESY/"), "endpoints")
@@ -132,13 +132,16 @@ def test_the_first_sentence_is_the_verdict(client: Client, db: None) -> None:
     html = page(client, "/sites/UKI-SCOTGRID-GLASGOW/")
     answer = words(html.split('id="answer"')[1].split("</div>")[0])
     assert (
-        "has received from 4 of 10 sites at 0.30× the usual rate since Thu 19 Nov 20:45 "
-        "UTC;" in answer
+        "Large files, against its own past Slower than usual from 4 of 10 sites (0.30×, since 19 "
+        "Nov 20:45). 1 link is "
+        "failing: to DESY-HH since 19 Nov 06:04. Faster than usual to NDGF-T1 (2.0×, since 16 Nov "
+        "13:27). 14 other links are as usual." in answer
     )
-    assert "1 link failing, to DESY-HH since Thu 19 Nov 06:04 UTC." in answer
+    assert answer.endswith("Not compared with its peers: too few other links have results. Causes")
     assert 'class="verdict failing"' in html
     small = page(client, "/sites/UKI-SCOTGRID-GLASGOW/?size=small")
-    assert "No link of UKI-SCOTGRID-GLASGOW is tested with small files." in words(small)
+    assert "No link to or from UKI-SCOTGRID-GLASGOW is tested with small files." in words(small)
+    assert "Not compared with its peers: too few other links have results." in words(small)
 
 
 def answer_of(html: str) -> str:
@@ -198,7 +201,7 @@ def test_of_other_classes_it_is_said_what_is_missing_and_nothing_of_those_that_n
     transfer(small_world.ral, small_world.glasgow, rate, ago=ago, size="small")
     answer = words(answer_of(page(client, "/sites/RAL/?window=24h")))
     assert said in answer
-    assert answer.count("files:") == 1 + bool(said)
+    assert answer.count("files:") == bool(said)
 
 
 def test_other_classes_without_a_test_or_in_a_downtime_say_so(
@@ -220,10 +223,7 @@ def test_five_figures_stand_at_each_end(client: Client, db: None) -> None:
     html = page(client, "/sites/UKI-SCOTGRID-GLASGOW/")
     received = section(html, "as-destination")
     assert "10 links to UKI-SCOTGRID-GLASGOW from 10 sites" in received
-    assert (
-        "the usual rate for the median link; median rates: 2.63 MB/s now, 5.12 MB/s usual"
-        in received
-    )
+    assert "of usual (median link: 2.63, usually 5.12 MB/s)" in received
     assert "0 links failing 4 slower than usual 10 of 10 links tested 98 %" in received
     sent = section(html, "as-source")
     assert "1 link failing 0 slower than usual, 1 faster 10 of 10 links tested" in sent
@@ -237,11 +237,11 @@ def test_partners_are_listed_worst_against_usual_first_with_state_and_since(
     received = partner_rows(html, "destination")
     assert received[0][:2] == ["SARA-MATRIX", "1.95"]
     assert received[0][4] == "0.28×"
-    assert received[0][7:] == ["slower since Thu 19 Nov 20:54", "42"]
+    assert received[0][7:] == ["slower since 19 Nov 20:54", "42"]
     assert {row[0] for row in received[:4]} == set(changed_site.SLOWED)
     assert [row[7] for row in received[4:]] == ["as usual"] * 6
     first = partner_rows(html, "source")[0]
-    assert (first[0], first[7]) == ("DESY-HH", "failing since Thu 19 Nov 06:04, 8 tests")
+    assert (first[0], first[7]) == ("DESY-HH", "failing since 19 Nov 06:04, 8 tests")
     assert (first[1], first[4]) == ("–", "–")
     assert html.count("failing: its last successes are more than 29 h old") == 3
     link = "/links/SARA-MATRIX_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
@@ -262,7 +262,7 @@ def test_a_note_has_its_before_and_after_in_numbers(client: Client, db: None) ->
     changed_site.make()
     Annotation.objects.update(starts_at=changed_site.CHANGED)
     said = section(page(client, "/sites/UKI-SCOTGRID-GLASGOW/"), "effects")
-    assert "new firmware of the switch Thu 19 Nov 20:15" in said
+    assert "new firmware of the switch 19 Nov 20:15" in said
     assert re.search(r"20:15 1.0× 4\d\d 0.\d\d× \d\d 0.\d\d×", said)
     assert 'aria-labelledby="effects"' not in page(client, "/sites/PIC/")
 
@@ -394,7 +394,8 @@ def test_free_text_is_text(client: Client, small_world: World) -> None:
     assert "<script>alert" not in html
     assert html.count("&lt;script&gt;alert") >= 6
     for path in ("/sites/", "/search/?q=DESY"):
-        html = page(client, path)
+        # Of a search, what is listed as one types: the whole name leads to the site.
+        html = client.get(path, headers={"HX-Request": "true"}).content.decode()
         assert "<script>alert" not in html
         assert "&lt;/script&gt;&lt;script&gt;alert" in html
 

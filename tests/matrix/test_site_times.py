@@ -56,11 +56,11 @@ def states(client: Client) -> set[str]:
 
 
 def test_a_link_of_a_paused_site_is_not_failing(client: Client, failing: World) -> None:
-    assert "Failing since" in words(client, LINK)
+    assert "tests have failed since" in words(client, LINK)
     assert states(client) == {"failing"}
     pause(until=HOUR)
     assert states(client) == {"measured"}
-    assert "Failing since" not in words(client, LINK)
+    assert "tests have failed since" not in words(client, LINK)
 
 
 def test_one_whose_pause_is_over_fails_again(client: Client, failing: World) -> None:

@@ -1,4 +1,4 @@
-"""The sentence that a site's page begins with."""
+"""The sentences that a site's page begins with: the site against its own past."""
 
 from __future__ import annotations
 
@@ -11,23 +11,34 @@ from matrix.answers.site.verdict import (
     EndFacts,
     FailingLink,
     Shift,
+    ShiftedLink,
     SiteAnswer,
     Speaker,
-    time_words,
+    UsualLinks,
 )
+from matrix.answers.time_words import time_words
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CHANGED = datetime(2026, 11, 19, 20, 15, tzinfo=UTC).timestamp()
 FAILS = datetime(2026, 11, 19, 15, 6, tzinfo=UTC).timestamp()
 HOUR = 3600.0
 SLOWER = Shift(4, 0.3, 4, CHANGED, CHANGED + 3 * HOUR)
-USUAL = {"links": 10, "sites": 10, "tested": 10, "usual": 10}
+AROUND = UsualLinks(10, 0.98, 0.91, 1.05)
+USUAL = {"links": 10, "sites": 10, "tested": 10, "usual": 10, "against_usual": AROUND}
+AS_USUAL = (
+    "As usual: sends at 0.98× (0.91–1.05, 10 links) and receives at 0.98× (0.91–1.05, 10 links) of "
+    "the usual rate."
+)
 
 
 def said(
-    received: EndFacts, sent: EndFacts, *failing: FailingLink, is_past: bool = False
+    received: EndFacts,
+    sent: EndFacts,
+    *failing: FailingLink,
+    is_past: bool = False,
+    usual: int = 16,
 ) -> SiteAnswer:
-    return Speaker("RAL", "large", NOW, is_past).verdict((received, sent), failing)
+    return Speaker("RAL", "large", NOW, is_past).verdict((received, sent), failing, usual)
 
 
 def to(partner: str = "OX", since: float = FAILS) -> FailingLink:
@@ -48,29 +59,35 @@ def sending(**facts: object) -> EndFacts:
 
 def test_what_is_slower_comes_first_with_factor_since_when_and_from_how_many() -> None:
     found = said(receiving(slower=SLOWER), sending(), to(), coming(since=FAILS + HOUR))
-    assert found.sentence == (
-        "RAL has received from 4 of 10 sites at 0.30× the usual rate since Thu 19 Nov 20:15 UTC; "
-        "it sends as usual. 2 links failing, to OX since Thu 19 Nov 15:06 UTC and from DESY since "
-        "Thu 19 Nov 16:06 UTC."
+    assert found.news == "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15)."
+    assert found.rest == (
+        "2 links are failing: to OX since 19 Nov 15:06 and from DESY since 19 Nov 16:06. 16 other "
+        "links are as usual."
     )
     assert found.kind == "failing"
-    assert found.news.endswith("since Thu 19 Nov 20:15 UTC;")
     assert said(receiving(slower=SLOWER), sending()).kind == "slower"
 
 
+def test_few_links_that_slowed_are_named_at_both_ends() -> None:
+    received = Shift(1, 0.37, 1, CHANGED, CHANGED, (ShiftedLink("INFN", 0.37, CHANGED),))
+    sent = Shift(1, 0.46, 1, FAILS, FAILS, (ShiftedLink("NDGF", 0.46, FAILS),))
+    assert said(receiving(slower=received), sending(slower=sent), usual=34).sentence == (
+        "Slower than usual from INFN (0.37×, since 19 Nov 20:15) and to NDGF (0.46×, since 19 Nov "
+        "15:06). 34 other links are as usual."
+    )
+
+
 def test_direction_is_in_words_at_either_end() -> None:
-    found = said(receiving(), sending(slower=Shift(4, 0.3, 1, CHANGED, CHANGED), sites=1))
+    found = said(receiving(), sending(slower=Shift(4, 0.3, 1, CHANGED, CHANGED), sites=1), usual=1)
     assert found.sentence == (
-        "RAL has sent to 1 of 1 site at 0.30× the usual rate since Thu 19 Nov 20:15 UTC; it "
-        "receives "
-        "as usual."
+        "Slower than usual to 1 of 1 site (0.30×, since 19 Nov 20:15). 1 other link is as usual."
     )
 
 
 def test_links_that_slowed_at_different_times_are_not_said_to_have_changed_at_once() -> None:
     apart = Shift(4, 0.3, 4, CHANGED - 40 * HOUR, CHANGED)
     assert (
-        "usual rate, the longest since Wed 18 Nov 04:15 UTC"
+        "(0.30×, the longest since 18 Nov 04:15)"
         in said(receiving(slower=apart), sending()).sentence
     )
 
@@ -78,77 +95,82 @@ def test_links_that_slowed_at_different_times_are_not_said_to_have_changed_at_on
 def test_faster_is_said_after_slower() -> None:
     faster = Shift(2, 1.94, 2, CHANGED, CHANGED)
     assert said(receiving(slower=SLOWER), sending(faster=faster)).sentence == (
-        "RAL has received from 4 of 10 sites at 0.30× the usual rate since Thu 19 Nov 20:15 UTC; "
-        "it has sent to 2 of 10 sites at 1.9× the usual rate since Thu 19 Nov 20:15 UTC."
+        "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15). Faster than usual to 2 "
+        "of 10 sites (1.9×, since 19 Nov 20:15). 16 other links are as usual."
     )
     both = said(receiving(faster=faster), sending(slower=SLOWER))
-    assert both.news.startswith("RAL has sent to 4 of 10 sites at 0.30×")
+    assert both.news.startswith("Slower than usual to 4 of 10 sites (0.30×")
     assert said(receiving(faster=faster), sending()).kind == "faster"
 
 
-def test_a_site_that_is_as_usual_is_said_so_at_once() -> None:
-    assert said(receiving(), sending()).sentence == "RAL sends and receives as usual."
+def test_a_site_that_is_as_usual_says_so_at_once_with_factor_interval_and_links() -> None:
+    assert said(receiving(), sending()).sentence == AS_USUAL
+    few = UsualLinks(2, 1.0)
+    alone = said(receiving(against_usual=few), sending(links=0))
+    assert alone.sentence == (
+        "As usual: receives at 1.0× (2 links) of the usual rate. No link from RAL is tested with "
+        "large files."
+    )
 
 
 def test_few_failing_links_come_before_what_is_as_usual() -> None:
     found = said(receiving(), sending(failing=1, failing_since=FAILS), to())
-    assert found.sentence == (
-        "1 link failing, to OX since Thu 19 Nov 15:06 UTC. RAL sends and receives as usual."
-    )
+    assert found.sentence == f"1 link is failing: to OX since 19 Nov 15:06. {AS_USUAL}"
     assert found.kind == "failing"
 
 
 def test_more_failing_links_than_two_are_counted_by_direction() -> None:
     more = [to(), to("PIC", FAILS + HOUR), to("CERN"), coming()]
     assert said(receiving(), sending(), *more).sentence == (
-        "1 of 10 links to RAL and 3 of 10 from it failing, the longest since Thu 19 Nov 15:06 UTC. "
-        "RAL sends and receives as usual."
+        "1 of 10 links to RAL and 3 of 10 from it are failing, the longest since 19 Nov 15:06. "
+        f"{AS_USUAL}"
     )
     assert said(receiving(), sending(), *more[:3]).sentence.startswith(
-        "3 of 10 links from RAL failing, the longest since Thu 19 Nov 15:06 UTC. "
+        "3 of 10 links from RAL are failing, the longest since 19 Nov 15:06. "
     )
 
 
 def test_a_failing_link_within_the_site_is_named_once() -> None:
     within = FailingLink(("destination", "source"), "RAL", FAILS)
     assert said(receiving(failing=1), sending(failing=1), within).sentence.startswith(
-        "1 link failing, within the site since Thu 19 Nov 15:06 UTC. "
+        "1 link is failing: within the site since 19 Nov 15:06. "
     )
 
 
 def test_an_end_at_which_all_fails_says_so_and_its_links_are_not_said_again() -> None:
     received = receiving(failing=10, failing_since=FAILS, usual=0)
+    sends = "As usual: sends at 0.98× (0.91–1.05, 10 links) of the usual rate."
     assert said(received, sending(), *[coming()] * 10).sentence == (
-        "RAL receives nothing: all 10 tested links are failing, the longest since Thu 19 Nov 15:06 "
-        "UTC; it sends as usual."
+        "RAL receives nothing: all 10 tested links are failing, the longest since 19 Nov 15:06. "
+        f"{sends}"
     )
     one = receiving(links=1, sites=1, tested=1, failing=1, failing_since=FAILS)
-    assert said(one, sending(), coming()).sentence.startswith(
-        "RAL receives nothing: its only tested link has been failing since Thu 19 Nov 15:06 UTC; it"
+    assert said(one, sending(), coming()).news == (
+        "RAL receives nothing: its only tested link is failing since 19 Nov 15:06."
     )
-    more = said(received, sending(failing=1), to(), *[coming()] * 10).sentence
-    assert more.endswith("it sends as usual. 1 link failing, to OX since Thu 19 Nov 15:06 UTC.")
+    more = said(received, sending(failing=1), to(), *[coming()] * 10)
+    assert more.rest == f"1 link is failing: to OX since 19 Nov 15:06. {sends}"
 
 
 def test_a_site_at_which_all_fails_does_neither() -> None:
     facts = {"failing": 10, "failing_since": FAILS}
     assert said(receiving(**facts), sending(**facts), *[to(), coming()] * 10).sentence == (
-        "RAL neither sends nor receives anything: all its 20 tested links are failing, the longest "
-        "since Thu 19 Nov 15:06 UTC."
+        "RAL neither sends nor receives anything: all 20 tested links are failing, the longest "
+        "since 19 Nov 15:06."
     )
 
 
 @pytest.mark.parametrize(
     ("facts", "kind", "sentence"),
     [
-        ({"usual": 0}, "unknown", "RAL sends and receives, and has no usual rates to compare with"),
+        ({"usual": 0}, "unknown", "The usual rates of links to or from RAL are not known yet."),
         (
             {"tested": 0},
             "untested",
-            "The links of RAL have no results with large files in this window.",
+            "The links to or from RAL have no results with large files in this window.",
         ),
-        ({"down": 10}, "down", "All links of RAL are in a declared downtime."),
-        ({"links": 0}, "none", "No link of RAL is tested with large files."),
+        ({"down": 10}, "down", "All links to or from RAL are in a declared downtime."),
+        ({"links": 0}, "none", "No link to or from RAL is tested with large files."),
     ],
 )
 def test_a_site_of_which_nothing_is_known_says_what_is_missing(
@@ -156,25 +178,24 @@ def test_a_site_of_which_nothing_is_known_says_what_is_missing(
 ) -> None:
     found = said(receiving(**facts), sending(**facts))
     assert found.kind == kind
-    assert found.sentence.startswith(sentence)
+    assert found.sentence == sentence
 
 
 @pytest.mark.parametrize(
-    ("facts", "clause"),
+    ("facts", "sentence"),
     [
-        ({"usual": 0}, "the links from it have no usual rate to compare with yet."),
-        (
-            {"tested": 0},
-            "the links from it have no results with large files in this window.",
-        ),
-        ({"down": 10}, "all links from it are in a declared downtime."),
-        ({"links": 0}, "no link from it is tested with large files."),
+        ({"usual": 0}, "The usual rates of links from RAL are not known yet."),
+        ({"tested": 0}, "The links from RAL have no results with large files in this window."),
+        ({"down": 10}, "All links from RAL are in a declared downtime."),
+        ({"links": 0}, "No link from RAL is tested with large files."),
     ],
 )
 def test_an_end_of_which_nothing_is_known_is_said_behind_the_other(
-    facts: dict[str, int], clause: str
+    facts: dict[str, int], sentence: str
 ) -> None:
-    assert said(receiving(), sending(**facts)).sentence == f"RAL receives as usual; {clause}"
+    found = said(receiving(), sending(**facts))
+    assert found.news == "As usual: receives at 0.98× (0.91–1.05, 10 links) of the usual rate."
+    assert found.rest == sentence
 
 
 def test_a_failing_link_counts_before_untested_ones() -> None:
@@ -182,20 +203,39 @@ def test_a_failing_link_counts_before_untested_ones() -> None:
     assert receiving(tested=0, failing=1).kind == "failing"
 
 
-def test_a_window_that_is_over_is_told_in_the_past_with_as_of_when() -> None:
-    assert said(receiving(slower=SLOWER), sending(), is_past=True).sentence == (
-        "As of Fri 20 Nov 12:00 UTC: RAL had received from 4 of 10 sites at 0.30× the usual "
-        "rate since Thu 19 Nov 20:15 UTC; it sent as usual."
+def test_a_window_that_is_over_is_told_as_of_its_end() -> None:
+    assert said(receiving(slower=SLOWER), sending(), is_past=True).news == (
+        "As of 20 Nov 12:00, slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15)."
     )
+    found = said(receiving(), sending(), is_past=True)
+    assert found.news.startswith("As of 20 Nov 12:00, as usual: sent at 0.98× (")
     untested = said(receiving(tested=0), sending(tested=0), is_past=True).sentence
-    assert untested.startswith("As of Fri 20 Nov 12:00 UTC: the links of RAL have no")
+    assert untested.startswith("As of 20 Nov 12:00, the links to or from RAL have no")
+
+
+def test_a_name_keeps_its_small_letters() -> None:
+    facts = receiving(failing=10, usual=0)
+    found = Speaker("ral", "large", NOW).verdict((facts, sending()), [coming()] * 10, 0)
+    assert found.news.startswith("ral receives nothing")
 
 
 def test_without_a_since_none_is_said() -> None:
     unknown = Shift(1, 0.5, 1, math.nan, math.nan)
-    assert "at 0.50× the usual rate; it" in said(receiving(slower=unknown), sending()).sentence
+    assert "1 of 10 sites (0.50×)." in said(receiving(slower=unknown), sending()).sentence
+
+
+def test_no_sentence_is_long() -> None:
+    more = [to(), to("PIC", FAILS + HOUR), to("CERN"), coming()]
+    faster = Shift(2, 1.94, 2, CHANGED, CHANGED)
+    for found in (
+        said(receiving(slower=SLOWER), sending(faster=faster), *more),
+        said(receiving(), sending(), *more),
+        said(receiving(failing=10, usual=0), sending(), *[coming()] * 10),
+    ):
+        for sentence in found.sentence.split(". "):
+            assert len(sentence.split()) <= 22, sentence
 
 
 def test_a_time_long_ago_has_its_year() -> None:
-    assert time_words(CHANGED, NOW) == "Thu 19 Nov 20:15"
-    assert time_words(CHANGED, NOW + timedelta(days=200)) == "Thu 19 Nov 2026 20:15"
+    assert time_words(CHANGED, NOW) == "19 Nov 20:15"
+    assert time_words(CHANGED, NOW + timedelta(days=200)) == "19 Nov 2026 20:15"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matrix.answers.link.class_words import LONGEST_ERROR, join
+from matrix.answers.link.class_words import WHOLE_ERROR, join
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.verdict import LinkNow, verdict_of
 from matrix.statistics.axes import EndpointInfo
@@ -86,21 +86,26 @@ def said(*parts: Any, **changes: Any) -> tuple[str, str, str]:
     return verdict.kind, verdict.headline, verdict.rest
 
 
-def test_as_usual_has_the_rates_of_all_classes() -> None:
+def why(*parts: Any, **changes: Any) -> str:
+    return verdict_of(link(*parts, **changes)).why
+
+
+def test_as_usual_has_the_factors_and_rates_of_all_classes() -> None:
     assert said() == (
         "usual",
-        "As usual: 1.20 MB/s with small files (usual 1.20), 9.60 with medium (9.60) and "
-        "7.50 with large (7.50).",
-        "The reverse direction is as usual.",
+        "As usual: small 1.0×, medium 1.0×, large 1.0×.",
+        "Now 1.20, 9.60 and 7.50 MB/s, usually 1.20, 9.60 and 7.50. The reverse direction is as "
+        "usual.",
     )
 
 
 def test_failing_says_since_when_how_many_where_and_why_and_what_still_works() -> None:
-    kind, headline, rest = said({"large": FAILING}, errors={"large": [NO_SPACE]})
+    parts = {"large": FAILING}
+    kind, headline, rest = said(parts, errors={"large": [NO_SPACE]})
     assert kind == "failing"
-    assert headline == (
-        "Failing since 2026-11-20 15:06 UTC: the last 16 tests with large files failed, "
-        "14 of them at the destination, BNL: 507 Insufficient Storage."
+    assert headline == "All 16 tests with large files have failed since 20 Nov 15:06."
+    assert why(parts, errors={"large": [NO_SPACE]}) == (
+        "Most often (14 of 16) at the destination, BNL: 507 Insufficient Storage."
     )
     assert rest == "Small and medium files still work. The reverse direction is as usual."
 
@@ -109,31 +114,30 @@ def test_several_classes_that_fail_are_one_sentence_since_the_first_of_them() ->
     earlier = FAILING | {"streak": 20, "since": EVENING}
     errors = {"large": [NO_SPACE], "medium": [CommonError(3, "source", "timeout")]}
     _, headline, rest = said({"medium": earlier, "large": FAILING}, errors=errors)
-    assert headline == (
-        "Failing since 2026-11-19 20:15 UTC: the last 36 tests with medium and large files failed, "
-        "14 of them at the destination, BNL: 507 Insufficient Storage."
-    )
+    assert headline == "All 36 tests with medium and large files have failed since 19 Nov 20:15."
     assert rest.startswith("Small files still work.")
     _, headline, rest = said(every(FAILING), errors=errors)
-    assert "the last 48 tests with small, medium and large files failed" in headline
+    assert headline == "All 48 tests have failed since 20 Nov 15:06."
     assert rest == "The reverse direction is as usual."
+    untested = every(FAILING) | {"small": UNTESTED}
+    assert said(untested)[1].startswith("All 32 tests have failed")
+
+
+def error_at(count: int, where: str, text: str, hour: int) -> CommonError:
+    return CommonError(count, where, text, text, NOW.replace(hour=hour))
 
 
 def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_told() -> None:
-    def error(count: int, where: str, text: str, hour: int) -> CommonError:
-        return CommonError(count, where, text, text, NOW.replace(hour=hour))
-
     errors = {
-        "large": [error(9, "destination", "507 Insufficient Storage", 9)],
+        "large": [error_at(9, "destination", "507 Insufficient Storage", 9)],
         "medium": [
-            error(8, "destination", "507 Insufficient Storage", 10),
-            error(3, "source", "too many transfers", 11),
+            error_at(8, "destination", "507 Insufficient Storage", 10),
+            error_at(3, "source", "too many transfers", 11),
         ],
     }
-    _, headline, _ = said({"medium": FAILING, "large": FAILING}, errors=errors)
-    assert headline.endswith(
-        "the last 32 tests with medium and large files failed, 17 of them at the destination, BNL: "
-        "507 Insufficient Storage; the newest at the source, TRIUMF: too many transfers."
+    assert why({"medium": FAILING, "large": FAILING}, errors=errors) == (
+        "Most often (17 of 32) until 20 Nov 10:00: at the destination, BNL: 507 Insufficient "
+        "Storage. Now: at the source, TRIUMF: too many transfers."
     )
 
 
@@ -141,14 +145,18 @@ def test_of_a_long_error_the_reason_stays() -> None:
     """As HTTP third-party copies say it: what was asked for first, and why it failed last."""
     path = "CAM_DATADISK/sonar/incoming/682914db-df7f-47d0-9034-a73be7bb3a02"
     text = f"the active end says: failure: COPY {path} refused: HTTP 403 Permission refused"
-    _, headline, _ = said({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]})
-    assert headline.endswith(
-        "the active end says: failure: COPY CAM_DATADISK/… refused: HTTP 403 Permission refused."
+    older = [error_at(9, "source", text, 9), error_at(7, "transfer", "no bytes", 10)]
+    assert (
+        "the active end says: failure: COPY CAM_DATADISK/… refused: HTTP 403 Permission refused. "
+        "Now: during the transfer: no bytes." in why({"large": FAILING}, errors={"large": older})
     )
-    text = f"{'words ' * 30}why"
-    _, headline, _ = said({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]})
-    assert headline.endswith("words why.")
-    assert " … " in headline
+    # That of the newest test is said as it is.
+    newest = why({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]})
+    assert newest == f"Each time at the source, TRIUMF: {text}."
+    long = f"{'words ' * 80}why"
+    newest = why({"large": FAILING}, errors={"large": [CommonError(16, "source", long)]})
+    assert newest.endswith("words why.")
+    assert " … " in newest
 
 
 @pytest.mark.parametrize(
@@ -156,45 +164,65 @@ def test_of_a_long_error_the_reason_stays() -> None:
     [
         (
             CommonError(16, "source", "403 Forbidden."),
-            ", all of them at the source, TRIUMF: 403 Forbidden.",
+            "Each time at the source, TRIUMF: 403 Forbidden.",
         ),
-        (CommonError(2, "transfer", "no bytes\nfor 60 s"), ", 2 of them during the transfer: no b"),
-        (CommonError(9, "control", "no worker"), ", 9 of them in Sonar itself: no worker."),
-        (CommonError(9, "source", "x" * 200), f"{'x' * 30} … {'x' * (LONGEST_ERROR - 33)}."),
-        (None, "with large files failed."),
+        (
+            CommonError(2, "transfer", "no bytes\nfor 60 s"),
+            "Most often (2 of 16) during the transfer: no bytes for 60 s.",
+        ),
+        (CommonError(9, "control", "no worker"), "Most often (9 of 16) in Sonar itself: no work"),
+        (CommonError(9, "source", "x" * 900), f"{'x' * 133} … {'x' * (WHOLE_ERROR - 136)}."),
+        (None, ""),
     ],
 )
 def test_errors_are_said_in_one_line_with_where(error: CommonError | None, words: str) -> None:
-    _, headline, _ = said({"large": FAILING}, errors={"large": [error]} if error else {})
-    assert words in headline
-    assert "\n" not in headline
+    found = why({"large": FAILING}, errors={"large": [error]} if error else {})
+    assert words in found
+    assert "\n" not in found
+    assert bool(found) == bool(error)
 
 
 def test_a_class_that_is_slower_while_another_fails_is_said_after_it() -> None:
     _, _, rest = said({"large": FAILING, "medium": SLOWER})
     assert rest == (
-        "Medium files are slower than usual: 2.10 MB/s, 9.60 usual (0.22×). "
+        "Medium files are slower than usual: 2.10 MB/s, usually 9.60 (0.22×). "
         "Small files still work. The reverse direction is as usual."
     )
 
 
-def test_slower_says_now_usual_the_factor_and_since_when() -> None:
+def test_slower_says_the_factor_and_since_when() -> None:
     kind, headline, rest = said({"large": SLOWER})
     assert (kind, headline) == (
         "slower",
-        "Slower than usual: 2.10 MB/s now with large files, 7.50 usual (0.28×), since "
-        "2026-11-19 20:15 UTC.",
+        "Less than a third of the usual rate since 19 Nov 20:15: large 0.28×.",
     )
-    assert rest == "Small and medium files are as usual. The reverse direction is as usual."
+    assert rest == (
+        "Now 2.10 MB/s, usually 7.50. Small and medium files are as usual. The reverse direction "
+        "is as usual."
+    )
 
 
 def test_several_slower_classes_are_one_sentence() -> None:
-    later = SLOWER | {"since": SINCE, "now": 3.2}
-    _, headline, _ = said({"large": SLOWER, "medium": later})
+    later = SLOWER | {"since": SINCE, "now": 4.1}
+    _, headline, rest = said({"large": SLOWER, "medium": later})
     assert headline == (
-        "Slower than usual: 3.20 MB/s now with medium files, 9.60 usual (0.33×); 2.10 with "
-        "large files, 7.50 usual (0.28×); the first since 2026-11-19 20:15 UTC."
+        "Less than half the usual rate since 19 Nov 20:15: medium 0.43×, large 0.28×."
     )
+    assert rest.startswith("Now 4.10 and 2.10 MB/s, usually 9.60 and 7.50. Small files are as us")
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (4.9, "Slower than usual"),
+        (3.74, "Less than half the usual rate"),
+        (2.4, "Less than a third of the usual rate"),
+        (1.8, "Less than a quarter of the usual rate"),
+        (0.7, "Less than a tenth of the usual rate"),
+    ],
+)
+def test_how_much_slower_is_true_of_the_factor(now: float, words: str) -> None:
+    assert said({"large": SLOWER | {"now": now}})[1].startswith(f"{words} since")
 
 
 def test_slower_is_said_of_stale_classes_too_as_their_newest_tests_were() -> None:
@@ -207,15 +235,14 @@ def test_faster_says_the_same_the_other_way_round() -> None:
     kind, headline, _ = said({"small": {"level": "faster", "now": 258.0, "since": EVENING}})
     assert (kind, headline) == (
         "faster",
-        "Faster than usual: 258 MB/s now with small files, 1.20 usual (215×), since "
-        "2026-11-19 20:15 UTC.",
+        "More than ten times the usual rate since 19 Nov 20:15: small 215×.",
     )
 
 
 def test_what_is_slower_comes_before_what_is_faster() -> None:
     kind, _, rest = said({"small": {"level": "faster", "now": 3.0}, "large": SLOWER})
     assert kind == "slower"
-    assert "Small files are faster than usual: 3.00 MB/s, 1.20 usual (2.5×)." in rest
+    assert "Small files are faster than usual: 3.00 MB/s, usually 1.20 (2.5×)." in rest
 
 
 def test_single_failures_of_a_link_that_works_are_counted() -> None:
@@ -236,22 +263,23 @@ def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is() -> None:
         "files. The usual rate in the reverse direction is not known yet."
     )
     _, headline, rest = said({"small": NEW})
-    assert headline.startswith("As usual: 9.60 MB/s with medium files")
+    assert headline == "As usual: medium 1.0×, large 1.0×."
     assert "The usual rate with small files is not known yet." in rest
 
 
 def test_one_or_two_tests_that_failed_are_no_failing_link_but_said() -> None:
     error = CommonError(1, "transfer", "checksum differs")
-    kind, headline, rest = said({"large": FAILED}, errors={"large": [error]})
-    assert (kind, headline) == (
-        "failed",
-        "Failed in this window: the one test with large files, during the transfer: "
-        "checksum differs.",
+    parts = {"large": FAILED}
+    kind, headline, rest = said(parts, errors={"large": [error]})
+    assert (kind, headline) == ("failed", "Failed in this window: the only test with large files.")
+    assert why(parts, errors={"large": [error]}) == (
+        "It failed during the transfer: checksum differs."
     )
     assert rest.startswith("Small and medium files are as usual.")
-    two = FAILED | {"failed": 2}
-    _, headline, _ = said({"large": two}, errors={"large": [replace(error, count=2)]})
-    assert "all 2 tests with large files, all of them during the transfer" in headline
+    two = {"large": FAILED | {"failed": 2}}
+    errors = {"large": [replace(error, count=2)]}
+    assert said(two, errors=errors)[1] == "Failed in this window: all 2 tests with large files."
+    assert why(two, errors=errors) == "Each time during the transfer: checksum differs."
 
 
 def test_stale_says_since_when_there_was_no_test_and_how_it_was() -> None:
@@ -260,7 +288,7 @@ def test_stale_says_since_when_there_was_no_test_and_how_it_was() -> None:
     kind, headline, rest = said({"small": none, "medium": none, "large": late})
     assert (kind, headline) == (
         "stale",
-        "Stale: no test since 2026-11-20 15:00 UTC (5 h), more than two intervals of its mesh.",
+        "Stale: no test since 20 Nov 15:00 (5 h), more than two intervals of its mesh.",
     )
     assert rest == "Then: 7.50 MB/s with large files. The reverse direction is as usual."
     kind, _, rest = said({"large": late})
@@ -276,7 +304,7 @@ def test_down_says_whose_downtime_until_when_and_why() -> None:
     kind, headline, rest = said(down, down, downtimes=[short, long])
     assert (kind, headline) == (
         "down",
-        "Down: BNL is in a declared downtime until 2026-11-21 08:00 UTC: new disks.",
+        "Down: BNL is in a declared downtime until 21 Nov 08:00: new disks.",
     )
     assert rest == (
         "Before the downtime: 1.20 MB/s with small files, 9.60 MB/s with medium files and 7.50 "
@@ -295,7 +323,7 @@ def test_down_says_whose_downtime_until_when_and_why() -> None:
         ),
         (
             {"last": NOW - 72 * HOUR},
-            "No test in this window: the last one was 3 d ago, at 2026-11-17 20:00 UTC.",
+            "No test in this window: the last one was 3 d ago, at 17 Nov 20:00.",
         ),
         (
             {"is_filtered": True},
@@ -318,11 +346,13 @@ def test_what_fails_since_before_the_window_fails() -> None:
 
 def test_a_window_that_is_over_is_spoken_of_as_of_its_end() -> None:
     _, headline, _ = said({"large": FAILING}, is_past=True)
-    assert headline.startswith("As of 2026-11-20 20:00 UTC: failing since 2026-11-20 15:06 UTC:")
+    assert headline.startswith(
+        "As of 20 Nov 20:00, all 16 tests with large files have failed since"
+    )
     _, headline, _ = said(every(UNTESTED), last=NOW - 72 * HOUR, is_past=True)
-    assert "the last one before its end was 3 d earlier, at 2026-11-17 20:00 UTC" in headline
+    assert "the last one before its end was 3 d earlier, at 17 Nov 20:00." in headline
     _, headline, _ = said(every(UNTESTED), last=NOW + HOUR, is_past=True, is_scheduled=False)
-    assert headline == "As of 2026-11-20 20:00 UTC: no test in this window."
+    assert headline == "As of 20 Nov 20:00, no test in this window."
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 
 from matrix.answers.causes import history, words
 from matrix.answers.causes.attribution import Attribution
-from matrix.answers.causes.words import LOOK, VERBS, links
+from matrix.answers.causes.words import LOOK, VERBS, links, percent
 from matrix.answers.comparison.changes import most_certain
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
@@ -25,7 +25,7 @@ from matrix.statistics.naming import Cause, name_causes, name_slower
 from matrix.statistics.suspects import Kind
 from matrix.statistics.two_samples import Ratios
 from matrix.store.cache import ANSWERS
-from sonar.units import format_chance, format_count, format_factor
+from sonar.units import format_count, two_digits
 
 # Of the links that no cause explains: of more, something else is to be said.
 MOST_LINKS = 50
@@ -188,7 +188,7 @@ def of_history(attribution: Attribution, other: OtherSide) -> ChangeCauses:
         endpoints=names_of(grid),
     )
     tests = TestCounts(own.judged, own.days.ok, own.days.other_ok.sum(axis=0))
-    days = f"its own {A_MONTH.days} days before"
+    days = f"its {A_MONTH.days}-day rate"
     named = tuple(named_cause(cause, grid, tests, days, counts=True) for cause in causes)
     return ChangeCauses(named, int(own.judged.sum()), int(own.unjudged.sum()))
 
@@ -243,19 +243,19 @@ def named_cause(
     destination = group_at(grid.destinations, cause.column)
     kind = "slow" if cause.factor < 1 else "fast"
     ok, other_ok = tests.of(cause, grid)
-    factor = format_factor(cause.factor, cause.low, cause.high)
-    evidence = [links(cause.n)] if cause.kind != "link" else []
-    if counts:
-        now = f"{format_count(ok)} test{'s' * (ok != 1)} now"
-        evidence += [f"{now} and {format_count(other_ok)} before"]
-    elif cause.kind == "link":
-        evidence += [f"{format_count(ok)} test{'s' * (ok != 1)} against {format_count(other_ok)}"]
-    evidence += [format_chance(cause.p)]
-    sentence = f"{subject(cause, source, destination)} at {factor} of {other}"
-    sentence += f" (n = {', '.join(evidence)})"
+    evidence = [f"{two_digits(100 * cause.low)}–{percent(cause.high)}"]
+    if cause.kind != "link":
+        evidence += [links(cause.n)]
+    if counts or cause.kind == "link":
+        evidence += [
+            f"{format_count(ok)} test{'s' * (ok != 1)}",
+            f"{format_count(other_ok)} {'before' if counts else 'there'}",
+        ]
+    sentence = f"{subject(cause, source, destination)} at {percent(cause.factor)} of {other}"
+    sentence += f" ({', '.join(evidence)})."
     if kind == "slow":
-        sentence += f": {advice(cause)}"
-    return NamedCause(cause, source, destination, kind, ok, other_ok, f"{sentence}.")
+        sentence += f" {advice(cause)}"
+    return NamedCause(cause, source, destination, kind, ok, other_ok, sentence)
 
 
 def group_at(groups: Sequence[AxisGroup], at: int | None) -> AxisGroup | None:
@@ -265,7 +265,7 @@ def group_at(groups: Sequence[AxisGroup], at: int | None) -> AxisGroup | None:
 def subject(cause: Cause, source: AxisGroup | None, destination: AxisGroup | None) -> str:
     """Say what changed, up to the factor: `RAL sends`."""
     if cause.kind == "link" and source and destination:
-        return f"The link from {source.name} to {destination.name} alone is"
+        return f"{source.name} → {destination.name} is"
     group = source or destination
     name = "" if group is None else group.name
     if cause.kind == "site" and group is not None:
@@ -276,7 +276,7 @@ def subject(cause: Cause, source: AxisGroup | None, destination: AxisGroup | Non
 
 def advice(cause: Cause) -> str:
     if cause.kind == "link":
-        return "look at the path between them"
+        return "Only this link: check the path."
     if cause.row is not None and cause.column is not None:
         return LOOK["both"]
     return LOOK["source" if cause.row is not None else "destination"]

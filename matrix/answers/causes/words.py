@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matrix.answers.causes.attribution import (
     ENDS,
+    KINDS,
+    NOTABLE,
     Attribution,
     EndEffect,
     LinkRest,
@@ -16,32 +19,54 @@ from matrix.answers.grid import Grid
 from matrix.query.catalogue import RATE
 from matrix.statistics.two_samples import FEWEST
 from matrix.statistics.two_way import TwoWay
-from sonar.units import format_chance, format_count, format_factor, format_share, three_digits
+from sonar.units import (
+    format_chance,
+    format_count,
+    format_factor,
+    format_share,
+    three_digits,
+    two_digits,
+)
 
 # Predicted from all the others, so much of the differences between links lies at their ends.
 MOSTLY_ENDS, PARTLY_ENDS = 0.6, 0.3
 VERBS = {"source": "sends", "destination": "receives"}
+DOING = {"source": "Sending", "destination": "Receiving"}
 AS = {"source": "as a source", "destination": "as a destination"}
-OTHERS = {
-    "source": "what its partners receive from others",
-    "destination": "what its partners send to others",
-}
+ELSEWHERE = "what its partners reach elsewhere"
 LOOK = {
-    "source": "look at its outgoing path",
-    "destination": "look at its incoming path",
-    "both": "look at what both directions share: its storage, its servers, its network connection",
+    "source": "Check the outbound path.",
+    "destination": "Check the inbound path.",
+    "both": "Check what both directions share: storage, servers, network connection.",
 }
+# How a site is against its peers, by the kind of EndEffect that says most.
+AGAINST_PEERS = {
+    "slow": "Slow against its peers",
+    "fast": "Fast against its peers",
+    "usual": "Similar to its peers",
+    "unsure": "Not certainly different from its peers",
+}
+UNCOMPARED = "Not compared with its peers: too few other links have results."
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A sentence on a group, with its effects beyond chance; ``kind`` is `slow` or `fast`."""
+    """What is so of a group, in sentences; ``kind`` is one of KINDS.
+
+    ``first`` has what says most, ``rest`` its other end and what to check. ``effects`` are those
+    that are notable.
+    """
 
     name: str
     site: str
     kind: str
-    sentence: str
+    first: str
+    rest: str
     effects: tuple[EndEffect, ...]
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.first} {self.rest}".strip()
 
 
 def conclusions(attribution: Attribution) -> list[Conclusion]:
@@ -56,11 +81,15 @@ def conclusions(attribution: Attribution) -> list[Conclusion]:
         for effect in attribution.effects[end]:
             by_name.setdefault((effect.group.name, "" if alike else end), {})[end] = effect
     notable = [
-        conclusion(name, of_ends, alike=alike)
+        conclusion(name, of_ends, name, alike=alike)
         for (name, _), of_ends in by_name.items()
-        if any(effect.kind in ("slow", "fast") for effect in of_ends.values())
+        if any(map(is_notable, of_ends.values()))
     ]
     return sorted(notable, key=lambda said: (said.kind != "slow", extreme(said)))
+
+
+def is_notable(effect: EndEffect) -> bool:
+    return effect.kind in ("slow", "fast")
 
 
 def extreme(said: Conclusion) -> float:
@@ -69,49 +98,83 @@ def extreme(said: Conclusion) -> float:
     return min(factors) if said.kind == "slow" else -max(factors)
 
 
-def conclusion(name: str, of_ends: dict[str, EndEffect], *, alike: bool = True) -> Conclusion:
-    """Say in one sentence what a group does at both ends; slow ends come first.
+def conclusion(
+    name: str, of_ends: dict[str, EndEffect], subject: str, *, alike: bool = True
+) -> Conclusion:
+    """Say what a group does at both ends, what is slow or else fast there first.
 
-    ``alike`` says whether sources and destinations are of one kind.
+    ``subject`` begins the first sentence. ``alike`` says whether sources and destinations are of
+    one kind. At least one end has a factor.
     """
-    notable = [effect for effect in of_ends.values() if effect.kind in ("slow", "fast")]
-    notable.sort(key=lambda effect: (effect.kind != "slow", effect.factor))
-    slow = [effect for effect in notable if effect.kind == "slow"]
-    clauses = [f"{name} {at_factor(notable[0])}"]
-    clauses += [f"and {at_factor(effect)}" for effect in notable[1:]]
-    sentence = " ".join(clauses)
-    if len(notable) == 1 and alike:
-        end = "destination" if notable[0].end == "source" else "source"
-        sentence += f"; {elsewhere(of_ends.get(end), end)}"
+    present = [effect for effect in of_ends.values() if not math.isnan(effect.factor)]
+    first, *more = sorted(present, key=lambda effect: (KINDS.index(effect.kind), effect.factor))
+    sentences = [end_words(effect) for effect in more]
+    if alike and not more:
+        sentences += [without_factor(end) for end in ENDS if end != first.end]
+    slow = [effect.end for effect in present if effect.kind == "slow"]
     if slow:
-        sentence += f": {LOOK['both' if len(slow) > 1 else slow[0].end]}"
-    site = notable[0].group.site or ""
-    return Conclusion(name, site, notable[0].kind, f"{sentence}.", tuple(notable))
-
-
-def at_factor(effect: EndEffect) -> str:
-    """Say at which factor of its peers a group sends, or receives."""
-    factor = format_factor(effect.factor, effect.low, effect.high)
-    return (
-        f"{VERBS[effect.end]} at {factor} of {OTHERS[effect.end]}, n = {partners(effect.partners)}"
+        sentences.append(LOOK["both" if len(slow) > 1 else slow[0]])
+    return Conclusion(
+        name,
+        first.group.site or "",
+        first.kind,
+        f"{subject} {VERBS[first.end]} at {percent(first.factor)} of {ELSEWHERE} "
+        f"({evidence_words(first.low, first.high, first.partners)}).",
+        " ".join(sentences),
+        tuple(filter(is_notable, present)),
     )
 
 
-def elsewhere(effect: EndEffect | None, end: str) -> str:
-    """Say how a group does at the end where nothing stands out."""
-    if effect is None or math.isnan(effect.factor):
-        return f"it has no results {AS[end]}"
+def end_words(effect: EndEffect) -> str:
+    """Say what a group does at its other end: `Sending: 83 % (18 partners).`"""
     if effect.kind == "unknown":
-        return f"{AS[end]} it has too few partners to say"
-    factor = format_factor(effect.factor, effect.low, effect.high)
-    normally = " normally," if effect.low <= 1 <= effect.high else ""
-    return f"it {VERBS[end]}{normally} at {factor}"
+        return f"{DOING[effect.end]}: too few partners to say ({partners(effect.partners)})."
+    evidence = evidence_words(effect.low, effect.high, effect.partners)
+    return f"{DOING[effect.end]}: {percent(effect.factor)} ({evidence})."
 
 
-def of_site(sites: Grid, name: str) -> Conclusion | None:
-    """Say what stands out of a site in a matrix of sites with the extra `median`, if anything."""
+def without_factor(end: str) -> str:
+    return f"No results {AS[end]}."
+
+
+def evidence_words(low: float, high: float, count: int) -> str:
+    """Write the interval of a factor, if it has one, and how many partners are behind it."""
+    if math.isnan(low):
+        return partners(count)
+    return f"{two_digits(100 * low)}–{percent(high)}, {partners(count)}"
+
+
+def percent(factor: float) -> str:
+    """Write a factor in percent with two digits: 4.6 %, 83 %, 128 %."""
+    return f"{two_digits(100 * factor)} %"
+
+
+def of_site(sites: Grid, name: str) -> Conclusion:
+    """Say how a site is against its peers, in a matrix of sites with the extra `median`."""
     causes = attribute(sites, values=sites.cells.extras["median"])
-    return next((said for said in conclusions(causes) if said.name == name), None)
+    of_ends = {
+        end: effect
+        for end in ENDS
+        for effect in causes.effects[end]
+        if effect.group.name == name and not math.isnan(effect.factor)
+    }
+    compared = [effect for effect in of_ends.values() if effect.kind != "unknown"]
+    if not compared:
+        return Conclusion(name, name, "unknown", UNCOMPARED, "", ())
+    return conclusion(name, of_ends, f"{AGAINST_PEERS[peer_kind(compared)]}:")
+
+
+def peer_kind(compared: Sequence[EndEffect]) -> str:
+    """Return which of AGAINST_PEERS says most of one or both ends.
+
+    What is far from its peers, and not certainly so, is not called similar.
+    """
+    kinds = {effect.kind for effect in compared}
+    notable = [kind for kind in ("slow", "fast") if kind in kinds]
+    if notable:
+        return notable[0]
+    is_close = all(1 / NOTABLE < effect.factor < NOTABLE for effect in compared)
+    return "usual" if is_close else "unsure"
 
 
 def off_model(attribution: Attribution) -> str:
@@ -136,23 +199,48 @@ def link_sentence(link: LinkRest, tests: int, *, ratios: bool = False) -> str:
         f" (n = {format_count(tests)} test{'s' * (tests != 1)}{chance})"
     )
     is_slow = link.beyond_chance and link.factor < 1
-    return f"{sentence}: look at the path between them." if is_slow else f"{sentence}."
+    return f"{sentence}. Only this link: check the path." if is_slow else f"{sentence}."
 
 
 def headline(attribution: Attribution) -> str:
-    """Say how much of the differences between links both ends explain, or why that is not known."""
+    """Say what is slow, and how much of the differences between links both ends explain.
+
+    Or why that is not known.
+    """
     model = attribution.model
     is_comparison = attribution.grid.query.compare is not None
     if is_comparison and not model.cells:
         return f"No link has {FEWEST} successful transfers on both sides to compare."
     if reason := too_few(model):
         return reason
-    verb = "changed" if is_comparison else "differ"
-    of_links = f"{format_share(max(model.r2, 0.0))} of how {links(model.cells)} {verb}"
+    of_links = "how {} changed" if is_comparison else "the differences between {}"
+    share = format_share(max(model.r2, 0.0))
+    explained = (
+        f"Sources and destinations explain {share} of {of_links.format(links(model.cells))}."
+    )
+    return explained if is_comparison else f"{slow_ends(attribution)} {explained}".strip()
+
+
+def slow_ends(attribution: Attribution) -> str:
+    """Count what is slow: `1 source and 2 destinations are slow.` Nothing if none is."""
+    counts = {
+        end: sum(effect.kind == "slow" for effect in attribution.effects[end]) for end in ENDS
+    }
+    parts = [
+        f"{format_count(count)} {end}{'s' * (count != 1)}" for end, count in counts.items() if count
+    ]
+    if not parts:
+        return ""
+    return f"{' and '.join(parts)} {'is' if sum(counts.values()) == 1 else 'are'} slow."
+
+
+def r2_words(model: TwoWay) -> str:
+    """Say R² of a model, and that for links which it has not seen; nothing without it."""
+    if too_few(model):
+        return ""
     # What rounds to 0 from below is 0, without a sign.
     left_out = f"; {round(model.r2_left_out, 2) + 0.0:.2f} for a link that all the others predict"
-    figures = f"R² {model.r2:.2f}{'' if math.isnan(model.r2_left_out) else left_out}"
-    return f"Sources and destinations explain {of_links} ({figures})."
+    return f"R² {model.r2:.2f}{'' if math.isnan(model.r2_left_out) else left_out}"
 
 
 def meaning(model: TwoWay) -> str:
@@ -160,7 +248,7 @@ def meaning(model: TwoWay) -> str:
     if too_few(model):
         return ""
     left_out = model.r2_left_out
-    spread = f"Around what they explain, links scatter by a factor of {math.exp(model.sigma):.2f}."
+    spread = f"A typical link is within a factor of {math.exp(model.sigma):.2f} of that."
     if math.isnan(left_out):
         return spread
     if left_out >= MOSTLY_ENDS:

@@ -53,14 +53,14 @@ def narrow(evidence: LinkEvidence) -> Diagnosis | None:
         return None
     return Diagnosis(
         "at-capacity",
-        f"The way between both ends carries no more than {three_digits(evidence.median)} MB/s: "
-        "more streams do not help, and both ends are faster elsewhere.",
+        f"The path carries no more than {three_digits(evidence.median)} MB/s: more streams do not "
+        "help, and both endpoints are faster elsewhere.",
         (
             f"{streams.words}.",
             f"{rate_words(evidence, 'source')}.",
             f"{rate_words(evidence, 'destination')}.",
         ),
-        "Look for the narrowest part of the path: the route in both directions, a backup line, "
-        "an interface at a lower speed, a limit for this traffic.",
+        "Look for the narrowest part of the path: route in both directions, backup line, slow "
+        "interface, traffic limit.",
         1 - evidence.median / elsewhere,
     )

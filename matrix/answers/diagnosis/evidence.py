@@ -17,6 +17,7 @@ from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.samples import Results
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup, EndpointInfo
+from matrix.statistics.medians import median_interval
 from matrix.statistics.peers import PeerRates, beside
 from matrix.statistics.scatter import AlikeTests, RateScatter, scatter
 from matrix.statistics.standing import SLOWER, UNKNOWN
@@ -70,9 +71,10 @@ class FailureEvidence:
 class LinkEvidence:
     """Rates are in MB/s, NaN where there is none.
 
-    ``ok`` successes have the ``median``, and 95 % of them at most the rate ``high``; ``level``,
-    ``usual`` and ``now`` are those of a Direction. ``slower_elsewhere`` has, by end, how many of
-    its other links are slower than usual, and of how many that is known. ``single`` is the median
+    ``ok`` successes have the ``median``, within the 95 % interval ``around`` it, and 95 % of them
+    at most the rate ``high``; ``level``, ``usual`` and ``now`` are those of a Direction.
+    ``slower_elsewhere`` has, by end, how many of its other links are slower than usual, and of how
+    many that is known. ``single`` is the median
     of the tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
     ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed``
     says which experiment with streams was of no use. Tests of the network alone between the same
@@ -106,6 +108,7 @@ class LinkEvidence:
     sockets: tuple[int, int] | None = None
     network_rate: float | None = None
     network_tests: int = 0
+    around: tuple[float, float] = (np.nan, np.nan)
 
     @property
     def wants_streams(self) -> bool:
@@ -190,6 +193,7 @@ def of_link(
         sockets=network.sockets,
         network_rate=network.rate,
         network_tests=len(network.done),
+        around=median_interval(rates),
     )
 
 
@@ -272,14 +276,22 @@ def failures_of(
     if not failed.any():
         return None
     hours = np.array([datetime.fromtimestamp(at / 1000, UTC).hour for at in results.started])
-    counts = links.cells.failed, links.cells.failed + links.cells.ok
+    return FailureEvidence(
+        len(results), hours[failed], hours, groups, failed_elsewhere(links, link)
+    )
+
+
+def failed_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
+    """Return by end how many of the tests on its other links failed, and how many there were."""
     row, column = link.place_in(links)
+    if row is None or column is None:
+        return {}
+    counts = links.cells.failed, links.cells.failed + links.cells.ok
     elsewhere = {}
-    if row is not None and column is not None:
-        for end, taken in (("source", (row, slice(None))), ("destination", (slice(None), column))):
-            bad, tests = (int(of[taken].sum() - of[row, column]) for of in counts)
-            elsewhere[end] = bad, tests
-    return FailureEvidence(len(results), hours[failed], hours, groups, elsewhere)
+    for end, taken in (("source", (row, slice(None))), ("destination", (slice(None), column))):
+        bad, tests = (int(of[taken].sum() - of[row, column]) for of in counts)
+        elsewhere[end] = bad, tests
+    return elsewhere
 
 
 def nominal_capacities(sites: Collection[str]) -> dict[str, float]:

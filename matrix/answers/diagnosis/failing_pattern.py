@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from matrix.answers.diagnosis.evidence import FailureEvidence, LinkEvidence
+from matrix.answers.diagnosis.fault import FailureCounts, Fault, fault_of
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.link.class_words import shortened
 from matrix.answers.link.errors import WHERE
@@ -21,8 +24,6 @@ MOST = 2 / 3
 # Hours of the day are a pattern where most failures are within so many of them, beyond chance.
 HOURS = 6
 CHANCE = 0.01
-# An end fails elsewhere, too, if so many of its tests on other links do.
-OFTEN = 0.5
 
 
 def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
@@ -33,19 +34,41 @@ def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
         or failures.failed < PARTLY_FROM * failures.tests
     ):
         return None
-    patterns = [*common_cause(failures), *same_hours(failures), *ends(evidence, failures)]
+    fault = fault_in(evidence, failures)
+    whose = [(fault.sentence, fault.advice)] if fault else []
+    patterns = [*whose, *common_cause(failures), *same_hours(failures)]
     if not patterns:
         return None
-    share = failures.failed / failures.tests
-    headlines, advice = zip(*patterns, strict=True)
+    sentences, advice = zip(*patterns, strict=True)
     return Diagnosis(
         "failing-pattern",
-        f"{format_count(failures.failed)} of {format_count(failures.tests)} tests with "
-        f"{evidence.size} files failed, and not at random.",
-        headlines,
+        f"{count_words(failures)} {evidence.size}-file tests failed.",
+        sentences,
         " ".join(dict.fromkeys(advice)),
-        share,
+        failures.failed / failures.tests,
     )
+
+
+def count_words(failures: FailureEvidence) -> str:
+    """Begin a sentence with how many of all tests failed: `All 3`, `30 of 47`."""
+    if failures.failed == failures.tests:
+        return f"All {format_count(failures.failed)}"
+    return f"{format_count(failures.failed)} of {format_count(failures.tests)}"
+
+
+def fault_in(evidence: LinkEvidence, failures: FailureEvidence) -> Fault | None:
+    """Say whose the failures of a size class are."""
+    where: Counter[str] = Counter()
+    for group in failures.groups:
+        where[group.where] += group.count
+    names = {"source": evidence.source, "destination": evidence.destination}
+    return fault_of(FailureCounts(names, where, failures.elsewhere))
+
+
+def hours_only(evidence: LinkEvidence, said: Diagnosis) -> list[Diagnosis]:
+    """Return what is left to say beside a verdict with the errors and whose they are: the hours."""
+    hours = same_hours(evidence.failures) if evidence.failures else ()
+    return [replace(said, evidence=(sentence,), next=advice) for sentence, advice in hours]
 
 
 def common_cause(failures: FailureEvidence) -> Iterator[tuple[str, str]]:
@@ -56,10 +79,9 @@ def common_cause(failures: FailureEvidence) -> Iterator[tuple[str, str]]:
     total = sum(group.count for group in failures.groups)
     if first.count >= max(FEWEST, MOST * total):
         count = f"{format_count(first.count)} of {format_count(total)}"
-        where = WHERE[first.where]
         yield (
-            f"{count} have one cause, {where}: {shortened(first.example.error)}",
-            "Begin with that error: one cause explains most failures.",
+            f"{count} have one cause, {WHERE[first.where]}: {shortened(first.example.error)}.",
+            "Begin with that error.",
         )
 
 
@@ -76,9 +98,9 @@ def same_hours(failures: FailureEvidence) -> Iterator[tuple[str, str]]:
     if 24 * at_least(bad, failures.failed, share) > CHANCE:
         return
     yield (
-        f"{format_count(bad)} of {format_count(failures.failed)} were between {start:02}:00 and "
-        f"{(start + HOURS) % 24:02}:00 UTC, with {share:.0%} of all tests.",
-        "Look at what runs in these hours: backups, maintenance, production at its peak.",
+        f"{format_count(bad)} of {format_count(failures.failed)} failed between {start:02}:00 and "
+        f"{(start + HOURS) % 24:02}:00 UTC, when {100 * share:.0f} % of all tests ran.",
+        "Check what runs in these hours: backups, maintenance, production at its peak.",
     )
 
 
@@ -90,24 +112,3 @@ def around_the_clock(counts: np.ndarray) -> np.ndarray:
 def at_least(count: int, of: int, share: float) -> float:
     """Return the chance of so many or more of so many, each with the chance ``share``."""
     return sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count, of + 1))
-
-
-def ends(evidence: LinkEvidence, failures: FailureEvidence) -> Iterator[tuple[str, str]]:
-    """Say which end fails on its other links, too, or that none does."""
-    names = {"source": evidence.source, "destination": evidence.destination}
-    judged = {end: counts for end, counts in failures.elsewhere.items() if counts[1] >= FEWEST}
-    for end, (bad, tests) in judged.items():
-        words = f"{format_count(bad)} of {format_count(tests)} tests on the other links of"
-        if bad >= OFTEN * tests:
-            yield f"{words} {names[end]} as a {end} failed, too.", f"Look at {names[end]} first."
-    if len(judged) == 2 and all(bad < PARTLY_FROM * tests for bad, tests in judged.values()):
-        counts = " and ".join(
-            f"{format_count(bad)} of {format_count(tests)} from {names[end]}"
-            if end == "source"
-            else f"{format_count(bad)} of {format_count(tests)} to {names[end]}"
-            for end, (bad, tests) in judged.items()
-        )
-        yield (
-            f"On their other links few tests fail: {counts}.",
-            "Look at what only this pair shares: rights of one at the other, routes, firewalls.",
-        )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-from matrix.answers.causes.words import OTHERS, VERBS, partners
+from matrix.answers.causes.words import ELSEWHERE, VERBS, evidence_words, percent
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.statistics.peers import PeerRates
-from sonar.units import format_factor, three_digits
+from sonar.units import three_digits
 
 PARTNERS = {"source": "destination", "destination": "source"}
 
@@ -32,9 +31,7 @@ def rate_words(evidence: LinkEvidence, end: str) -> str:
 def factor_words(evidence: LinkEvidence, end: str) -> str:
     """Say how an end does against its peers, without this link."""
     name, rates = ends_of(evidence)[end]
-    interval = () if math.isnan(rates.low) else (rates.low, rates.high)
-    factor = format_factor(rates.factor, *interval)
     return (
-        f"Without this link, {name} {VERBS[end]} at {factor} of {OTHERS[end]} "
-        f"(n = {partners(rates.compared)})"
+        f"Without this link, {name} {VERBS[end]} at {percent(rates.factor)} of {ELSEWHERE} "
+        f"({evidence_words(rates.low, rates.high, rates.compared)})"
     )

@@ -11,8 +11,11 @@ from sonar.units import format_count, format_factor, three_digits
 LESS = 0.3
 # A link became slower alone if at most this part of the others of each end did, too.
 FEW = 0.25
-ADVICE = "Look at the path between them: the route in both directions, and lost packets."
-EXPERIMENT = " Order an experiment with streams: it tells windows and loss from capacity."
+ADVICE = "Check the path between them: the route in both directions, and lost packets."
+EXPERIMENT = (
+    " Run a stream experiment: it shows whether the TCP window or packet loss is the limit, or the "
+    "capacity."
+)
 
 
 def slow_link(evidence: LinkEvidence) -> Diagnosis | None:
@@ -28,8 +31,7 @@ def slow_beside(evidence: LinkEvidence) -> Diagnosis:
     median = three_digits(evidence.median)
     return Diagnosis(
         "slow-link",
-        f"This link has {median} MB/s, and both its ends are at least twice as fast on their "
-        "other links.",
+        "Both endpoints are at least twice as fast on their other links.",
         (
             f"{rate_words(evidence, 'source')}.",
             f"{rate_words(evidence, 'destination')}; this link has {median} "
@@ -44,13 +46,16 @@ def slow_beside(evidence: LinkEvidence) -> Diagnosis:
 def slower_alone(evidence: LinkEvidence) -> Diagnosis:
     """Say that it became slower while the other links of both its ends did not."""
     part = evidence.now / evidence.usual
+    counts = evidence.slower_elsewhere.values()
+    others = sum(judged - slower for slower, judged in counts)
     return Diagnosis(
         "slow-link",
-        f"This link became slower alone: {three_digits(evidence.now)} MB/s now, "
-        f"{three_digits(evidence.usual)} usual ({format_factor(part)}), while most other links of "
-        "both its ends did not.",
+        f"Only this link slowed down ({format_factor(part)}); {format_count(others)} other links "
+        "of both endpoints did not.",
         (
-            f"{count_words(evidence, 'source')}; {count_words(evidence, 'destination')}.",
+            f"{three_digits(evidence.now)} MB/s now, usually {three_digits(evidence.usual)}.",
+            f"{count_words(evidence, 'source')}.",
+            f"{count_words(evidence, 'destination')}.",
             *stream_words(evidence),
         ),
         f"{ADVICE} What changed when it did?" + (EXPERIMENT if evidence.wants_streams else ""),

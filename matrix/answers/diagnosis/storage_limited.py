@@ -15,6 +15,7 @@ from sonar.units import three_digits
 MOST = 0.5
 # What is left to say of storage where nobody knows what more streams do.
 WITHOUT_STREAMS = 0.6
+STREAMS = " A stream experiment shows whether the disks or the connections are the limit."
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
 
 
@@ -35,15 +36,15 @@ def storage_limited(evidence: LinkEvidence) -> Diagnosis | None:
         shown = [f"{streams.words}: no single connection is held back."]
     return Diagnosis(
         "storage-limited",
-        f"The {end} is the limit: {name} {verb} slowly on its other links, too.",
+        f"The {end} is the limit: {name} {verb} slowly on its other links as well.",
         (
             *(f"{factor_words(evidence, each)}." for _, each in slow),
             f"{rate_words(evidence, end)}; this link has {three_digits(evidence.median)}.",
             *shown,
         ),
-        f"At {name}, compare the rate at which files are {action} disk with that of its network: "
-        "load of the disks and of the servers, a cache that is full, limits of the storage system."
-        + ("" if shown else " An experiment with streams tells storage from its connections."),
+        f"At {name}, compare the rate at which files are {action} disk with that of its network. "
+        "Check the load of disks and servers, full caches, and limits of the storage system."
+        + ("" if shown else STREAMS),
         (1 - math.prod(factor for factor, _ in slow)) * (1.0 if shown else WITHOUT_STREAMS),
     )
 

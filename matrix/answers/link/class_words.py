@@ -9,11 +9,12 @@ from math import isnan
 
 from django.utils.text import capfirst
 
-from matrix.answers.highlights import minute
 from matrix.answers.link.directions import Direction
+from matrix.answers.time_words import time_words
 from sonar.units import format_factor, format_span, three_digits
 
-LONGEST_ERROR = 90
+# Of an error beside others, and of the one that stands for what happens now.
+LONGEST_ERROR, WHOLE_ERROR = 90, 400
 # Two names or more of a path.
 PATH = re.compile(r"(?:/[^\s/,;)\"']+){2,}/?")
 # How newest tests compare with usual is said of a class in these states, of the others what failed.
@@ -45,23 +46,23 @@ def of_level(classes: Iterable[Direction], level: str) -> list[Direction]:
     return [each for each in classes if each.level == level and each.state in states]
 
 
-def shortened(error: str) -> str:
+def shortened(error: str, longest: int = LONGEST_ERROR) -> str:
     """Return an error as part of a sentence: one line, not too long, without a full stop.
 
     Of a long one paths go first, and then its middle: the reason often stands at its end.
     """
     line = " ".join(error.split()).rstrip(".")
-    if len(line) > LONGEST_ERROR:
+    if len(line) > longest:
         line = PATH.sub("/…", line)
-    if len(line) <= LONGEST_ERROR:
+    if len(line) <= longest:
         return line
-    head = LONGEST_ERROR // 3
-    return f"{line[:head].rstrip()} … {line[head + 3 - LONGEST_ERROR :].lstrip()}"
+    head = longest // 3
+    return f"{line[:head].rstrip()} … {line[head + 3 - longest :].lstrip()}"
 
 
-def since_words(classes: Sequence[Direction]) -> str:
-    """Return the earliest moment since which one of these is as it is."""
-    return minute(min(each.since for each in classes))
+def since_words(classes: Sequence[Direction], at: datetime) -> str:
+    """Return the earliest moment since which one of these is as it is, as seen from ``at``."""
+    return time_words(min(each.since for each in classes), at)
 
 
 def age(at: datetime, moment: datetime) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from matrix.answers.link.class_words import (
+    LONGEST_ERROR,
+    WHOLE_ERROR,
     age,
     factor,
     files,
@@ -22,12 +24,25 @@ from matrix.answers.link.class_words import (
 )
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.errors import where_at
+from matrix.answers.time_words import time_words
 from matrix.statistics.standing import DAYS, FEWEST
 from matrix.statistics.states import fail_partly
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime
 from sonar.units import format_count, three_digits
-from sonar.windows import format_minute
+
+# What is said of rates below such a part of their usual, and of those above so many times it.
+PARTS = (
+    (0.1, "Less than a tenth of the usual rate"),
+    (0.25, "Less than a quarter of the usual rate"),
+    (1 / 3, "Less than a third of the usual rate"),
+    (0.5, "Less than half the usual rate"),
+)
+TIMES = (
+    (10, "More than ten times the usual rate"),
+    (4, "More than four times the usual rate"),
+    (2, "More than twice the usual rate"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,11 +67,15 @@ class LinkNow:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``kind`` is a state or a level, for the colour; ``headline`` says it in one sentence."""
+    """``kind`` is a state or a level, for the colour; ``headline`` says it in one sentence.
+
+    ``why`` are the errors of what fails.
+    """
 
     kind: str
     headline: str
     rest: str = ""
+    why: str = ""
 
 
 def verdict_of(link: LinkNow) -> Verdict:
@@ -65,7 +84,7 @@ def verdict_of(link: LinkNow) -> Verdict:
     if not link.is_past:
         return said
     headline = said.headline[0].lower() + said.headline[1:]
-    return replace(said, headline=f"As of {format_minute(link.at)}: {headline}")
+    return replace(said, headline=f"As of {time_words(link.at.timestamp(), link.at)}, {headline}")
 
 
 def down(link: LinkNow) -> Verdict | None:
@@ -74,7 +93,7 @@ def down(link: LinkNow) -> Verdict | None:
     first = max(link.downtimes, key=lambda downtime: downtime.ends_at)
     headline = (
         f"Down: {first.site or first.endpoint} is in a declared downtime until "
-        f"{format_minute(first.ends_at)}: {first.reason.rstrip('.')}."
+        f"{time_words(first.ends_at.timestamp(), link.at)}: {first.reason.rstrip('.')}."
     )
     before = rates_now(link.there)
     return Verdict("down", headline, f"Before the downtime: {before}." if before else "")
@@ -84,12 +103,15 @@ def failing(link: LinkNow) -> Verdict | None:
     classes = of_state(link.there, "failing")
     if not classes:
         return None
-    tests = format_count(sum(each.streak for each in classes))
+    tests = sum(each.streak for each in classes)
+    every = all(each in classes for each in link.there if each.tests)
+    of_classes = "" if every else f" with {sizes(classes)} files"
     headline = (
-        f"Failing since {since_words(classes)}: the last {tests} tests with {sizes(classes)} files "
-        f"failed{error_words(link, classes)}."
+        f"All {format_count(tests)} tests{of_classes} have failed since "
+        f"{since_words(classes, link.at)}."
     )
-    return Verdict("failing", headline, sentences(others(link.there, classes), reverse(link)))
+    rest = sentences(others(link.there, classes), reverse(link))
+    return Verdict("failing", headline, rest, error_words(link, classes))
 
 
 def slower(link: LinkNow) -> Verdict | None:
@@ -104,20 +126,31 @@ def shifted(link: LinkNow, level: str) -> Verdict | None:
     classes = of_level(link.there, level)
     if not classes:
         return None
-    first, *more = classes
-    rates = [
-        f"{three_digits(first.now)} MB/s now with {first.size} files, {three_digits(first.usual)} "
-        f"usual ({factor(first)})"
-    ]
-    rates += [
-        f"{three_digits(each.now)} with {each.size} files, {three_digits(each.usual)} usual "
-        f"({factor(each)})"
-        for each in more
-    ]
-    also = ", " if not more else "; the first "
-    since = f"since {since_words(classes)}"
-    headline = f"{level.capitalize()} than usual: {'; '.join(rates)}{also}{since}."
-    return Verdict(level, headline, sentences(others(link.there, classes), reverse(link)))
+    factors = ", ".join(f"{each.size} {factor(each)}" for each in classes)
+    headline = f"{extent(classes, level)} since {since_words(classes, link.at)}: {factors}."
+    rest = sentences(against_usual(classes), others(link.there, classes), reverse(link))
+    return Verdict(level, headline, rest)
+
+
+def extent(classes: Sequence[Direction], level: str) -> str:
+    """Say by how much all of these classes are slower or faster: `Less than half the usual rate`.
+
+    By the least of their factors, as they are written.
+    """
+    ratios = [each.ratio for each in classes]
+    if level == "slower":
+        least = max(ratios)
+        return next((words for most, words in PARTS if least < most), "Slower than usual")
+    least = min(ratios)
+    return next((words for few, words in TIMES if least > few), "Faster than usual")
+
+
+def against_usual(classes: Sequence[Direction]) -> str:
+    """Say the rates behind factors: `Now 3.49 and 7.36 MB/s, usually 8.20 and 15.3.`"""
+    now, usual = (
+        join(three_digits(getattr(each, name)) for each in classes) for name in ("now", "usual")
+    )
+    return f"Now {now} MB/s, usually {usual}."
 
 
 def failed(link: LinkNow) -> Verdict | None:
@@ -126,12 +159,13 @@ def failed(link: LinkNow) -> Verdict | None:
     if not classes:
         return None
     counts = [
-        f"{'the one test' if each.failed == 1 else f'all {format_count(each.failed)} tests'} "
+        f"{'the only test' if each.failed == 1 else f'all {format_count(each.failed)} tests'} "
         f"with {each.size} files"
         for each in classes
     ]
-    headline = f"Failed in this window: {join(counts)}{error_words(link, classes)}."
-    return Verdict("failed", headline, sentences(others(link.there, classes), reverse(link)))
+    headline = f"Failed in this window: {join(counts)}."
+    rest = sentences(others(link.there, classes), reverse(link))
+    return Verdict("failed", headline, rest, error_words(link, classes))
 
 
 def stale(link: LinkNow) -> Verdict | None:
@@ -141,8 +175,8 @@ def stale(link: LinkNow) -> Verdict | None:
         return None
     last = datetime.fromtimestamp(max(each.last for each in classes), UTC)
     headline = (
-        f"Stale: no test since {format_minute(last)} ({age(link.at, last)}), more than two "
-        "intervals of its mesh."
+        f"Stale: no test since {time_words(last.timestamp(), link.at)} ({age(link.at, last)}), "
+        "more than two intervals of its mesh."
     )
     rates = rates_now(classes)
     before = f"Then: {rates}." if rates else ""
@@ -159,7 +193,7 @@ def untested(link: LinkNow) -> Verdict | None:
         when = f"the last one before its end was {ago} earlier" if link.is_past else ""
         headline = (
             f"No test in this window: {when or f'the last one was {ago} ago'}, at "
-            f"{format_minute(link.last)}."
+            f"{time_words(link.last.timestamp(), link.at)}."
         )
     elif link.last:
         headline = "No test in this window."
@@ -174,13 +208,11 @@ def usual(link: LinkNow) -> Verdict | None:
     classes = of_level(link.there, "usual")
     if not classes:
         return None
-    first, *more = classes
-    rates = [f"{rate_words(first)} with {first.size} files (usual {three_digits(first.usual)})"]
-    rates += [
-        f"{three_digits(each.now)} with {each.size} ({three_digits(each.usual)})" for each in more
-    ]
-    rest = sentences(others(link.there, classes), some_failed(link.there), reverse(link))
-    return Verdict("usual", f"As usual: {join(rates)}.", rest)
+    factors = ", ".join(f"{each.size} {factor(each)}" for each in classes)
+    rest = sentences(
+        against_usual(classes), others(link.there, classes), some_failed(link.there), reverse(link)
+    )
+    return Verdict("usual", f"As usual: {factors}.", rest)
 
 
 def unknown(link: LinkNow) -> Verdict:
@@ -200,8 +232,8 @@ def others(classes: Sequence[Direction], said: Sequence[Direction]) -> list[str]
     """Say how the classes are that the headline does not speak of."""
     rest = [each for each in classes if each not in said and each.tests]
     parts = [
-        f"{files([each])} are {level} than usual: {rate_words(each)}, {three_digits(each.usual)} "
-        f"usual ({factor(each)})."
+        f"{files([each])} are {level} than usual: {rate_words(each)}, usually "
+        f"{three_digits(each.usual)} ({factor(each)})."
         for level in ("slower", "faster")
         for each in of_level(rest, level)
     ]
@@ -276,9 +308,9 @@ REVERSE = (reverse_failing, reverse_shifted, reverse_at_rest, reverse_compared)
 
 
 def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
-    """Say the most common error of all classes: how many tests had it, where, and its text.
+    """Say the most common error of all classes, and that of the newest test where it differs.
 
-    And that of the newest test that failed, where it is another one.
+    Each with where it happened; the newest one as a whole, for it is what happens now.
     """
     errors = by_cause(error for each in classes for error in link.errors.get(each.size, ()))
     if not errors:
@@ -286,11 +318,16 @@ def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
     most = max(errors, key=lambda error: (error.count, error.last))
     newest = max(errors, key=lambda error: (error.last, error.count))
     tests = sum(each.streak or each.failed for each in classes)
-    count = "" if tests == 1 else f"{format_count(most.count)} of them "
-    if most.count == tests > 1:
-        count = "all of them "
-    words = f", {count}{cause_words(most, classes[0])}"
-    return words if newest is most else f"{words}; the newest {cause_words(newest, classes[0])}"
+    how_many = f"Most often ({format_count(most.count)} of {format_count(tests)})"
+    if newest is not most:
+        until = time_words(most.last.timestamp(), link.at)
+        return (
+            f"{how_many} until {until}: {cause_words(most, classes[0], LONGEST_ERROR)}. "
+            f"Now: {cause_words(newest, classes[0], WHOLE_ERROR)}."
+        )
+    if most.count == tests:
+        how_many = "Each time" if tests > 1 else "It failed"
+    return f"{how_many} {cause_words(most, classes[0], WHOLE_ERROR)}."
 
 
 def by_cause(errors: Iterable[CommonError]) -> list[CommonError]:
@@ -304,6 +341,6 @@ def by_cause(errors: Iterable[CommonError]) -> list[CommonError]:
     return list(whole.values())
 
 
-def cause_words(error: CommonError, direction: Direction) -> str:
+def cause_words(error: CommonError, direction: Direction, longest: int) -> str:
     where = where_at(error.where, direction.source, direction.destination)
-    return f"{where}: {shortened(error.text)}"
+    return f"{where}: {shortened(error.text, longest)}"

@@ -27,17 +27,14 @@ AS = {"source": "as source", "destination": "as destination"}
 TO = {"source": "to", "destination": "from"}
 OTHER = {"source": "destination", "destination": "source"}
 LOOK = {
-    "source": "They all read from this site: check its test files, the permission to read them, "
-    "and the doors that it sends through.",
-    "destination": "They all write to this site: check its free space, the permission to write, "
-    "and the doors that it receives through.",
-    "both": "All these links involve this site: check its storage service, its network and the "
-    "credential for it.",
+    "source": "All read from this site: check its test files, read permissions and outgoing doors.",
+    "destination": "All write to this site: check its free space, write permissions and incoming "
+    "doors.",
+    "both": "All involve this site: check its storage service, network and credential.",
 }
 
 OTHERS_WORK = (
-    "Most others work, so check first for partners that also fail with other sites, then the "
-    "network in between."
+    "Most others work: check first which partners fail with other sites, then the network between."
 )
 FEW = "Too few partners were tested to tell a problem at this site from one at theirs."
 
@@ -154,8 +151,7 @@ def of_slowness(slow: dict[str, Judged]) -> Iterator[Finding]:
             yield Finding(
                 f"Slow {AS[end]} with most {OTHER[end]}s.",
                 f"It {does} {judged.share} {OTHER[end]}s at less than half the median rate of "
-                "the other sites of its tier with the same partner.",
-                "All these links involve this site: compare its fastest transfer with its nominal "
-                "WAN "
-                "capacity, and check the load on its storage.",
+                "its tier with the same partner.",
+                "Compare its fastest transfer with its nominal WAN capacity, and check the load on "
+                "its storage.",
             )

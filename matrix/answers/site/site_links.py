@@ -10,7 +10,18 @@ from operator import attrgetter
 import numpy as np
 
 from matrix.answers.site.reports import Report, at_end
-from matrix.answers.site.verdict import EndFacts, FailingLink, Shift, SiteAnswer, Speaker, earliest
+from matrix.answers.site.verdict import (
+    MOST_NAMED,
+    EndFacts,
+    FailingLink,
+    Shift,
+    ShiftedLink,
+    SiteAnswer,
+    Speaker,
+    UsualLinks,
+    earliest,
+)
+from matrix.statistics.medians import median_interval
 from matrix.statistics.standing import FACTOR, LEVELS
 from matrix.statistics.states import NOT_APPLICABLE, STATES
 from sonar.units import MB
@@ -57,6 +68,11 @@ class SiteLink:
     @property
     def is_failing(self) -> bool:
         return self.state == "failing"
+
+    @property
+    def is_judged(self) -> bool:
+        """Say whether its ratio counts: where all tests failed since, it is of the past."""
+        return self.state not in STATE_RANKS and not math.isnan(self.ratio)
 
     @property
     def rank(self) -> tuple[int, bool, float]:
@@ -126,7 +142,7 @@ class EndFigures:
 
 
 def figures_of(links: Sequence[SiteLink]) -> EndFigures:
-    judged = [link for link in links if not math.isnan(link.ratio)]
+    judged = [link for link in links if link.is_judged]
     return EndFigures(
         links=len(links),
         sites=len({link.partner for link in links}),
@@ -161,7 +177,14 @@ def facts_of(end: str, links: Sequence[SiteLink]) -> EndFacts:
         usual=sum(link.level == "usual" for link in links),
         slower=shift_of(links, "slower"),
         faster=shift_of(links, "faster"),
+        against_usual=usual_links(links),
     )
+
+
+def usual_links(links: Sequence[SiteLink]) -> UsualLinks:
+    """Put together the links that have a rate now and a usual one."""
+    ratios = [link.ratio for link in links if link.is_judged]
+    return UsualLinks(len(ratios), median(ratios), *median_interval(ratios))
 
 
 def shift_of(links: Sequence[SiteLink], level: str) -> Shift | None:
@@ -171,12 +194,15 @@ def shift_of(links: Sequence[SiteLink], level: str) -> Shift | None:
     ]
     if not shifted:
         return None
+    named = [ShiftedLink(link.partner, link.ratio, link.since) for link in shifted]
+    named.sort(key=lambda link: link.factor, reverse=level == "faster")
     return Shift(
         len(shifted),
         median([link.ratio for link in shifted]),
         len({link.partner for link in shifted}),
         earliest(link.since for link in shifted),
         max((link.since for link in shifted if not math.isnan(link.since)), default=math.nan),
+        tuple(named) if len(named) <= MOST_NAMED else (),
     )
 
 
@@ -184,7 +210,9 @@ def verdict_of(report: Report, ends: dict[str, list[SiteLink]], *, is_past: bool
     """Say how the site does; a link within the site, which is in both lists, fails once."""
     facts = [facts_of(end, ends[end]) for end in ("destination", "source")]
     speaker = Speaker(report.name, report.query.size, report.moment, is_past)
-    return speaker.verdict(facts, failing_of(ends))
+    every = (link for links in ends.values() for link in links)
+    usual = {(link.source, link.destination) for link in every if link.level == "usual"}
+    return speaker.verdict(facts, failing_of(ends), len(usual))
 
 
 def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:

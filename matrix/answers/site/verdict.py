@@ -1,24 +1,24 @@
-"""How a site does now, in one sentence: what its page says first."""
+"""How a site does now against its own past, in short sentences: what its page says first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.utils.text import capfirst
 
 from matrix.answers.link.class_words import join
+from matrix.answers.time_words import time_words
 from sonar.units import format_count, format_factor
 
 # The worst comes first; the page is coloured by it.
 KINDS = ("failing", "slower", "faster", "usual", "unknown", "untested", "down", "none")
 # Links that changed within this time are said to have changed together.
 TOGETHER = timedelta(hours=12)
-OLD = timedelta(days=180)
-# So many links that fail are named, more are counted.
+# So many links that fail are named, and of an end so many that shifted; more are counted.
 MOST_NAMED = 2
 
 
@@ -38,11 +38,21 @@ VERBS = {
 
 
 @dataclass(frozen=True)
+class ShiftedLink:
+    """A link that is slower or faster: its partner, now over usual, and since when in Unix s."""
+
+    partner: str
+    factor: float
+    since: float
+
+
+@dataclass(frozen=True)
 class Shift:
     """The links of an end that are slower, or faster, than usual.
 
     ``links`` is how many, ``factor`` the median of now over usual, ``sites`` how many partners
     they lead to; ``first`` and ``last`` are when the first and the last changed, in Unix s.
+    ``named`` are the links, the furthest from usual first, where they are few.
     """
 
     links: int
@@ -50,6 +60,20 @@ class Shift:
     sites: int
     first: float
     last: float
+    named: tuple[ShiftedLink, ...] = ()
+
+
+@dataclass(frozen=True)
+class UsualLinks:
+    """The links of an end against their usual rates: the median of ``links`` ratios.
+
+    ``low`` to ``high`` is its 95 % interval; NaN for none.
+    """
+
+    links: int = 0
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -57,7 +81,8 @@ class EndFacts:
     """What is known of the links of a site at one end; counts of links, ``sites`` of partners.
 
     ``tested`` have a result in the window, ``usual`` are as usual, ``failing_since`` is when the
-    first of the ``failing`` began to fail, in Unix s.
+    first of the ``failing`` began to fail, in Unix s. ``against_usual`` is of all that have both
+    rates.
     """
 
     end: str
@@ -70,6 +95,7 @@ class EndFacts:
     usual: int = 0
     slower: Shift | None = None
     faster: Shift | None = None
+    against_usual: UsualLinks = field(default_factory=UsualLinks)
 
     @property
     def kind(self) -> str:
@@ -149,35 +175,86 @@ class Speaker:
     moment: datetime
     is_past: bool = False
 
-    def verdict(self, ends: Sequence[EndFacts], failing: Sequence[FailingLink]) -> SiteAnswer:
-        """Say how the site does, the worst first; ``failing`` has each link that fails once."""
-        first, second = sorted(ends, key=lambda facts: KINDS.index(facts.kind))
+    def verdict(
+        self, ends: Sequence[EndFacts], failing: Sequence[FailingLink], usual: int = 0
+    ) -> SiteAnswer:
+        """Say how the site does, the worst first; ``failing`` has each link that fails once.
+
+        ``usual`` counts the links that are as usual, each once.
+        """
+        kinds = {facts.kind for facts in ends}
         # Where all links of an end fail, that is said there.
         there = {facts.end for facts in ends if facts.kind == "failing"}
         left = [link for link in failing if there.isdisjoint(link.ends)]
-        failures = f"{self.failures(left, ends)}." if left else ""
-        if first.kind == second.kind and first.kind not in ("slower", "faster"):
-            news, rest = f"{self.both(first.kind, failing)}.", ""
-        else:
-            news = f"{self.clause(first, self.name)};"
-            rest = f"{self.clause(second, 'it')}."
-        if not failures:
-            return SiteAnswer(first.kind, self.begun(news), rest)
-        if first.kind in ("failing", "slower"):
-            return SiteAnswer("failing", self.begun(news), f"{rest} {failures}".lstrip())
-        return SiteAnswer("failing", self.begun(failures), f"{capfirst(news)} {rest}".rstrip())
+        sentences = [
+            *self.all_failing(ends, failing),
+            *self.shifted(ends, "slower"),
+            *self.failures(left, ends),
+            *self.shifted(ends, "faster"),
+            *self.as_usual(ends, usual),
+            *self.nothing_known(ends),
+        ]
+        kind = "failing" if failing else min(kinds, key=KINDS.index)
+        first, *rest = map(self.capital, sentences)
+        return SiteAnswer(kind, self.begun(sentences[0]) if self.is_past else first, " ".join(rest))
 
     def begun(self, news: str) -> str:
-        """Begin the first sentence; of a window that is over, with as of when."""
-        if not self.is_past:
-            return capfirst(news)
-        return f"As of {self.time(self.moment.timestamp())}: {news}"
+        """Begin the first sentence on a window that is over with as of when."""
+        return f"As of {self.time(self.moment.timestamp())}, {news}"
 
-    def failures(self, failing: Sequence[FailingLink], ends: Sequence[EndFacts]) -> str:
+    def capital(self, sentence: str) -> str:
+        """Begin with a capital letter; the name of a site stays as it is."""
+        return sentence if sentence.startswith(self.name) else capfirst(sentence)
+
+    def all_failing(
+        self, ends: Sequence[EndFacts], failing: Sequence[FailingLink]
+    ) -> Iterator[str]:
+        """Say at which ends nothing comes through."""
+        there = [facts for facts in ends if facts.kind == "failing"]
+        if len(there) == len(ends):
+            since = self.since(earliest(link.since for link in failing), len(failing), "")
+            yield (
+                f"{self.name} neither {self.does('source')} nor {self.does('destination')} "
+                f"anything: all {format_count(len(failing))} tested links are failing{since}."
+            )
+            return
+        for facts in there:
+            since = self.since(facts.failing_since, facts.failing, "")
+            links = f"all {format_count(facts.failing)} tested links are failing"
+            if facts.failing == 1:
+                links = "its only tested link is failing"
+            yield f"{self.name} {self.does(facts.end)} nothing: {links}{since}."
+
+    def shifted(self, ends: Sequence[EndFacts], level: str) -> Iterator[str]:
+        """Name one or two links of an end that are slower or faster than usual; count more."""
+        shifts = [(facts, getattr(facts, level)) for facts in ends if facts.kind != "failing"]
+        parts = [part for facts, shift in shifts if shift for part in self.parts(facts, shift)]
+        if parts:
+            yield f"{level} than usual {join(parts)}."
+
+    def parts(self, facts: EndFacts, shift: Shift) -> Iterator[str]:
+        partners = VERBS[facts.end].partners
+        if shift.named:
+            for link in shift.named:
+                since = self.since(link.since, 1)
+                yield f"{partners} {link.partner} ({format_factor(link.factor)}{since})"
+            return
+        together = shift.last - shift.first <= TOGETHER.total_seconds()
+        since = self.since(shift.first, 1 if together else shift.links)
+        yield (
+            f"{partners} {format_count(shift.sites)} of {sites(facts.sites)} "
+            f"({format_factor(shift.factor)}{since})"
+        )
+
+    def failures(self, failing: Sequence[FailingLink], ends: Sequence[EndFacts]) -> Iterator[str]:
         """Name one or two links that fail; count more, by direction."""
+        if not failing:
+            return
         if len(failing) <= MOST_NAMED:
-            named = join(f"{link.direction}{self.since(link.since, 1)}" for link in failing)
-            return f"{format_count(len(failing))} link{'s' * (len(failing) != 1)} failing, {named}"
+            named = join(f"{link.direction}{self.since(link.since, 1, '')}" for link in failing)
+            verb = "link is" if len(failing) == 1 else "links are"
+            yield f"{format_count(len(failing))} {verb} failing: {named}."
+            return
         counts = [
             (sum(facts.end in link.ends for link in failing), facts)
             for facts in sorted(ends, key=lambda facts: facts.end)
@@ -185,70 +262,61 @@ class Speaker:
         (count, facts), *more = [pair for pair in counts if pair[0]]
         first = f"{of_all(count, facts)} links {VERBS[facts.end].links} {self.name}"
         others = [f"{of_all(count, facts)} {VERBS[facts.end].links} it" for count, facts in more]
-        since = self.since(earliest(link.since for link in failing), len(failing))
-        return f"{join([first, *others])} failing{since}"
+        since = self.since(earliest(link.since for link in failing), len(failing), "")
+        yield f"{join([first, *others])} are failing{since}."
 
-    def since(self, first: float, links: int) -> str:
+    def as_usual(self, ends: Sequence[EndFacts], usual: int) -> Iterator[str]:
+        """Say what is as usual: of a site without shifts at which factor, else how many links."""
+        if any(facts.slower or facts.faster for facts in ends):
+            links = "link is" if usual == 1 else "links are"
+            if usual:
+                yield f"{format_count(usual)} other {links} as usual."
+            return
+        there = [facts for facts in ends if facts.kind == "usual"]
+        parts = [f"{self.does(facts.end)} at {self.factor(facts)}" for facts in reversed(there)]
+        if parts:
+            yield f"as usual: {join(parts)} of the usual rate."
+
+    def factor(self, facts: EndFacts) -> str:
+        """Write the median of the links of an end, with its interval and how many they are."""
+        links = facts.against_usual
+        count = f"{format_count(links.links)} link{'s' * (links.links != 1)}"
+        if math.isnan(links.low):
+            return f"{format_factor(links.ratio)} ({count})"
+        factor = format_factor(links.ratio, links.low, links.high)
+        return f"{factor.removesuffix(')')}, {count})"
+
+    def nothing_known(self, ends: Sequence[EndFacts]) -> Iterator[str]:
+        """Say what is missing at an end, or at both."""
+        kinds = [facts.kind for facts in ends]
+        for kind, words in self.missing.items():
+            if all(each == kind for each in kinds):
+                yield words.format("to or from", self.name)
+            elif kind in kinds:
+                links = VERBS[ends[kinds.index(kind)].end].links
+                yield words.format(links, self.name)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        return {
+            "unknown": "the usual rates of links {} {} are not known yet.",
+            "untested": f"the links {{}} {{}} have no results with {self.size} files in this "
+            "window.",
+            "down": "all links {} {} are in a declared downtime.",
+            "none": f"no link {{}} {{}} is tested with {self.size} files.",
+        }
+
+    def since(self, first: float, links: int, comma: str = ",") -> str:
         """Say since when: for several links, which need not have begun together, the longest."""
         if math.isnan(first):
             return ""
-        return f"{', the longest' * (links > 1)} since {self.time(first)}"
+        return f"{', the longest' if links > 1 else comma} since {self.time(first)}"
 
     def time(self, unix: float) -> str:
-        return f"{time_words(unix, self.moment)} UTC"
-
-    @property
-    def within(self) -> str:
-        return f"with {self.size} files in this window"
+        return time_words(unix, self.moment)
 
     def does(self, end: str) -> str:
         return VERBS[end].then if self.is_past else VERBS[end].now
-
-    def clause(self, facts: EndFacts, subject: str) -> str:
-        """Say how the site does at one end."""
-        does, links = self.does(facts.end), VERBS[facts.end].links
-        own = "it" if subject == "it" else self.name
-        shift = facts.slower or facts.faster
-        if facts.kind in ("slower", "faster") and shift:
-            has = "had" if self.is_past else "has"
-            return f"{subject} {has} {VERBS[facts.end].then} {self.shifted(facts, shift)}"
-        if facts.kind == "failing":
-            return f"{subject} {does} nothing: {self.all_failing(facts)}"
-        return {
-            "usual": f"{subject} {does} as usual",
-            "unknown": f"the links {links} {own} have no usual rate to compare with yet",
-            "untested": f"the links {links} {own} have no results {self.within}",
-            "down": f"all links {links} {own} are in a declared downtime",
-            "none": f"no link {links} {own} is tested with {self.size} files",
-        }[facts.kind]
-
-    def shifted(self, facts: EndFacts, shift: Shift) -> str:
-        together = shift.last - shift.first <= TOGETHER.total_seconds()
-        since = self.since(shift.first, 1 if together else shift.links)
-        partners = (
-            f"{VERBS[facts.end].partners} {format_count(shift.sites)} of {sites(facts.sites)}"
-        )
-        return f"{partners} at {format_factor(shift.factor)} the usual rate{since}"
-
-    def all_failing(self, facts: EndFacts) -> str:
-        since = self.since(facts.failing_since, facts.failing)
-        if facts.failing == 1:
-            return f"its only tested link has been failing{since}"
-        return f"all {format_count(facts.failing)} tested links are failing{since}"
-
-    def both(self, kind: str, failing: Sequence[FailingLink]) -> str:
-        """Say in one clause what is the same at both ends."""
-        since = self.since(earliest(link.since for link in failing), len(failing))
-        doing = f"{self.does('source')} and {self.does('destination')}"
-        return {
-            "failing": f"{self.name} neither {self.does('source')} nor {self.does('destination')} "
-            f"anything: all its {format_count(len(failing))} tested links are failing{since}",
-            "usual": f"{self.name} {doing} as usual",
-            "unknown": f"{self.name} {doing}, and has no usual rates to compare with yet",
-            "untested": f"the links of {self.name} have no results {self.within}",
-            "down": f"all links of {self.name} are in a declared downtime",
-            "none": f"no link of {self.name} is tested with {self.size} files",
-        }[kind]
 
 
 def of_all(count: int, facts: EndFacts) -> str:
@@ -258,13 +326,6 @@ def of_all(count: int, facts: EndFacts) -> str:
 def earliest(moments: Iterable[float]) -> float:
     """Return the first of these moments in Unix s; NaN for none."""
     return min((moment for moment in moments if not math.isnan(moment)), default=math.nan)
-
-
-def time_words(unix: float, moment: datetime) -> str:
-    """Write a time (UTC) as somebody on shift says it, with the year where it is long ago."""
-    then = datetime.fromtimestamp(unix, UTC)
-    year = f" {then.year}" if abs(moment - then) > OLD else ""
-    return f"{then:%a} {then.day} {then:%b}{year} {then:%H:%M}"
 
 
 def sites(count: int) -> str:

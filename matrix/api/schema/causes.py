@@ -130,8 +130,8 @@ EXAMPLE = {
     "unit": "MB/s",
     "version": "1f0c-9-3b1d0f9c2a77",
     "simulated": False,
-    "headline": "Sources and destinations explain 85 % of how 90 links differ (R² 0.85; 0.76 for a "
-    "link that all the others predict).",
+    "headline": "1 source is slow. Sources and destinations explain 85 % of the differences "
+    "between 90 links.",
     "level": 4.57,
     "r2": 0.848,
     "r2_adjusted": 0.812,
@@ -170,9 +170,8 @@ EXAMPLE = {
             "name": "Glasgow_DATADISK",
             "site": "Glasgow",
             "kind": "slow",
-            "text": "Glasgow_DATADISK sends at 0.46× (0.37–0.57) of what its partners receive from "
-            "others, n = 10 partners; it receives normally, at 0.98× (0.81–1.2): look at its "
-            "outgoing path.",
+            "text": "Glasgow_DATADISK sends at 46 % of what its partners reach elsewhere (37–57 %, "
+            "10 partners). Receiving: 98 % (81–119 %, 10 partners). Check the outbound path.",
         }
     ],
     "changes": [],

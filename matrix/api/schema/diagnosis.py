@@ -125,15 +125,15 @@ EXAMPLE = {
     "diagnoses": [
         {
             "kind": "at-capacity",
-            "headline": "The way between both ends carries no more than 0.961 MB/s: more streams "
-            "do not help, and both ends are faster elsewhere.",
+            "headline": "The path carries no more than 0.961 MB/s: more streams do not help, and "
+            "both endpoints are faster elsewhere.",
             "evidence": [
                 "2 streams give 1.0× (0.98–1.0) the rate of 1 (n = 6, tests of this window).",
                 "Glasgow_DATADISK sends 17 MB/s to 3 other destinations.",
                 "RAL_DATADISK receives 18.7 MB/s from 4 other sources.",
             ],
-            "next": "Look for the narrowest part of the path: the route in both directions, a "
-            "backup line, an interface at a lower speed, a limit for this traffic.",
+            "next": "Look for the narrowest part of the path: route in both directions, backup "
+            "line, slow interface, traffic limit.",
             "strength": 0.943,
         }
     ],

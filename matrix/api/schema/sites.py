@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field, create_model
 
+from matrix.answers.causes.attribution import KINDS as PEER_KINDS
 from matrix.answers.series import BUCKETS
 from matrix.answers.site.overview import KEYS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
@@ -93,9 +94,19 @@ class SiteCell(Answer):
 
 
 class SiteVerdict(Answer):
-    """How the site is doing, in one sentence."""
+    """How the site is doing against its own past, in short sentences; times are in UTC."""
 
     kind: Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
+    sentence: str
+
+
+class SiteAgainstPeers(Answer):
+    """How fast the site is against its peers with the same partners, whatever is usual for it.
+
+    `kind` is that of its slower end, see `causes/`.
+    """
+
+    kind: Annotated[str, Field(json_schema_extra={"enum": list(PEER_KINDS)})]
     sentence: str
 
 
@@ -262,6 +273,7 @@ class SiteReport(Answer):
     endpoints: list[str]
     retired_endpoints: list[str]
     verdict: SiteVerdict
+    against_peers: SiteAgainstPeers
     as_source: SiteEnd
     as_destination: SiteEnd
     notes: list[SiteNote]
@@ -394,8 +406,13 @@ REPORT = {
     **ENDPOINTS,
     "verdict": {
         "kind": "slower",
-        "sentence": "GLASGOW receives from 4 of 10 sites at 0.30× the usual rate since Thu 19 Nov "
-        "20:15 UTC; it sends as usual. Small and medium files: as usual.",
+        "sentence": "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15). 16 other "
+        "links are as usual. Small and medium files: as usual.",
+    },
+    "against_peers": {
+        "kind": "usual",
+        "sentence": "Similar to its peers: sends at 83 % of what its partners reach elsewhere "
+        "(73–94 %, 10 partners). Receiving: 98 % (81–120 %, 10 partners).",
     },
     "as_source": END,
     "as_destination": END,

@@ -14,7 +14,7 @@ from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
 from matrix.answers.link.errors import where_at
 from matrix.answers.link.report import LinkReport, Question
-from matrix.answers.link.verdict import verdict_of
+from matrix.answers.link.verdict import Verdict, verdict_of
 from matrix.pages import inside as inside_part
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.compare import compare_control
@@ -51,9 +51,13 @@ from sonar import roles
 from sonar.models import Transfer
 from sonar.roles import Anyone
 from sonar.units import format_age
+from sonar.windows import format_window
 
 # So many stand beside the picture; all of them are listed below.
 LAST_TESTS = 6
+# Verdicts that say whose it is, and those beside which no rate is worth a word.
+FAILS = ("failing", "failed")
+NOT_COMPARED = (*FAILS, "down", "untested")
 
 
 @dataclass(frozen=True)
@@ -111,14 +115,21 @@ class LinkPage(QueryPage):
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
         network_part = network.part_of(answer.network, answer.question.ends)
+        diagnosis = link_diagnosis.of_report(answer, newest, now)
+        said = verdict_of(answer.link_now())
+        fails = said.kind in FAILS
         return {
             "answer": answer,
             "heading": f"From {self.source.name} to {self.destination.name}",
             "sentence": self.sentence(),
+            "window_times": format_window(answer.window),
             "simulated": self.source.simulated or self.destination.simulated,
             "controls": self.controls(answer),
-            "verdict": network.verdict_of(network_part) or self.verdict(answer),
-            "diagnosis": link_diagnosis.of_report(answer, newest, now),
+            "verdict": network.verdict_of(network_part) or self.verdict(answer, said),
+            "fault": diagnosis.fault if fails else None,
+            "against_others": None if said.kind in NOT_COMPARED else diagnosis.against_others,
+            "diagnosis": diagnosis,
+            "findings": diagnosis.beside_failing if fails else diagnosis.diagnoses,
             "comparison": comparison_part(self, answer),
             "tiles": tiles_of(answer, lambda size: self.asking(resized(self.query, size)).url()),
             "reverse_url": self.reverse_url(),
@@ -146,14 +157,14 @@ class LinkPage(QueryPage):
             **experiments_part(experiments, {"size": self.query.size}, reader, newest),
         }
 
-    def verdict(self, answer: LinkReport) -> dict[str, Any]:
+    def verdict(self, answer: LinkReport, said: Verdict) -> dict[str, Any]:
         """Return how the link is, in words, and where to go from there."""
-        said = verdict_of(answer.link_now())
         advice = advice_for(answer, lambda query: self.asking(query).url())
         rest = f"{said.rest} {advice.sentence}".strip()
         return {
             "kind": said.kind,
             "headline": said.headline,
+            "why": said.why,
             "rest": rest,
             "links": [*advice.links, *self.since_links(answer)],
         }

@@ -56,7 +56,7 @@ def tile_of(part: ClassReport, answer: LinkReport, url: str, *, chosen: bool) ->
         chosen=chosen,
         kind=kind,
         title=WORDS.get(kind, kind),
-        since=f"since {since_words([there])}" if there.streak else "",
+        since=f"since {since_words([there], answer.now_or_end)}" if there.streak else "",
         figure=three_digits(there.now) if has_rate else FIGURES.get(kind, DASH),
         unit="MB/s" if has_rate else "",
         lines=[text for text in lines_of(part, answer) if text],

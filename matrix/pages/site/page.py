@@ -47,10 +47,12 @@ from sonar import roles
 from sonar.circuits import open_circuits
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.roles import Anyone
-from sonar.windows import Window
+from sonar.windows import Window, format_window
 
 # Declared downtimes that begin within this time are said.
 SOON = timedelta(days=7)
+# What is slow or fast against its peers is coloured as what is so against its usual.
+PEER_COLOURS = {"slow": "slower", "fast": "faster"}
 # Reasons why tests wait, where their name alone does not say whose they are.
 REASONS = {
     "quiet hours": "quiet hours of their mesh",
@@ -166,12 +168,15 @@ def results_of(
     lines = [
         line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
     ]
+    cause = of_site(report.sites[report.query.size], page.site.name)
     return {
         "report": report,
         "window": window,
+        "window_times": format_window(window),
         "verdict": site_is.verdict,
         "since_link": since_link(page, site_is, now),
-        "cause": of_site(report.sites[report.query.size], page.site.name),
+        "cause": cause,
+        "cause_kind": PEER_COLOURS.get(cause.kind, cause.kind),
         "causes_url": causes_url(page.query),
         "other_classes": [
             (classes.words, page.links_to(classes.sizes)) for classes in site_is.verdict.others

@@ -11,7 +11,7 @@ from datetime import datetime
 from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
-from matrix.answers.site.verdict import time_words
+from matrix.answers.time_words import time_words
 from matrix.query.addresses import link_url
 
 STATE_NAMES = {"not_applicable": "not applicable"}

@@ -193,7 +193,8 @@ def write_note(request: HttpRequest, name: str) -> HttpResponse:
     with transaction.atomic():
         note = form.save()
         whom = "all readers" if note.public else "operators and admins of the site"
-        sentence = f"Added a note, valid from {format_moment(note.starts_at)}: {note.text}"
+        stop = "" if note.text[-1:] in ".!?" else "."
+        sentence = f"Added a note, valid from {format_moment(note.starts_at)}: {note.text}{stop}"
         return done(request, site, sentence, f"It is shown to {whom}.")
 
 

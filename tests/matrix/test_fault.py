@@ -1,0 +1,81 @@
+"""Whose fault it is that tests of a link fail: one statement, by where and by what others do."""
+
+from __future__ import annotations
+
+import pytest
+
+from matrix.answers.diagnosis.fault import FailureCounts, Fault, fault_of
+
+NAMES = {"source": "LANCS", "destination": "CAM"}
+PAIR = "Check what is specific to this pair: permissions, routing, firewalls."
+FINE, SOME, OFTEN, FEW = (1, 50), (10, 50), (30, 40), (2, 2)
+
+
+def said(
+    where: dict[str, int], source: tuple[int, int] = FINE, destination: tuple[int, int] = FINE
+) -> Fault | None:
+    return fault_of(FailureCounts(NAMES, where, {"source": source, "destination": destination}))
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ({"destination": 16}, "The destination refuses this source only; others work (1 of 50"),
+        ({"source": 16}, "The source refuses this destination only; others work (1 of 50 tests"),
+        ({"transfer": 16}, "Only this link fails; other links of both endpoints work (2 of 100"),
+        ({"source": 8, "destination": 8}, "Only this link fails; other links of both endpoints"),
+    ],
+)
+def test_what_fails_on_this_link_alone_is_a_matter_of_the_pair(
+    where: dict[str, int], sentence: str
+) -> None:
+    found = said(where)
+    assert found
+    assert found.sentence.startswith(sentence)
+    assert found.advice == PAIR
+
+
+def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail() -> None:
+    for where in ("destination", "source", "transfer"):
+        assert said({where: 9}, destination=OFTEN) == Fault(
+            "The destination fails with others, too: 30 of 40 tests from other sources to CAM "
+            "failed.",
+            "Check CAM first.",
+        )
+    assert said({"source": 9}, source=OFTEN) == Fault(
+        "The source fails with others, too: 30 of 40 tests from LANCS to other destinations "
+        "failed.",
+        "Check LANCS first.",
+    )
+    # Of two, that at which the tests of this link fail.
+    both = {"source": OFTEN, "destination": OFTEN}
+    for end, name in NAMES.items():
+        found = said({end: 9}, **both)
+        assert found
+        assert found.advice == f"Check {name} first."
+
+
+def test_an_end_that_fails_with_some_others_is_named() -> None:
+    for where in ({"destination": 9}, {"transfer": 9}):
+        found = said(where, destination=SOME)
+        assert found
+        assert found.sentence == (
+            "The destination fails with some others, too: 10 of 50 tests from other sources to CAM "
+            "failed."
+        )
+        assert found.advice == "Check CAM first."
+
+
+def test_without_other_links_nothing_is_said_of_others() -> None:
+    assert said({"destination": 9}, destination=FEW) == Fault(
+        "Most tests fail at the destination, which has no other links to compare.",
+        "Check CAM first.",
+    )
+    assert said({"transfer": 9}, source=FEW) is None
+    assert fault_of(FailureCounts(NAMES, {}, {})) is None
+
+
+def test_sonar_itself_is_no_endpoint() -> None:
+    found = said({"control": 9}, source=OFTEN, destination=OFTEN)
+    assert found
+    assert found.sentence == "Sonar itself failed, not an endpoint."
