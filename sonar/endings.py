@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import circuits, company, mover_catalogue, network_results
+from sonar import circuits, company, mover_catalogue, network_results, purposes
 from sonar.company import Company, Span
 from sonar.models import Probe, Profile, Transfer
 from sonar.movers.measure import Outcome
@@ -165,4 +165,5 @@ def _profile_of(probe: Probe, **measured: int | None) -> int:
         mesh_id=probe.mesh_id,
         activity="",
         clock=mover_catalogue.clock_of(probe.mover),
+        purpose=purposes.purpose_of(probe),
     )

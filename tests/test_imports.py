@@ -64,6 +64,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.circuits",
             "sonar.credential_states",
             "sonar.queueing",
+            "sonar.purposes",
         }
     ),
     frozenset({"sonar.network_results"}),

@@ -89,7 +89,7 @@ def read(
     capacities limit them. One SQL query.
     """
     filters = (*query.filters, *ends)
-    selection = TransferSelection(window, None, filters, (Transfer.State.DONE,))
+    selection = TransferSelection(window, None, filters, (Transfer.State.DONE,), experiments=False)
     rows = selection.rows(endpoints).filter(size_class__name=query.size).order_by("-started_at")
     taken = list(rows.values_list(*COLUMNS)[:MOST])
     courses = [Course.of(samples, seconds, moved or 0) for samples, seconds, moved, *_ in taken]

@@ -22,10 +22,9 @@ from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.store import data_version, runs
+from matrix.store import data_version
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
 from sonar.windows import Window
 
 ATTRIBUTES = tuple(BY_KEY)
@@ -250,21 +249,3 @@ def build(
         matching = LinkIndex(links.places).matching(filters)
         shown = np.flatnonzero(matching[links.source * len(links.places) + links.destination])
     return LinkTable(links, shown, links.classes[query.size].compared.get(SURE))
-
-
-def profiles_of(table: LinkTable, query: MatrixQuery, now: datetime) -> frozenset[int]:
-    """Return the ids of the profiles that results of these links have, as of now or later.
-
-    For some links only it reads all results anew, unless all have one profile.
-    """
-    if table.rows is None or len(table.links.profiles) < 2:
-        return table.links.profiles
-    numbering = LinkIndex(table.places).numbering
-    shown = np.zeros((len(table.places), len(table.places)), dtype=bool)
-    shown[table.source, table.destination] = True
-    profiles = set[int]()
-    with snapshot():
-        for size in table.sizes:
-            results = runs.read(size, query.window_at(now), query.filters, profiles=True)
-            profiles |= runs.profiles_of(results, numbering, shown)
-    return frozenset(profiles)

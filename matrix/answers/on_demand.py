@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from matrix.answers.diagnosis.streams import streams_of
 from matrix.answers.link import samples
 from matrix.answers.link.directions import run_of
+from matrix.answers.link.link_profiles import counted
 from matrix.answers.link.samples import Results
 from matrix.statistics import standing
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.statistics.standing import UsualRates
-from matrix.store import probes, transfers
+from matrix.store import probes
 from matrix.store.probes import ProbeProgress
 from sonar.models import Probe, Profile, SizeClass, Transfer
+from sonar.models.transfer import MADE_HERE
 from sonar.units import MB
 from sonar.windows import Window
 
@@ -31,7 +34,7 @@ Row = TypeVar("Row")
 
 
 class GroupKey(NamedTuple):
-    """What ordered tests are compared within; ends are ids."""
+    """What ordered tests are listed by; ends are ids, streams as they were asked for."""
 
     source: int
     destination: int
@@ -53,8 +56,9 @@ class Scatter:
 class ProbeGroup:
     """Tests of one direction, size class, mode and number of streams; ``results`` oldest first.
 
-    ``before`` are those of the seven days before them with as many streams, whoever ordered them;
-    ``usual`` is what statistics.standing calls so, of any streams, in MB/s or NaN.
+    ``streams`` are as they were asked for, ``used`` the numbers that successes used, None among
+    them where nobody can tell. ``before`` are the tests of the seven days before them that used as
+    many, whoever ordered them; ``usual`` is what statistics.standing calls so, in MB/s or NaN.
     """
 
     source: EndpointInfo
@@ -68,11 +72,14 @@ class ProbeGroup:
     usual: float
 
     @property
-    def median(self) -> float:
-        """Return the median of its successful results in MB/s; NaN for none."""
-        rates = [transfers.rate_of(transfer) for transfer in self.results]
-        done = [rate for rate in rates if not np.isnan(rate)]
-        return float(np.median(done)) if done else np.nan
+    def used(self) -> list[int | None]:
+        """Return the numbers of streams in ascending order, None first."""
+        return used_by(self.results)
+
+    @property
+    def shown(self) -> Sequence[Transfer]:
+        """Return the newest of the results, oldest first."""
+        return self.results[-MOST_RESULTS:]
 
 
 def groups(ends: Ends, now: datetime) -> list[ProbeGroup]:
@@ -82,18 +89,20 @@ def groups(ends: Ends, now: datetime) -> list[ProbeGroup]:
     keys = {**open_by_key, **results_by_key}
     if not keys:
         return []
-    history = samples.read(ends, Window(standing.days_before(now - LATELY).start, now), ())
-    profiles = Profile.objects.in_bulk(np.unique(history.profiles).tolist())
+    window = Window(standing.days_before(now - LATELY).start, now)
+    history = samples.read(ends, window, (), experiments=True)
+    profiles = Profile.objects.in_bulk(np.unique(history.profiles).tolist()).values()
     sizes = SizeClass.objects.in_bulk()
     places = {endpoint.id: endpoint for endpoint in ends}
     lines = []
     for key in sorted(keys, key=lambda key: rank(key, ends, sizes)):
-        results = results_by_key.get(key, [])[:MOST_RESULTS][::-1]
+        results = results_by_key.get(key, [])[::-1]
         since = (results[0].started_at if results else now).replace(microsecond=0)
         link = places[key.source], places[key.destination]
         of_class = history.of_class(key.size_class)
         before = of_class.of_link(*link).during(Window(since - BEFORE, since))
-        alike = (profile for profile in profiles.values() if profile.streams == key.streams)
+        used = {number or key.streams for number in used_by(results)} or {key.streams}
+        alike = (profile for profile in profiles if streams_of(profile) in used)
         lines.append(
             ProbeGroup(
                 *link,
@@ -103,10 +112,17 @@ def groups(ends: Ends, now: datetime) -> list[ProbeGroup]:
                 open=open_by_key.get(key, []),
                 results=results,
                 before=scatter(before.of_profiles(alike)),
-                usual=usual(of_class, link, since),
+                usual=usual(counted(of_class, profiles, ()), link, since),
             )
         )
     return lines
+
+
+def used_by(results: Iterable[Transfer]) -> list[int | None]:
+    """Return the numbers of streams that those used that succeeded, None first for unknown."""
+    done = (transfer for transfer in results if transfer.state == Transfer.State.DONE)
+    numbers = {transfer.profile.streams_used for transfer in done}
+    return sorted(numbers, key=lambda number: number or 0)
 
 
 def by_key(rows: Iterable[Row], key_of: Callable[[Row], GroupKey]) -> dict[GroupKey, list[Row]]:
@@ -145,14 +161,17 @@ def open_probes(ends: Ends, now: datetime) -> list[ProbeProgress]:
 
 
 def recent(ends: Ends, now: datetime) -> Iterable[Transfer]:
-    """Return those that began in the last 24 hours and have ended, newest first."""
+    """Return those that somebody ordered here, of the last 24 hours, and ended; newest first.
+
+    An import is none of them, whatever it says of its purpose.
+    """
     ids = [endpoint.id for endpoint in ends]
     rows = Transfer.objects.filter(
+        MADE_HERE,
         source__in=ids,
         destination__in=ids,
         started_at__gte=now - LATELY,
-        profile__mesh=None,
-        profile__origin=Profile.Origin.TEST,
+        profile__purpose__in=[Profile.Purpose.ORDERED, Profile.Purpose.EXPERIMENT],
     )
     return rows.select_related("profile", "size_class").order_by("-started_at", "-id")
 
@@ -177,27 +196,3 @@ def usual(results: Results, link: Ends, since: datetime) -> float:
     runs = [run_of(of_usual)] if len(of_usual) else []
     rates = UsualRates.of(runs, LinkIndex(places).numbering)
     return float(rates.median[places.index(link[0]), places.index(link[1])]) / MB
-
-
-class StreamsComparison(NamedTuple):
-    """What several streams bring: medians in MB/s of a group and of that with one stream."""
-
-    several: ProbeGroup
-    single: ProbeGroup
-
-    @property
-    def ratio(self) -> float:
-        return self.several.median / self.single.median
-
-
-def compared_streams(lines: Sequence[ProbeGroup]) -> Iterator[StreamsComparison]:
-    """Yield each group of several streams whose like with one stream has a median, too."""
-    singles = {identity(line): line for line in lines if line.streams == 1}
-    for line in lines:
-        single = singles.get(identity(line))
-        if single and line.streams > 1 and line.median > 0 and single.median > 0:
-            yield StreamsComparison(line, single)
-
-
-def identity(line: ProbeGroup) -> tuple[int, int, int, str]:
-    return line.source.id, line.destination.id, line.size_class.id, line.mode

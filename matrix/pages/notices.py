@@ -1,8 +1,8 @@
-"""What readers of any page must know, and what to do: what is not running, or pooled."""
+"""What readers of any page must know, and what to do: what is not running, or mixed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,11 +10,12 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
+from matrix.answers.link.class_words import join
+from matrix.answers.mixed_ways import MixedWays
 from matrix.query.addresses import address
 from matrix.query.attributes import OF_PROFILES
-from matrix.query.filters import FILTERS, Filter, either
+from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.profiles import APART, ProfileChoices
 from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason
 from sonar.units import format_age, format_count
@@ -127,34 +128,54 @@ def no_planner(work: WorkAtHand, overdue: datetime | None, now: datetime) -> Not
     )
 
 
-def pooled(
-    query: MatrixQuery, address: Callable[[MatrixQuery], str], profiles: ProfileChoices
+def mixed(
+    query: MatrixQuery,
+    address: Callable[[MatrixQuery], str],
+    ways: MixedWays,
+    cells: str = "",
 ) -> Notice | None:
-    """Name what differs between the ways of measuring that the results of a query may have.
+    """Name the ways that results are mixed of; ``cells`` are what there are several of, if any.
 
     ``address`` is that of another question on the same page.
     """
-    passing = profiles.passing(query.filters)
-    differing = [name for name in APART if len(passing.values(name)) > 1]
-    if not differing:
+    if not ways.mixed:
         return None
-    single = [
-        Filter(name, value) for name in differing for value in passing.values(name)[:MOST_VALUES]
+    subject = "Mixes"
+    if cells and ways.cells > 1:
+        subject = f"{format_count(ways.mixed)} of {format_count(ways.cells)} {cells} mix"
+    conditions = [
+        Filter(name, value)
+        for name, values in ways.values.items()
+        for value in values[:MOST_VALUES]
     ]
-    words = either([OF_PROFILES[name].title for name in differing])
+    phrases = [way_words(name, values) for name, values in ways.values.items()]
     return Notice(
         "pooled",
-        f"Results that differ in {words} are pooled.",
-        "Where a link was measured in several ways, its numbers combine all of them. Show only:",
+        f"{subject} tests {', '.join(phrases)}.",
+        "Show only:",
         tuple(
             (
-                condition.words().removeprefix("only ").removeprefix("with "),
+                condition.value if len(phrases) == 1 else single_words(condition),
                 address(with_filter(query, condition)),
             )
-            for condition in single
+            for condition in conditions
         ),
         quiet=True,
     )
+
+
+def way_words(name: str, values: Sequence[str]) -> str:
+    """Say the values of an attribute that are mixed: `with 1, 2 and 4 streams`."""
+    attribute = OF_PROFILES[name]
+    shown = [attribute.words.get(value, value) for value in values[:MOST_VALUES]]
+    listed = join(shown if len(values) <= MOST_VALUES else [*shown, "others"])
+    if name == "streams":
+        return f"with {listed} streams"
+    return f"{attribute.says or f'with {attribute.title}'} {listed}"
+
+
+def single_words(condition: Filter) -> str:
+    return condition.words().removeprefix("only ").removeprefix("with ")
 
 
 def with_filter(query: MatrixQuery, condition: Filter) -> MatrixQuery:

@@ -110,7 +110,7 @@ class ProfileAttribute(Attribute):
     """
 
     choice: str
-    stored: Mapping[str, int | None] = field(default_factory=dict)
+    stored: Mapping[str, str | int | None] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     says: str = ""
     mesh: str = ""
@@ -126,6 +126,8 @@ class ProfileAttribute(Attribute):
 
 # Whether others of Sonar's tests ran at its ends meanwhile.
 ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
+# Why a transfer was made. Experiments count only where they are asked for: filters.counted.
+SCHEDULED, ORDERED, EXPERIMENT = "scheduled", "ordered", "experiment"
 
 ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
     EndpointAttribute(
@@ -244,6 +246,26 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         },
         says="measured",
         promised=ALONE,
+    ),
+    ProfileAttribute(
+        name="purpose",
+        columns=("purpose",),
+        choice=(
+            "that a mesh scheduled (scheduled), that somebody ordered (ordered), that tried other "
+            "settings than those of the link's mesh (experiment), or of which an import does not "
+            "say it (unknown). Unless they are asked for, experiments are left out of all but "
+            "lists of single transfers"
+        ),
+        allowed=(EXPERIMENT, ORDERED, SCHEDULED, NOT_NOTED),
+        stored={**{name: name for name in (SCHEDULED, ORDERED, EXPERIMENT)}, NOT_NOTED: ""},
+        words={
+            SCHEDULED: "on schedule",
+            ORDERED: "on order",
+            EXPERIMENT: "as experiments",
+            NOT_NOTED: "for reasons not recorded",
+        },
+        says="made",
+        promised=SCHEDULED,
     ),
 )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matrix.query.attributes import (
     BY_NAME,
+    EXPERIMENT,
     OF_ENDPOINTS,
     OF_PROFILES,
     PREPOSITIONS,
@@ -54,6 +55,20 @@ def on_links(filters: Iterable[Filter]) -> list[Filter]:
 def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
     """Return the filters that choose how links were tested."""
     return [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
+
+
+EXPERIMENTS = Filter("purpose", EXPERIMENT)
+NO_EXPERIMENTS = replace(EXPERIMENTS, exclude=True)
+
+
+def counted(filters: Iterable[Filter]) -> tuple[Filter, ...]:
+    """Return the filters of what says how links are: no experiments unless they are asked for.
+
+    That holds for states, rates and whatever is made of them. Lists show all that pass the filters.
+    """
+    present = tuple(filters)
+    named = {EXPERIMENTS, NO_EXPERIMENTS}.intersection(present)
+    return present if named else (*present, NO_EXPERIMENTS)
 
 
 def words_of(filters: Sequence[Filter]) -> str:

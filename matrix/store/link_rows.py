@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from matrix.query.filters import Filter
+from matrix.query.filters import Filter, counted
 from matrix.store.profile_filters import made_so
 from sonar import pg_copy, segments
 from sonar.models import SizeClass, Transfer
@@ -23,13 +23,19 @@ Ends = tuple[int, int]
 
 
 def read(
-    links: Sequence[Ends], window: Window, filters: Sequence[Filter], size: str = ""
+    links: Sequence[Ends],
+    window: Window,
+    filters: Sequence[Filter],
+    size: str = "",
+    *,
+    experiments: bool = False,
 ) -> NDArray[np.void]:
     """Read what says something about these links, in the order of time. One SQL statement.
 
     ``links`` are the ids of their ends. With the name of a size class, rows have OF_CLASS and are
-    of that class, else they have OF_ALL. Lost results are left out. Segments would have those of
-    all links of the grid, and no index.
+    of that class, else they have OF_ALL. Lost results are left out, and experiments unless they are
+    asked for, here or by a filter. Segments would have those of all links of the grid, and no
+    index.
     """
     transfers = Transfer.objects.filter(
         between(links),
@@ -41,7 +47,8 @@ def read(
         transfers = transfers.filter(
             size_class=SizeClass.objects.filter(name=size).values("id")[:1]
         )
-    judged = made_so(transfers, filters).annotate(ok=Q(state=Transfer.State.DONE))
+    passing = made_so(transfers, filters if experiments else counted(filters))
+    judged = passing.annotate(ok=Q(state=Transfer.State.DONE))
     rows = pg_copy.columns(judged, OF_CLASS if size else OF_ALL)
     return rows[np.argsort(rows["started_at"], kind="stable")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,20 @@ IDS = 2**16
 def passing(filters: Iterable[Filter]) -> Flags | None:
     """Say of each id of a profile whether it passes the filters; nothing if none is on profiles.
 
-    One SQL statement, or none.
+    One SQL statement, or none. What says how links are asks for query.filters.counted.
     """
     profiles = condition(filters, PROFILE_FIELDS)
     if not profiles:
         return None
     table = np.zeros(IDS, dtype=bool)
     table[list(Profile.objects.filter(profiles).values_list("id", flat=True))] = True
+    return table
+
+
+def all_but(profiles: Sequence[int]) -> Flags:
+    """Say of each id of a profile that it passes, but of these."""
+    table = np.ones(IDS, dtype=bool)
+    table[list(profiles)] = False
     return table
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 
 from matrix.query.attributes import OF_PROFILES
-from matrix.query.filters import PROFILE_FILTERS, Filter, alternatives
-from matrix.store.profile_filters import PROFILE_FIELDS
+from matrix.query.filters import PROFILE_FILTERS, Filter, alternatives, counted
+from matrix.statistics.arrays import Integers
+from matrix.store.profile_filters import IDS, PROFILE_FIELDS
 from sonar.models import Profile
 
 # What must not be pooled unknowingly.
@@ -31,15 +33,33 @@ class ProfileChoices:
         return self._kept(not ids.isdisjoint(profiles) for ids in self.ids)
 
     def passing(self, filters: Iterable[Filter]) -> ProfileChoices:
-        """Return those that pass the filters; what is unknown is never an excluded value."""
+        """Return those that count; what is unknown is never an excluded value."""
         of_profiles = [
             (options[0].parameter, {option.value for option in options}, options[0].exclude)
-            for options in alternatives(filters, PROFILE_FILTERS)
+            for options in alternatives(counted(filters), PROFILE_FILTERS)
         ]
         return self._kept(
             all((values[name] in allowed) != exclude for name, allowed, exclude in of_profiles)
             for values in self.combinations
         )
+
+    @property
+    def differing(self) -> list[str]:
+        """Name the attributes of which there are several known values, and that keep ways apart."""
+        return [name for name in APART if len(self.values(name)) > 1]
+
+    def codes(self) -> dict[str, Integers]:
+        """Return for each differing attribute the number of the value of a profile by its id.
+
+        They count from 1 in the order of values(), 0 stands for unknown.
+        """
+        codes = {}
+        for name in self.differing:
+            numbers = {text: number for number, text in enumerate(self.values(name), 1)}
+            codes[name] = np.zeros(IDS, dtype=np.int64)
+            for values, ids in zip(self.combinations, self.ids, strict=True):
+                codes[name][list(ids)] = numbers.get(values[name], 0)
+        return codes
 
     def _kept(self, flags: Iterable[bool]) -> ProfileChoices:
         pairs = zip(self.combinations, self.ids, strict=True)

@@ -9,12 +9,12 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from matrix.query.filters import Filter
+from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
-from matrix.store.profile_filters import IDS, passing
+from matrix.store.profile_filters import IDS, all_but, passing
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
 from matrix.store.segment_columns import Array, Key
 from matrix.store.snapshot import snapshot
@@ -26,7 +26,8 @@ LENGTHS = {"hour": HOUR_MS, "day": DAY_MS}
 DERIVED_FROM = {"distinct_profiles": "profiles", "failures": "offsets"}
 
 DIRTY = """
-    SELECT c.id, m.level, (extract(epoch FROM m.start) * 1000)::bigint
+    SELECT c.id, m.level, (extract(epoch FROM m.start) * 1000)::bigint,
+           ARRAY(SELECT id FROM sonar_profile WHERE purpose = 'experiment')
     FROM sonar_sizeclass c LEFT JOIN (
         SELECT DISTINCT size_class_id, level, start FROM sonar_dirtymark
         WHERE start >= %s AND start < %s
@@ -74,6 +75,7 @@ def read(
     """Read the results of a size class that started in the window, in order of time.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
+    Experiments are left out unless a filter asks for them (query.filters.counted).
     What Run.distinct_profiles and Run.failures have of a segment is found once and kept.
     Everything is seen as of one moment, with at most five SQL statements: what is dirty, the
     profiles that pass, which segments there are, those of their columns that are not in the
@@ -81,20 +83,26 @@ def read(
     """
     span, extras = Span.of(window), Extras(sizes, profiles, distinct_profiles, failures, offsets)
     with snapshot():
-        size_class, dirty = _dirty(size, span)
+        size_class, dirty, experiments = _dirty(size, span)
         plan = read_plan.plan(span, dirty)
-        allowed = passing(filters)
+        allowed = passing(counted(filters) if on_profiles(filters) else ())
+        pieces = list(_pieces(size_class, plan, span))
+        # Filtering rows costs more than leaving those few out once, and keeping the rest.
+        apart = {} if allowed is not None else _apart(pieces, experiments)
+        of_rows = all_but(experiments) if allowed is None and experiments else allowed
         runs = [
-            *_of_segments(list(_pieces(size_class, plan, span)), allowed, extras),
-            *_of_rows(size_class, plan.raw, allowed, extras),
+            *_of_segments(pieces, allowed, extras, apart),
+            *_of_rows(size_class, plan.raw, of_rows, extras),
         ]
     return tuple(
         run for _, run in sorted(runs, key=lambda start_and_run: start_and_run[0]) if run.keys.size
     )
 
 
-def _dirty(size: str, window: Span) -> tuple[int, Dirty]:
-    """Return the id of the size class and what is marked in the days of the window."""
+def _dirty(size: str, window: Span) -> tuple[int, Dirty, list[int]]:
+    """Return the id of the size class, what is marked in the days of the window, and the ids of the
+    profiles of experiments.
+    """
     first = read_plan.floor(window.start, DAY_MS)
     past = -read_plan.floor(-window.end, DAY_MS)
     with connection.cursor() as cursor:
@@ -103,7 +111,7 @@ def _dirty(size: str, window: Span) -> tuple[int, Dirty]:
     if not rows:
         raise ValueError(f"there is no size class {size!r}")
     marked = {level: frozenset(row[2] for row in rows if row[1] == level) for level in LENGTHS}
-    return rows[0][0], Dirty(marked["day"], marked["hour"])
+    return rows[0][0], Dirty(marked["day"], marked["hour"]), rows[0][3]
 
 
 def _pieces(size_class: int, plan: ReadPlan, window: Span) -> Iterator[Piece]:
@@ -117,8 +125,14 @@ def _pieces(size_class: int, plan: ReadPlan, window: Span) -> Iterator[Piece]:
                 yield Piece(start, segment, low, high, high - low == LENGTHS[level])
 
 
+def _apart(pieces: Sequence[Piece], experiments: Sequence[int]) -> dict[int, Array]:
+    """Return the rows of experiments in the segments of pieces that have any."""
+    starts = {piece.segment: piece.start for piece in pieces}
+    return segment_columns.rows_with(experiments, starts) if experiments else {}
+
+
 def _of_segments(
-    pieces: Sequence[Piece], allowed: Flags | None, extras: Extras
+    pieces: Sequence[Piece], allowed: Flags | None, extras: Extras, apart: Mapping[int, Array]
 ) -> Iterator[tuple[int, Run]]:
     # What is made of whole segments to be kept: nothing where results are filtered.
     distinct = extras.distinct_profiles and not extras.profiles
@@ -135,7 +149,7 @@ def _of_segments(
     # These columns of a whole segment are only looked through.
     columns_once = [DERIVED_FROM[name] for name in derived]
     once = {Key(piece.segment, name) for piece in pieces if piece.whole for name in columns_once}
-    loaded = segment_columns.load(starts, once)
+    loaded = segment_columns.load(starts, once, apart)
     for piece, needed in names.items():
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
         keys = {name: Key(piece.segment, name) for name in derived if piece.whole}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 from psycopg import Copy
 
+from matrix.store.profile_filters import all_but
 from sonar import pg_copy, segments
 
 Array = NDArray[Any]
@@ -27,9 +28,18 @@ _SIGNATURE_BYTES = 19
 _TRAILER_BYTES = 2
 
 
+# Of which columns one is made that is of a part of the rows, where that is not the column itself.
+SOURCES = {"links": ("keys", "offsets"), "lasts": ("keys", "offsets")}
+ROWS = "rows apart"
+NOWHERE: Mapping[int, Array] = {}
+
+
 class Key(NamedTuple):
+    """A column of a segment; ``counted`` is one without the rows that are set apart."""
+
     segment: int
     column: str
+    counted: bool = False
 
 
 class Full(Exception):
@@ -91,12 +101,65 @@ class Cache:
 CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
 
 
-def load(starts: Mapping[Key, int], once: Collection[Key] = ()) -> dict[Key, Array]:
+def load(
+    starts: Mapping[Key, int], once: Collection[Key] = (), apart: Mapping[int, Array] = NOWHERE
+) -> dict[Key, Array]:
     """Return columns of segments, read-only; at most one SQL statement.
 
     ``starts`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms. Those
-    of ``once`` are not asked for again: they are not kept.
+    of ``once`` are not asked for again: they are not kept. The rows ``apart`` of a segment are left
+    out: what is left of its columns is made once, and kept in their place.
     """
+    counted = {key: key._replace(counted=True) for key in starts if key.segment in apart}
+    kept = CACHE.get(counted.values())
+    missing = [key for key, of_rest in counted.items() if of_rest not in kept]
+    whole = {key: start for key, start in starts.items() if key not in counted}
+    raw = {
+        Key(key.segment, source): starts[key]
+        for key in missing
+        for source in SOURCES.get(key.column, (key.column,))
+    }
+    loaded = _load(whole | raw, {*once, *raw})
+    made = {counted[key]: _without(apart[key.segment], key, loaded, starts[key]) for key in missing}
+    CACHE.put({counted[key]: made[counted[key]] for key in missing if key not in once}, made)
+    rest = {key: (kept | made)[of_rest] for key, of_rest in counted.items()}
+    return {key: loaded[key] for key in whole} | rest
+
+
+def _without(rows: Array, key: Key, columns: Mapping[Key, Array], start: int) -> Array:
+    """Make a column of a segment without some of its rows."""
+    sources = SOURCES.get(key.column, (key.column,))
+    parts = [np.delete(columns[Key(key.segment, source)], rows) for source in sources]
+    array: Array = parts[0]
+    if key.column in SOURCES:
+        links, lasts = segments.newest(*parts)
+        array = links if key.column == "links" else lasts + np.int64(start)
+    array.flags.writeable = False
+    return array
+
+
+def rows_with(profiles: Sequence[int], starts: Mapping[int, int]) -> dict[int, Array]:
+    """Return the rows with some profiles, of the segments that have any; one SQL statement or none.
+
+    A result gets a profile once, and a segment never changes: what was found is kept, by segment,
+    so that the profiles must be the same ones each time, or more. ``starts`` is as in load().
+    """
+    kept = CACHE.get(Key(segment, ROWS) for segment in starts)
+    keys = {
+        Key(segment, "profiles"): start
+        for segment, start in starts.items()
+        if Key(segment, ROWS) not in kept
+    }
+    is_other = all_but(profiles)
+    found = {
+        Key(key.segment, ROWS): np.flatnonzero(~is_other.take(column))
+        for key, column in _load(keys, keys).items()
+    }
+    CACHE.put(found)
+    return {key.segment: rows for key, rows in (kept | found).items() if rows.size}
+
+
+def _load(starts: Mapping[Key, int], once: Collection[Key]) -> dict[Key, Array]:
     columns = CACHE.get(starts)
     missing = [key for key in starts if key not in columns]
     if missing:

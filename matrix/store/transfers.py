@@ -29,7 +29,7 @@ from django.db.models import (
 from django.db.models.functions import Concat, Left, Length, Right
 from django.db.models.lookups import LessThanOrEqual
 
-from matrix.query.filters import Filter, alternatives, on_links
+from matrix.query.filters import Filter, alternatives, counted, on_links
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.profile_filters import made_so
@@ -54,13 +54,17 @@ DIFFERENCES = (
 
 @dataclass(frozen=True)
 class TransferSelection:
-    """Which results a list shows. What is empty chooses all, but lost ones are named in states."""
+    """Which results a list shows. What is empty chooses all, but lost ones are named in states.
+
+    ``experiments`` says whether those belong to it that no filter asks for.
+    """
 
     window: Window
     size_class: int | None = None
     filters: tuple[Filter, ...] = ()
     states: tuple[str, ...] = (Transfer.State.DONE, Transfer.State.FAILED)
     error: str = ""
+    experiments: bool = True
 
     def rows(self, endpoints: Iterable[EndpointInfo]) -> QuerySet[Transfer]:
         """Return the results in no order; ``endpoints`` are all there are, for filters on ends."""
@@ -72,7 +76,7 @@ class TransferSelection:
             rows = rows.filter(state__in=self.states)
         if self.size_class:
             rows = rows.filter(size_class=self.size_class)
-        rows = made_so(rows, self.filters)
+        rows = made_so(rows, self.filters if self.experiments else counted(self.filters))
         return rows.filter(error__icontains=self.error) if self.error else rows
 
 

@@ -13,6 +13,8 @@ from sonar.models.references import reference
 from sonar.models.size_class import SizeClass
 from sonar.mover_catalogue import CLOCKS
 
+# Of a result: Sonar's own worker made it, or gave it up before it ran. An import has none of both.
+MADE_HERE = ~Q(worker="") | Q(error_where="control", seconds=0)
 WHERE = ["source", "destination", "transfer", "control"]
 
 
@@ -23,6 +25,13 @@ class Profile(models.Model):
         TEST = "test"
         PRODUCTION = "production"
         EXTERNAL = "external"
+
+    class Purpose(models.TextChoices):
+        """What is no ``EXPERIMENT`` says how a link is; see sonar.purposes."""
+
+        SCHEDULED = "scheduled"
+        ORDERED = "ordered"
+        EXPERIMENT = "experiment"
 
     mover = models.CharField(max_length=20)
     mode = models.CharField(max_length=4, choices=Mode, blank=True)
@@ -47,6 +56,13 @@ class Profile(models.Model):
         help_text="0: no other test of Sonar's ran at either end meanwhile; 1: some did; "
         "empty where nobody can tell.",
     )
+    purpose = models.CharField(
+        max_length=10,
+        choices=Purpose,
+        blank=True,
+        db_default="",
+        help_text="Why it was made; empty where an import does not say.",
+    )
 
     class Meta:
         constraints = [
@@ -63,6 +79,7 @@ class Profile(models.Model):
                     "activity",
                     "clock",
                     "beside",
+                    "purpose",
                 ],
                 nulls_distinct=False,
                 name="profile_once",
@@ -83,6 +100,10 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(beside__isnull=True) | Q(beside__in=[0, 1]),
                 name="profile_beside_is_0_or_1",
+            ),
+            models.CheckConstraint(
+                condition=Q(purpose__in=["", "scheduled", "ordered", "experiment"]),
+                name="profile_purpose_is_known",
             ),
         ]
 

@@ -37,9 +37,9 @@ MOST_PROFILES = 10_000
 
 PROFILE_FIELDS = (
     *("mover", "mode", "streams", "streams_used", "tcp_buffer_bytes", "ip_version", "origin"),
-    *("clock", "beside"),
+    *("clock", "beside", "purpose"),
 )
-ProfileFields = tuple[str, str, int, int | None, int | None, int | None, str, str, int | None]
+ProfileFields = tuple[str, str, int, int | None, int | None, int | None, str, str, int | None, str]
 _FIELDS_OF: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
 # The rest of a profile, which imported results do not say.
 NOT_IN_A_RECORD = {"mesh_id": None, "activity": ""}

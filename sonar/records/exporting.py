@@ -26,6 +26,7 @@ COPY (
         nullif(clock, '') AS clock, prepare_seconds, queue_seconds, first_byte_seconds,
         transfer_seconds, checksum_seconds, tcp_buffer_bytes, tcp_buffer_used_bytes,
         nullif(remote_id, '') AS remote_id, nullif(log_url, '') AS log_url, scitag,
+        nullif(purpose, '') AS purpose,
         CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s
     FROM sonar_transfer,
         LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = source_id OFFSET 0)
@@ -33,7 +34,7 @@ COPY (
         LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = destination_id OFFSET 0)
             AS destination,
         LATERAL (SELECT mover, mode, streams, streams_used, tcp_buffer_bytes, ip_version, origin,
-                     clock
+                     clock, purpose
                  FROM sonar_profile AS one WHERE one.id = profile_id OFFSET 0) AS profile
     WHERE {conditions} ORDER BY sonar_transfer.started_at, sonar_transfer.id
 ) TO STDOUT (FORMAT csv, HEADER)

@@ -84,6 +84,7 @@ class Record(BaseModel):
     remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] = ""
     log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] = ""
     scitag: Annotated[int, Field(strict=True, ge=1, le=scitags.MOST)] | None = None
+    purpose: Literal["", "scheduled", "ordered", "experiment"] = ""
 
     @property
     def beside(self) -> int | None:
@@ -146,6 +147,7 @@ ALLOWED = {
     "remote_id": "1 to 100 letters, digits and ._:/@-, or empty",
     "log_url": "an http or https address without a query, or empty",
     "scitag": f"a whole number from 1 to {scitags.MOST} or empty",
+    "purpose": "scheduled, ordered, experiment or empty",
 }
 
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
+from sonar import endings
 from sonar.models import Downtime, Probe
+from sonar.movers.base import Receipt
+from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen
 from sonar.roles import Role
+from sonar.units import MB
 from tests.accounts import account
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
@@ -39,6 +47,12 @@ class Hand:
         self.clicks -= 1
         assert self.clicks >= 0, "one click too many"
         what.click()
+
+    def type(self, what: Locator, text: str) -> None:
+        """Type into a field, which counts as a click."""
+        self.clicks -= 1
+        assert self.clicks >= 0, "one field too many"
+        what.fill(text)
 
     def highlight(self, path: str) -> None:
         """Click one of the links in the rail."""
@@ -102,21 +116,62 @@ def test_did_the_change_help_this_site(visit: Visit, changed: ChangedSite) -> No
     expect(effects).to_contain_text("0.99×")
 
 
+# The rates of what was ordered on a link, by how many streams its servers used.
+BY_STREAMS = """
+    SELECT streams_used, count(*),
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds / 1e6)
+    FROM sonar_transfer JOIN sonar_profile ON sonar_profile.id = profile_id
+    WHERE worker <> '' AND purpose IN ('ordered', 'experiment') AND state = 'done'
+    GROUP BY streams_used ORDER BY streams_used
+"""
+
+
+def finish(probe: Probe, rate: float) -> None:
+    """Let a test end as its worker ends it: with a rate in MB/s, and with the streams it used."""
+    began = timezone.now() - timedelta(seconds=1)
+    running = {"state": "running", "started_at": began, "deadline": began + timedelta(hours=1)}
+    Probe.objects.filter(id=probe.id).update(**running, worker="worker-1")
+    seen = Seen(streams_used=probe.streams)
+    seconds = probe.bytes / rate / MB
+    outcome = Outcome(Receipt(probe.bytes, seconds), None, None, seconds, seen=seen)
+    assert endings.end_probe(Probe.objects.get(id=probe.id), outcome)
+
+
 def test_three_large_files_with_four_streams_against_one(
     visit: Visit, changed: ChangedSite
 ) -> None:
     visit.log_in(account(Role.OPERATOR))
-    on = hand(visit, 5)
+    on = hand(visit, 4)
     on.highlight(SLOW)
     form = on.page.locator("#test-now form").first
-    on.click(form.locator("[name=streams]"))
-    on.page.keyboard.press("Control+a")
-    on.page.keyboard.type("4")
+    on.type(form.locator("[name=streams]"), "4")
     on.click(form.locator("[name=compare]"))
     on.click(form.locator("button"))
     expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were ordered.")
     orders = Probe.objects.values_list("size_class__name", "streams")
     assert sorted(orders) == [("large", 1)] * 3 + [("large", 4)] * 3
+    for number, probe in enumerate(Probe.objects.order_by("id")):
+        finish(probe, (9.0 if probe.streams == 4 else 4.0) * (1 + number / 100))
+    statement = on.page.locator("#test-now .streams")
+    expect(statement).to_contain_text("4 streams: ", timeout=15_000)
+    with connection.cursor() as cursor:
+        cursor.execute(BY_STREAMS)
+        (few, count, before), (several, other_count, after) = cursor.fetchall()
+    assert (few, count, several, other_count) == (1, 3, 4, 3)
+    words = " ".join(statement.inner_text().split())
+    found = re.match(
+        r"4 streams: ([\d.]+)× \(([\d.]+)–([\d.]+)\) the rate of 1 stream, "
+        r"certain: 3 and 3 tests\.",
+        words,
+    )
+    assert found, words
+    ratio, low, high = map(float, found.groups())
+    assert ratio == pytest.approx(after / before, rel=0.03)
+    assert 1.5 < low < ratio < high
+    assert f"median {after:.2f} MB/s instead of {before:.2f} MB/s" in words
+    # Tests with other settings than the link's mesh count nowhere else.
+    visit.go(SLOW)
+    expect(on.page.locator("#left-out")).to_contain_text("3 tests with other settings")
 
 
 @pytest.mark.parametrize("reader", [COPYING], ids=str)

@@ -30,6 +30,7 @@ STATEMENTS = 4
 Window = tuple[datetime, datetime]
 Samples = dict[tuple[str, str], list[float]]
 
+EXPERIMENTS = "p.purpose = 'experiment'"
 # What a URL has beside the window and the grouping, and what that means in SQL on each side. s and
 # d are the ends, ss and ds their sites, p the profile.
 FILTERS = {
@@ -42,6 +43,8 @@ FILTERS = {
     ),
     "source_cloud=UK&compare.source_cloud=!UK": ("ss.cloud = 'UK'", "ss.cloud <> 'UK'"),
     "cloud=!DE&compare.size=medium": ("ss.cloud <> 'DE' AND ds.cloud <> 'DE'",) * 2,
+    "compare.purpose=experiment": ("true", EXPERIMENTS),
+    "purpose=experiment&compare.purpose=": (EXPERIMENTS, "true"),
 }
 # Those of a link in the opposite direction, by what they are of the link itself.
 OPPOSITE = {"source_cloud=UK": ("ss.cloud = 'UK'", "ds.cloud = 'UK'")}
@@ -60,6 +63,8 @@ SPANS = st.tuples(BOUNDS, BOUNDS).filter(lambda pair: pair[0] != pair[1]).map(so
 
 
 def in_sql(window: Window, size: str, where: str, rows: str, columns: str) -> Samples:
+    if where != EXPERIMENTS:
+        where += " AND p.purpose <> 'experiment'"
     statement = SQL.format(
         row=GROUPS[rows].format(end="s"), column=GROUPS[columns].format(end="d"), where=where
     )
@@ -134,7 +139,7 @@ def test_any_history_two_windows_filters_and_grouping(
     small_world, steps, windows, text, groups, of
 ):
     with transaction.atomic():
-        store, stored = Store(small_world.endpoints), []
+        store, stored = Store(small_world.endpoints, experiments=True), []
         for step in steps:
             carry_out(store, step, stored)
         if windows[0] != windows[1]:
@@ -147,7 +152,7 @@ def test_any_history_two_windows_filters_and_grouping(
 @pytest.fixture
 def store(small_world: world.World) -> Store:
     """Two days of results of each link in two classes, sealed but for the late ones."""
-    store = Store(small_world.endpoints)
+    store = Store(small_world.endpoints, experiments=True)
     moments = [MIDNIGHT + timedelta(minutes=7 * number) for number in range(-200, 220)]
     states = ["done", "done", "failed", "done", "done", "lost", "done"]
     for size in ("large", "medium"):

@@ -329,11 +329,12 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
     transfer(*ends, 10.0, made=world.profile(**PLAIN))
     transfer(*ends, None, made=world.profile(**PLAIN | {"ip_version": None, "streams": 9}))
     html = page(client)
-    assert "These results combine" not in html
+    assert 'id="mixed"' not in html
     transfer(*ends, 90.0, made=world.profile(**PLAIN | {"streams": 4, "ip_version": 6}))
     transfer(*ends, 5.0, made=world.profile(**PLAIN | {"origin": "production"}))
     html = page(client)
-    assert "These results combine 3 ways of measuring." in html
+    notice = words(html.partition('id="mixed"')[2].partition("</p>")[0])
+    assert "Mixes tests with 1 and 4 streams, with origin production and test." in notice
     hrefs = re.findall(r'<a href="([^"]*)" aria-label="only these:', section(html, "methods"))
     medians = []
     for href in hrefs:
@@ -341,7 +342,7 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
         medians.append(
             words(alone.split('<th scope="row">large</th>')[1]).split("(")[0].split()[-1]
         )
-        assert "These results combine" not in alone
+        assert 'id="mixed"' not in alone
     assert sorted(medians) == ["10.0", "5.00", "90.0", "–"]
 
 
@@ -354,8 +355,8 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     transfer(*ends, 10.0, made=world.profile(**pulled, beside=0))
     transfer(*ends, 5.0, made=world.profile(**push, streams_used=1, beside=1))
     transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, beside=1))
-    html = page(client)
-    assert "These results combine 2 ways of measuring." in html
+    html, mixed = page(client), "Mixes tests with mode pull and push, with 1 and 4 streams."
+    assert mixed in html
     lines = [words(line).strip() for line in section(html, "methods").split("<tr>")[2:]]
     assert lines == [
         "http-tpc pull 1 – – test – alone at both ends large 10.0 1 0 only these",
@@ -370,7 +371,7 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
         listed = section(page(client, f"?{text}"), "results")
         assert listed.count('<th scope="row">') == count, text
     transfer(*ends, 7.0, made=world.profile(**pulled, beside=1))
-    assert "These results combine 2 ways of measuring." in page(client)
+    assert mixed in page(client)
 
 
 def test_tests_in_company_that_were_slower_are_told_with_both_numbers(

@@ -9,8 +9,8 @@ from statistics import mean, median, stdev
 import pytest
 from django.test import Client
 
-from sonar import request_probes
-from sonar.models import Downtime, Endpoint, Mesh, Probe, SizeClass
+from sonar import endings, request_probes
+from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile, SizeClass
 from sonar.roles import Role
 from tests.accounts import account
 from tests.matrix import world
@@ -20,6 +20,17 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 URL = f"{LINK}tests/"
 DAY = timedelta(days=1)
+
+
+def ordered(streams: int = 1, used: int | None = None, purpose: str = "ordered") -> Profile:
+    fields = {"mode": "pull", "streams": streams, "streams_used": used}
+    return world.profile(**fields, mesh=None, purpose=purpose, ip_version=None)
+
+
+def send(made: World, minutes: int, rate: float | None, profile: Profile, **more: object) -> None:
+    """Store a test from RAL to DESY that a worker made so many minutes ago."""
+    ago = timedelta(minutes=minutes)
+    world.transfer(made.ral, made.desy, rate, ago=ago, made=profile, worker="worker-1", **more)
 
 
 @pytest.fixture(autouse=True)
@@ -177,8 +188,7 @@ def test_now_stands_beside_the_week_before_and_the_usual(
 ) -> None:
     made = small_world
     planned = world.profile(mesh=Mesh.objects.get(name="everything"), mode="pull", streams=1)
-    single = world.profile(mode="pull", streams=1, mesh=None)
-    several = world.profile(mode="pull", streams=4, mesh=None)
+    single, several = ordered(used=1), ordered(4, used=4, purpose="experiment")
     week = [4.0, 4.2, 4.7, 3.9, 4.4]
     older = [2.0, 2.2, 2.4]
     with world.transfers() as some:
@@ -191,8 +201,9 @@ def test_now_stands_beside_the_week_before_and_the_usual(
         some.add(made.ral, made.desy, None, ago=2 * DAY, made=planned)
         for minutes, rate, profile in ((9, 4.1, single), (7, 8.0, several), (5, 4.3, single)):
             ago = timedelta(minutes=minutes)
-            some.add(made.ral, made.desy, rate, ago=ago, made=profile)
-        some.add(made.ral, made.desy, None, ago=timedelta(minutes=3), made=several)
+            some.add(made.ral, made.desy, rate, ago=ago, made=profile, worker="worker-1")
+        ago = timedelta(minutes=3)
+        some.add(made.ral, made.desy, None, ago=ago, made=several, worker="worker-1")
     client.force_login(account(Role.OPERATOR))
     assert cells(client) == [
         [
@@ -214,8 +225,106 @@ def test_now_stands_beside_the_week_before_and_the_usual(
             f"{median(week + older):.2f}",
         ],
     ]
-    assert "4 streams: 1.90× the rate of 1 stream" in text(client)
-    assert "median 8.00 MB/s instead of 4.20 MB/s" in text(client)
+    words = text(client)
+    assert "4 streams and 1 stream: 1 and 2 tests, too few to compare." in words
+    assert "median 8.00 MB/s instead of 4.20 MB/s" in words
+
+
+def test_an_import_is_no_test_that_somebody_ordered(client: Client, small_world: World) -> None:
+    """Whatever it says of itself: of origin test, or an order or experiment of another Sonar."""
+    for purpose in ("", "ordered", "experiment"):
+        imported = ordered(purpose=purpose)
+        world.transfer(small_world.ral, small_world.desy, 5.0, made=imported)
+    client.force_login(account(Role.OPERATOR))
+    assert "No test was ordered on this link in the last 24 hours." in text(client)
+    assert cells(client) == []
+    send(small_world, 5, 7.0, ordered())
+    assert [row[4] for row in cells(client)] == ["7.00"]
+    scheduled = world.profile(mode="pull", mesh=small_world.mesh, purpose="scheduled")
+    send(small_world, 4, 9.0, scheduled)
+    assert [row[4] for row in cells(client)] == ["7.00"]
+
+
+def test_a_test_that_was_given_up_before_it_ran_is_among_the_ordered_ones(
+    client: Client, small_world: World
+) -> None:
+    size = SizeClass.objects.get(name="small")
+    ends = {"source": small_world.ral, "destination": small_world.desy}
+    probe = Probe.objects.create(
+        **ends, size_class=size, bytes=1, mover="http-tpc", state="waiting", requested_at=NOW,
+        sent_at=NOW,
+    )  # fmt: skip
+    assert endings.end_waiting(probe, "RAL_DATADISK was retired", NOW)
+    client.force_login(account(Role.OPERATOR))
+    assert [row[4] for row in cells(client)] == ["failed"]
+
+
+def fill(made: World, streams: int, used: int | None, rates: list[float]) -> None:
+    for minute, rate in enumerate(rates, 10 * streams):
+        send(made, minute, rate, ordered(streams, used))
+
+
+def test_streams_are_compared_with_interval_and_number_of_tests(
+    client: Client, small_world: World
+) -> None:
+    several, few = [8.0, 8.4, 7.7], [4.1, 4.0, 4.3, 4.2]
+    fill(small_world, 4, 4, several)
+    fill(small_world, 1, 1, few)
+    client.force_login(account(Role.OPERATOR))
+    words = text(client)
+    found = re.search(
+        r"4 streams: ([0-9.]+)× \(([0-9.]+)–([0-9.]+)\) the rate of 1 stream, "
+        "certain: 3 and 4 tests",
+        words,
+    )
+    assert found, words
+    ratio, low, high = map(float, found.groups())
+    assert ratio == pytest.approx(median(several) / median(few), rel=0.03)
+    assert low < ratio < high
+    assert low > 1.5
+    assert "median 8.00 MB/s instead of 4.15 MB/s" in words
+
+
+def test_what_chance_may_make_is_not_certain(client: Client, small_world: World) -> None:
+    fill(small_world, 4, 4, [3.0, 9.0, 5.1])
+    fill(small_world, 1, 1, [4.1, 2.0, 8.3])
+    client.force_login(account(Role.OPERATOR))
+    assert "the rate of 1 stream, not certain: 3 and 3 tests." in text(client)
+
+
+def test_streams_count_as_they_were_used(client: Client, small_world: World) -> None:
+    """Asking for four is no reason if the servers used one: then nothing is said of streams."""
+    fill(small_world, 4, 1, [5.0, 5.1, 5.2])
+    fill(small_world, 1, 1, [7.0, 7.1, 7.2])
+    client.force_login(account(Role.OPERATOR))
+    words = text(client)
+    assert "Every transfer used 1 stream, however many were asked for (n = 6)" in words
+    assert "the rate of 1 stream" not in words
+    assert [row[2] for row in cells(client)] == ["1", "4 requested, 1 used"]
+    fill(small_world, 8, 2, [14.0, 14.1, 14.2])
+    words = text(client)
+    assert "Every transfer used" not in words
+    assert "2 streams: 2.3" in words
+    assert "the rate of 1 stream, certain: 3 and 6 tests." in words
+
+
+def test_of_streams_that_nobody_counted_it_says_so(client: Client, small_world: World) -> None:
+    fill(small_world, 4, None, [8.0, 8.4, 7.7])
+    fill(small_world, 1, 1, [4.1, 4.0, 4.3])
+    client.force_login(account(Role.OPERATOR))
+    assert "4 streams requested: 1.95× (" in text(client)
+
+
+def test_tests_of_two_size_classes_or_ways_are_not_compared(
+    client: Client, small_world: World
+) -> None:
+    for minute in range(3):
+        send(small_world, minute + 1, 8.0, ordered(4, 4))
+        send(small_world, minute + 10, 4.0, ordered(1, 1), size="small")
+        over_6 = {"mode": "pull", "streams": 1, "streams_used": 1, "ip_version": 6}
+        send(small_world, minute + 20, 4.0, world.profile(**over_6, purpose="ordered"))
+    client.force_login(account(Role.OPERATOR))
+    assert "the rate of" not in text(client)
 
 
 def running(made: World, share: float) -> Probe:
@@ -239,9 +348,9 @@ def test_a_test_that_began_within_a_second_is_told_as_any(
     client: Client, small_world: World
 ) -> None:
     made = small_world
-    profile = world.profile(mode="pull", streams=1, mesh=None)
-    world.transfer(made.ral, made.desy, 7.0, ago=timedelta(seconds=9.000123), made=profile)
-    world.transfer(made.ral, made.desy, 5.0, ago=timedelta(seconds=5), made=profile)
+    more = {"made": ordered(), "worker": "worker-1"}
+    world.transfer(made.ral, made.desy, 7.0, ago=timedelta(seconds=9.000123), **more)
+    world.transfer(made.ral, made.desy, 5.0, ago=timedelta(seconds=5), **more)
     assert cells(client)[0][4] == "7.00, 5.00"
 
 
@@ -294,9 +403,9 @@ def test_the_page_costs_the_same_with_few_and_with_many(
     for number in (1, 30):
         with world.transfers() as some:
             for minute in range(number):
-                profile = world.profile(mode="pull", streams=1 + minute % 5)
+                profile = ordered(1 + minute % 5, 1 + minute % 5)
                 ago = timedelta(minutes=minute + 1)
-                some.add(made.ral, made.desy, 5.0, ago=ago, made=profile)
+                some.add(made.ral, made.desy, 5.0, ago=ago, made=profile, worker="worker-1")
         with django_assert_max_num_queries(14) as context:
             client.get(URL)
         counts.append(len(context))

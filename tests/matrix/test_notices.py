@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -183,11 +184,9 @@ def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
     transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=8, ip_version=6))
     notice = told("order=tier")["pooled"]
     assert notice.quiet
-    assert notice.title == "Results that differ in streams are pooled."
-    assert notice.links == (
-        ("streams 1", "/?streams=1&order=tier"),
-        ("streams 8", "/?streams=8&order=tier"),
-    )
+    assert notice.title == "Mixes tests with 1 and 8 streams."
+    assert notice.sentence == "Show only:"
+    assert notice.links == (("1", "/?streams=1&order=tier"), ("8", "/?streams=8&order=tier"))
     assert told("streams=8") == {}
     assert told("streams=!8") == {}
     assert "pooled" in told("origin=test")
@@ -197,25 +196,46 @@ def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world: World) -> 
     for mode in ("pull", "push", ""):
         transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(mode=mode))
     notice = told()["pooled"]
-    assert notice.title == "Results that differ in mode are pooled."
-    assert notice.links == (("mode pull", "/?mode=pull"), ("mode push", "/?mode=push"))
+    assert notice.title == "Mixes tests with mode pull and push."
+    assert notice.links == (("pull", "/?mode=pull"), ("push", "/?mode=push"))
     assert told("mode=push") == {}
 
 
-def test_ways_of_another_window_size_or_link_are_not_said_to_be_pooled(
-    small_world: World,
-) -> None:
+def test_only_ways_that_one_cell_mixes_are_said_to_be_mixed(small_world: World) -> None:
     ral, glasgow, desy, _ = small_world.endpoints
     transfer(ral, glasgow, 1.0, made=world.profile(mode="pull"))
     transfer(ral, glasgow, 1.0, made=world.profile(mode="push"), ago=3 * DAY)
     transfer(ral, glasgow, 1.0, made=world.profile(streams=4, mode="pull"), size="small")
     transfer(desy, glasgow, 1.0, made=world.profile(streams=8, mode="pull"), ago=10 * MINUTE)
-    assert told()["pooled"].title == "Results that differ in mode or streams are pooled."
-    assert told("window=24h")["pooled"].title == "Results that differ in streams are pooled."
-    assert told("source_site=RAL")["pooled"].title == "Results that differ in mode are pooled."
-    assert "pooled" not in told("source_site=RAL&window=24h")
+    assert told()["pooled"].title == "1 of 2 cells mix tests with mode pull and push."
+    assert "pooled" not in told("window=24h")
+    assert told("source_site=RAL")["pooled"].title == "Mixes tests with mode pull and push."
     assert "pooled" not in told("source_site=!RAL")
-    assert "pooled" not in told("window=1h&site=RAL")
+    transfer(desy, glasgow, 1.0, made=world.profile(streams=1, mode="pull"), ago=10 * MINUTE)
+    notice = told()["pooled"]
+    assert notice.title == "2 of 2 cells mix tests with mode pull and push, with 1 and 8 streams."
+    assert [text for text, _ in notice.links] == [
+        *("mode pull", "mode push"),
+        *("streams 1", "streams 8"),
+    ]
+    # A cell of all these links mixes what they differ in.
+    whole = told("rows=cloud&columns=cloud&window=24h&source_cloud=DE&source_cloud=UK")["pooled"]
+    assert "with 1 and 8 streams" in whole.title
+
+
+def test_what_a_few_of_many_cells_mix_is_said_on_their_own_pages_alone(small_world: World) -> None:
+    links = list(permutations(small_world.endpoints, 2))
+    for source, destination in links[1:]:
+        transfer(source, destination, 1.0)
+    transfer(*links[0], 1.0)
+    transfer(*links[0], 1.0, made=world.profile(streams=8))
+    assert "pooled" not in told()
+    source, destination = links[0]
+    ends = f"source_endpoint={source.name}&destination_endpoint={destination.name}"
+    assert told(ends)["pooled"].title == "Mixes tests with 1 and 8 streams."
+    transfer(*links[1], 1.0, made=world.profile(streams=8))
+    transfer(*links[2], 1.0, made=world.profile(streams=8))
+    assert told()["pooled"].title == "3 of 12 cells mix tests with 1 and 8 streams."
 
 
 def test_what_is_unknown_does_not_differ(small_world: World) -> None:
@@ -223,8 +243,9 @@ def test_what_is_unknown_does_not_differ(small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, None, made=world.profile(ip_version=None))
     assert told() == {}
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(ip_version=4))
-    titles = [text for text, _ in told()["pooled"].links]
-    assert titles == ["IP version 4", "IP version 6"]
+    notice = told()["pooled"]
+    assert notice.title == "Mixes tests with IP version 4 and 6."
+    assert [text for text, _ in notice.links] == ["4", "6"]
 
 
 def test_at_most_so_many_tests_that_are_due_are_looked_at(

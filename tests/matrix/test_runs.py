@@ -581,3 +581,77 @@ def test_profiles_of_whole_segments_are_read_once_and_not_kept(
         runs.read("large", window(TODAY, TODAY + DAY), (), distinct_profiles=True)
     assert fetched == [["keys", "links", "lasts", "profiles"]]
     assert segment_columns.CACHE.bytes < 8 + 4 + 8 + 2 + 2
+
+
+def fetched_columns(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return a list that grows with the columns that each statement fetches."""
+    fetched: list[list[str]] = []
+    fetch = segment_columns.fetch
+
+    def noted(keys: Sequence[segment_columns.Key]) -> Iterator[tuple[segment_columns.Key, Any]]:
+        fetched.append(sorted({key.column for key in keys}))
+        return fetch(keys)
+
+    monkeypatch.setattr(segment_columns, "fetch", noted)
+    return fetched
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_experiments_are_left_out_of_whole_cut_and_raw_pieces(
+    small_world: World, sealed: bool
+) -> None:
+    plain, tried = world.profile(), world.profile(streams=8, purpose="experiment")
+    ends = small_world.ral, small_world.glasgow
+    for hour in range(40):
+        at(*ends, TODAY - DAY + hour * HOUR, 5.0 + hour, made=plain)
+        moment = TODAY - DAY + hour * HOUR + timedelta(minutes=30)
+        at(*ends, moment, 900.0 if hour % 3 else None, made=tried)
+    # A link of which there is nothing else.
+    at(small_world.desy, small_world.glasgow, TODAY, 900.0, made=tried)
+    if sealed:
+        seal(TODAY)
+        seal(TODAY - DAY)
+    for _ in range(2):
+        for start, end in ((-24, 24), (0, 24), (-20, 9), (-24, 0), (2, 3)):
+            asked = window(TODAY + start * HOUR, TODAY + end * HOUR)
+            assert_equal_to_sql(asked, made=[plain])
+            only = Filter("purpose", "experiment")
+            assert_equal_to_sql(asked, only, made=[tried])
+            both = only, Filter("purpose", "unknown")
+            assert_equal_to_sql(asked, *both, made=[plain, tried])
+            kept = runs.read(
+                "large", asked, (), failures=True, offsets=True, distinct_profiles=True
+            )
+            assert runs.profiles_of(kept) == {plain.id}
+            assert not any(run.newest_failed().links.size for run in kept)
+            ends_of = [run.started(np.arange(len(run.keys))).max() for run in kept]
+            assert ends_of == [run.lasts.max() for run in kept]
+
+
+def test_what_experiments_leave_of_a_segment_is_made_once(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for hour, purpose in enumerate(["", "experiment", ""]):
+        at(*ends, TODAY + hour * HOUR, 5.0, made=world.profile(purpose=purpose))
+        at(*ends, TODAY - DAY + hour * HOUR, 5.0, made=world.profile())
+    seal(TODAY)
+    seal(TODAY - DAY)
+    fetched, whole = fetched_columns(monkeypatch), window(TODAY - DAY, TODAY + DAY)
+    for _ in range(3):
+        assert [run.keys.size for run in runs.read("large", whole, ())] == [3, 2]
+    assert fetched == [["profiles"], ["keys", "lasts", "links", "offsets"]]
+    assert len(statements(lambda: runs.read("large", whole, ()))) == 2
+    # Of that day the columns are kept that are left, of the other those that are there: 20 bytes
+    # for each link and each row but one, and where the one stands.
+    assert segment_columns.CACHE.bytes == 5 * 8 + 2 * (4 + 8) + 8
+
+
+def test_where_there_never_was_an_experiment_no_profile_is_looked_at(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(small_world.ral, small_world.glasgow, TODAY, 5.0)
+    seal(TODAY)
+    fetched = fetched_columns(monkeypatch)
+    runs.read("large", window(TODAY, TODAY + DAY), ())
+    assert fetched == [["keys", "lasts", "links"]]

@@ -36,14 +36,14 @@ WITH tests AS (
     SELECT t.source_id, t.destination_id, date_trunc('milliseconds', t.started_at) AS started_at,
         t.state = 'done' AS ok, (t.bytes / t.seconds)::real AS rate
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
-    WHERE t.state <> 'lost' AND t.started_at < %(end)s AND {where}
+    WHERE t.state <> 'lost' AND t.started_at < %(end)s AND p.purpose <> 'experiment' AND {where}
         AND t.started_at >= date_trunc('day', %(last)s, 'UTC') - interval '28 days'
 ), usual AS (
     SELECT t.source_id, t.destination_id, count(*) AS number,
         percentile_cont(ARRAY[0.05, 0.5, 0.95]) WITHIN GROUP (ORDER BY (t.bytes / t.seconds)::real)
             AS quantiles
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
-    WHERE t.state = 'done' AND {where}
+    WHERE t.state = 'done' AND p.purpose <> 'experiment' AND {where}
         AND t.started_at >= date_trunc('day', %(start)s, 'UTC') - interval '28 days'
         AND t.started_at < date_trunc('day', %(start)s, 'UTC')
     GROUP BY 1, 2
@@ -141,7 +141,7 @@ def same(rate: float, bytes_per_second: float) -> bool:
 @given(histories=HISTORIES, text=st.tuples(WINDOWS, st.sampled_from(list(FILTERS))))
 def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):
     with transaction.atomic():
-        fill(Store(small_world.endpoints), histories)
+        fill(Store(small_world.endpoints, experiments=True), histories)
         sealing.seal(NOW)
         window, filters = text
         query = MatrixQuery.from_params(QueryDict(f"{window}&{filters}".strip("&")))
@@ -169,7 +169,7 @@ def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):
 @given(histories=HISTORIES, window=WINDOWS)
 def test_matrix_and_table_of_links_judge_alike(small_world, histories, window):
     with transaction.atomic():
-        fill(Store(small_world.endpoints), histories)
+        fill(Store(small_world.endpoints, experiments=True), histories)
         query = MatrixQuery.from_params(QueryDict(window))
         table = link_table.build(query, NOW)
         columns = table.classes["large"]

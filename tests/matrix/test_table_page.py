@@ -454,25 +454,26 @@ def test_results_that_were_measured_in_several_ways_are_not_mixed_unsaid(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0)
-    assert "are pooled" not in page(client)
+    assert "Mixes tests" not in page(client)
     transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=4))
     html = page(client, "?search=ral")
-    assert "Results that differ in streams are pooled." in html
+    assert "Mixes tests with 1 and 4 streams." in html
     assert 'href="/table/?streams=4&amp;search=ral"' in html
-    assert "are pooled" not in page(client, "?streams=4")
+    assert "Mixes tests" not in page(client, "?streams=4")
 
 
-def test_ways_of_another_window_or_link_are_not_said_to_be_pooled(
+def test_ways_of_another_link_or_class_are_not_said_to_be_mixed(
     client: Client, small_world: World
 ) -> None:
     ral, glasgow, desy, _ = small_world.endpoints
     transfer(ral, glasgow, 5.0, made=world.profile(mode="pull"))
     transfer(ral, glasgow, 5.0, made=world.profile(mode="push"), ago=72 * HOUR, size="small")
     transfer(desy, glasgow, 5.0, made=world.profile(mode="push"), size="small")
-    assert "Results that differ in mode are pooled." in page(client)
-    assert "Results that differ in mode are pooled." in page(client, "?window=24h")
-    assert "are pooled" not in page(client, "?window=24h&source_site=RAL")
-    assert "are pooled" not in page(client, "?window=24h&size=large&source_site=!RAL")
+    assert "with mode" not in page(client)
+    transfer(desy, glasgow, 5.0, made=world.profile(mode="pull"), size="small", ago=72 * HOUR)
+    assert "1 of 3 rates mix tests with mode pull and push." in page(client)
+    assert "with mode" not in page(client, "?window=24h")
+    assert "with mode" not in page(client, "?source_site=RAL")
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def schedule(mesh: Mesh, *links: tuple[Endpoint, Endpoint], every: int = 3600) -
 
 
 def profile(**fields: object) -> Profile:
-    return Profile.objects.get_or_create(mover="http-tpc", **fields)[0]
+    return Profile.objects.get_or_create(**{"mover": "http-tpc", "purpose": ""} | fields)[0]
 
 
 class Transfers:
@@ -157,19 +157,21 @@ class Transfers:
         state: str = "",
         made: Profile | None = None,
         nbytes: int = 0,
+        worker: str = "",
     ) -> UUID:
-        """Add one; a rate of None is a failed one."""
+        """Add one; a rate of None is a failed one, without a ``worker`` it is an import."""
         state = state or ("failed" if rate_mb_s is None else "done")
         result = results.Result(
             id=uuid4(),
             source_id=source.id,
             destination_id=destination.id,
             size_class_id=self._sizes[size],
-            profile_id=made.id if made else self._profiles.id_of(mover="http-tpc"),
+            profile_id=made.id if made else self._profiles.id_of(mover="http-tpc", purpose=""),
             state=state,
             started_at=NOW - ago,
             seconds=SIZES[size] / (rate_mb_s * MB) if rate_mb_s else 10.0,
             bytes=nbytes or SIZES[size],
+            worker=worker,
             error="" if state == "done" else "503 Service Unavailable",
             error_where="" if state == "done" else "destination",
         )

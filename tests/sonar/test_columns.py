@@ -45,6 +45,7 @@ PLAIN = {
     "beside_destination_max": "",
     **dict.fromkeys(ACCOUNT, ""),
     "clock": "service",
+    "purpose": "experiment",
     "tcp_buffer_bytes": "1048576",
 }
 FAILED = PLAIN | {"state": "failed", "error": "503", "error_where": "source", "seconds": "0"}
@@ -57,6 +58,7 @@ CELLS = {
     "beside_destination": MEANS,
     "beside_destination_max": NUMBERS,
     "clock": ["request", "tool", "", "sundial", "Tool"],
+    "purpose": ["scheduled", "ordered", "", "fun", "Ordered"],
     **dict.fromkeys((name for name in ACCOUNT if name.endswith("_seconds")), SECONDS),
     **dict.fromkeys(("tcp_buffer_bytes", "tcp_buffer_used_bytes"), BUFFERS),
     "remote_id": ["0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1", "7", "", "=7", "a b", "x" * 101],

@@ -98,6 +98,7 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
             "remote_id": "",
             "log_url": "",
             "scitag": "",
+            "purpose": "",
             "rate_mb_s": "6000",
         }
     ]

@@ -237,7 +237,7 @@ def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
 
 def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Admission):
     for number in range(MOST_PROFILES):
-        known.profiles[f"m{number}", "", 1, None, None, None, "external", "", None] = None
+        known.profiles[f"m{number}", "", 1, None, None, None, "external", "", None, ""] = None
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from matrix.query.filters import Filter
+from matrix.store import runs
 from sonar import credentials, partitions, roles, scheduler, sealing, tokens
 from sonar.models import (
     Annotation,
     Credential,
     DirtyMark,
     Endpoint,
+    Experiment,
+    ExperimentStep,
     Flow,
     Probe,
+    Profile,
     Schedule,
     Segment,
     Site,
     Transfer,
 )
-from sonar.windows import parse_time
+from sonar.windows import Window, parse_time
 from tests.accounts import account
 from tests.api import edges
 from tests.conftest import MONTHS
@@ -33,6 +38,7 @@ BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
 BEFORE_CREDENTIALS = [("sonar", "0010_one_open_probe_for_a_link")]
 BEFORE_PAUSES = [("sonar", "0013_saved_view")]
 BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
+BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
@@ -233,3 +239,110 @@ def test_an_older_sonar_has_no_pauses_and_says_the_reasons_anew():
         migrate_to_now()
     assert not any(site.is_paused(world.NOW) for site in Site.objects.all())
     assert not paused.exists()
+
+
+def store_old(number: int, link: tuple[str, str], profile: int, **more: object) -> None:
+    """Store a result as a Sonar before purposes did."""
+    fields = {"state": "done", "error": "", "error_where": "", "worker": "w", "seconds": 2} | more
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sonar_transfer (id, state, started_at, seconds, bytes, samples, "
+            "remote_connections, error, error_where, error_is_permanent, worker, source_id, "
+            "destination_id, profile_id, size_class_id) SELECT %s, %s, %s, %s, 2000000000, '[]', "
+            "'[]', %s, %s, false, %s, source.id, destination.id, %s, size.id "
+            "FROM sonar_endpoint source, sonar_endpoint destination, sonar_sizeclass size "
+            "WHERE source.name = %s AND destination.name = %s AND size.name = 'large'",
+            [
+                UUID(int=number),
+                fields["state"],
+                STARTED + number * timedelta(hours=1),
+                fields["seconds"],
+                fields["error"],
+                fields["error_where"],
+                fields["worker"],
+                profile,
+                *(f"{name}_DATADISK" for name in link),
+            ],
+        )
+
+
+def old_profile(streams: int, mesh: int | None = None) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, mesh_id, clock) "
+            "VALUES ('fake', 'pull', %s, 'test', '', %s, 'request') RETURNING id",
+            [streams, mesh],
+        )
+        (number,) = cursor.fetchone()
+    return number
+
+
+def purposes() -> dict[int, str]:
+    rows = Transfer.objects.values_list("id", "profile__purpose")
+    return {identifier.int: purpose for identifier, purpose in rows}
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back():
+    glasgow, _, ral = world.three_endpoints()
+    made = world.mesh()
+    scheduler.follow_registry(world.NOW)
+    Schedule.objects.filter(source=ral, destination__name="LANCS_DATADISK").delete()
+    tested, untested = ("GLASGOW", "RAL"), ("RAL", "LANCS")
+    experiment = Experiment.objects.create(
+        source=glasgow, destination=ral, variable="streams", mover="fake", requested_at=STARTED
+    )
+    ExperimentStep.objects.create(experiment=experiment, position=0, value="1", test_id=UUID(int=4))
+    partitions.ensure([STARTED, STARTED + timedelta(days=2)])
+    migrate(BEFORE_PURPOSES)
+    try:
+        scheduled, single, several = old_profile(1, made.id), old_profile(1), old_profile(4)
+        store_old(1, tested, scheduled)
+        store_old(2, tested, single)
+        store_old(3, tested, several)
+        store_old(4, tested, single)
+        store_old(5, untested, several)
+        store_old(6, tested, several, worker="")
+        given_up = {"state": "failed", "error": "retired", "error_where": "control", "seconds": 0}
+        store_old(7, tested, several, worker="", **given_up)
+        assert sealing.seal(datetime(2026, 11, 20, tzinfo=UTC))
+        assert not DirtyMark.objects.exists()
+    finally:
+        migrate_to_now()
+    assert purposes() == {
+        1: "scheduled",
+        2: "ordered",
+        3: "experiment",
+        4: "experiment",
+        5: "ordered",
+        6: "",
+        7: "experiment",
+    }
+    marked = set(DirtyMark.objects.values_list("start", flat=True))
+    assert marked == {
+        (STARTED + number * timedelta(hours=1)).replace(minute=0) for number in (2, 3, 4, 5, 7)
+    }
+    whole = Window(STARTED, STARTED + timedelta(days=2))
+    for _ in range(2):
+        assert sum(run.keys.size for run in runs.read("large", whole, ())) == 4
+        asked = (Filter("purpose", "experiment"),)
+        assert sum(run.keys.size for run in runs.read("large", whole, asked)) == 3
+        sealing.seal(datetime(2026, 11, 20, tzinfo=UTC))
+    migrate(BEFORE_PURPOSES)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, profile_id FROM sonar_transfer ORDER BY id")
+        kept = {identifier.int: profile for identifier, profile in cursor.fetchall()}
+        cursor.execute("SELECT count(*) FROM sonar_profile")
+        assert cursor.fetchone() == (3,)
+    assert kept == dict(
+        enumerate([scheduled, single, several, single, several, several, several], 1)
+    )
+    migrate_to_now()
+    assert purposes()[3] == "experiment"
+
+
+@pytest.mark.usefixtures("real_commits")
+def test_without_a_result_there_is_no_purpose_to_find():
+    migrate(BEFORE_PURPOSES)
+    migrate_to_now()
+    assert not Profile.objects.exists()

@@ -147,6 +147,7 @@ def of_link(
     of_class: Results,
     profiles: Sequence[Profile],
     *,
+    tests: Results,
     overhead: Overhead | None = None,
     streams: StreamsEffect | None = None,
     disobeyed: str = "",
@@ -158,13 +159,14 @@ def of_link(
 ) -> LinkEvidence:
     """Put together what is known; ``links`` are those of all endpoints in the same class.
 
-    ``results`` are those of the direction in all classes, ``of_class`` those in its own, and
-    ``profiles`` may have more than theirs.
+    ``results`` are those of the direction in all classes and ``tests`` those in its own,
+    experiments too; ``of_class`` are those of these that count, and ``profiles`` may have more than
+    theirs.
     """
     rates = of_class.successes
     sending, receiving = ends_of(links, link)
     least = fewest_streams(profiles, results)
-    single = median(of_class.of_profiles(least).successes)
+    single = median(tests.of_profiles(least).successes)
     return LinkEvidence(
         source=link.source.name,
         destination=link.destination.name,
@@ -179,7 +181,7 @@ def of_link(
         scatter=scatter(made_alike(profiles, results), single / streams_of(least[0]))
         if least
         else None,
-        streams=streams or of_samples(of_class, profiles),
+        streams=streams or of_samples(tests, profiles),
         disobeyed=disobeyed,
         overhead=overhead,
         inside=within,

@@ -85,6 +85,7 @@ def of_report(
         answer.results,
         of_class.results,
         answer.profiles,
+        tests=of_class.tests,
         overhead=answer.overhead(),
         streams=of_experiments(reports),
         disobeyed=disobeyed(reports, there.size),

@@ -20,7 +20,7 @@ from matrix.answers.experiments import report as experiments
 from matrix.answers.grid import Grid
 from matrix.answers.inside import lowest
 from matrix.answers.link import samples
-from matrix.answers.link.link_profiles import profiles_of
+from matrix.answers.link.link_profiles import counted, profiles_of
 from matrix.answers.link.overhead import ClassSample, Overhead, overhead_of
 from matrix.answers.link.samples import Results
 from matrix.answers.site.reports import Report
@@ -53,14 +53,16 @@ def of_site(report: Report, now: datetime) -> list[DiagnosedLink]:
     if not slow:
         return []
     pairs = [(link.source.id, link.destination.id) for link in slow]
-    results = samples.of_links(pairs, report.window, report.query.filters)
+    filters = report.query.filters
+    results = samples.of_links(pairs, report.window, filters, experiments=True)
     profiles, classes = profiles_of(results), dict(SizeClass.objects.values_list("name", "id"))
     newest = experiments.with_streams(pairs, now)
     sites = {end.site for link in slow for end in (link.source, link.destination)}
     capacities = evidence.nominal_capacities(sites)
     lines = []
     for link, pair in zip(slow, pairs, strict=True):
-        own = results.of_link(link.source, link.destination)
+        tests = results.of_link(link.source, link.destination)
+        own = counted(tests, profiles, filters)
         of_pair = [
             each
             for each in newest
@@ -71,9 +73,10 @@ def of_site(report: Report, now: datetime) -> list[DiagnosedLink]:
             evidence.of_link(
                 link,
                 links,
-                own,
+                tests,
                 own.of_class(classes[link.size]),
                 profiles,
+                tests=tests.of_class(classes[link.size]),
                 overhead=line_of(own, classes),
                 streams=of_experiments(of_pair),
                 disobeyed=disobeyed(of_pair, link.size),

@@ -89,13 +89,19 @@ def nothing(report: ExperimentReport) -> SweepFinding:
 
 def all_alike(report: ExperimentReport) -> SweepFinding:
     """Say that the servers did not obey: all transfers used as many streams."""
-    number = int(report.numbers[0])
-    streams = f"{number} stream{'s' * (number != 1)}"
     return SweepFinding(
         "unclear",
-        f"Every transfer used {streams}, however many were asked for (n = {report.done}): this "
-        "says nothing about streams.",
+        of_one_number(int(report.numbers[0]), report.done),
         "Some servers open more only for larger files: try a larger size class.",
+    )
+
+
+def of_one_number(number: int, count: int) -> str:
+    """Say that ``count`` tests of several numbers of streams all used the same number."""
+    streams = f"{number} stream{'s' * (number != 1)}"
+    return (
+        f"Every transfer used {streams}, however many were asked for (n = {format_count(count)}): "
+        "this says nothing about streams."
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from matrix.answers import series
-from matrix.answers.link import report, scheduled
+from matrix.answers.link import report, samples, scheduled
 from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.report import ClassReport, Question
 from matrix.answers.series import TimeSeries
+from matrix.answers.standing import reach
 from matrix.store.snapshot import snapshot
 from matrix.store.transfers import CommonError
 from sonar.models import SizeClass, Transfer
@@ -53,7 +54,13 @@ def answer(question: Question, now: datetime) -> LinkCard:
         downtimes = report.read_downtimes(question.ends, window)
         planned = scheduled.schedules(question.ends)
         inputs = StateInputs.at(moment, downtimes, question.ends)
-        classes, _ = report.read_classes(question, window, sizes, planned, inputs)
+        counting = samples.read(question.ends, reach(window), question.query.filters)
+        tests = counting.during(window).of_link(*question.ends)
+        classes = list(
+            report.classes_of(
+                question, window, sizes, planned, moment=inputs, counting=counting, tests=tests
+            )
+        )
         error = read_error(question, window, classes, sizes)
         week = Window(window.end - WEEK, window.end)
         return LinkCard(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from matrix.answers.link.samples import Results
-from matrix.query.attributes import ALONE, IN_COMPANY, OF_PROFILES
+from matrix.query.attributes import ALONE, EXPERIMENT, IN_COMPANY, OF_PROFILES
 from matrix.query.filter_fields import ALLOWED
-from matrix.query.filters import Filter
+from matrix.query.filters import EXPERIMENTS, Filter
 from matrix.statistics import slowdown
 from matrix.statistics.slowdown import Slowdown
 from sonar.models import Profile
@@ -31,6 +31,7 @@ class ProfileKey:
     origin: str
     mesh: str
     beside: str
+    purpose: str
 
     @classmethod
     def of(cls, profile: Profile) -> ProfileKey:
@@ -43,6 +44,7 @@ class ProfileKey:
             origin=profile.origin,
             mesh=profile.mesh.name if profile.mesh else "",
             beside=company_of(profile),
+            purpose=OF_PROFILES["purpose"].text(profile.purpose),
         )
 
     @property
@@ -63,10 +65,6 @@ class ProfileKey:
             for name in OF_PROFILES
             for condition in alone_or_unknown(name, str(getattr(self, name) or ""))
         )
-
-    def apart(self) -> ProfileKey:
-        """Return it without what ran beside: that is told by its effect, if it has one."""
-        return replace(self, beside="")
 
 
 def company_of(profile: Profile) -> str:
@@ -112,6 +110,14 @@ def profiles_of(results: Results) -> list[Profile]:
     """Return the profiles of results. One SQL query."""
     ids = np.unique(results.profiles).tolist()
     return list(Profile.objects.filter(id__in=ids).select_related("mesh").order_by("id"))
+
+
+def counted(results: Results, profiles: Iterable[Profile], filters: Iterable[Filter]) -> Results:
+    """Return those that say how a link is: no experiments, unless the filters ask for them."""
+    if EXPERIMENTS in filters:
+        return results
+    apart = [profile.id for profile in profiles if profile.purpose == EXPERIMENT]
+    return results.taken(~np.isin(results.profiles, apart))
 
 
 def summaries(

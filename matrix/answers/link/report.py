@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,6 +16,7 @@ from matrix.answers.link.directions import Direction, History, StateInputs
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
     ProfileSummary,
+    counted,
     profiles_of,
     slowed,
     summaries,
@@ -74,22 +75,33 @@ class Question:
         sites = [endpoint.site for endpoint in self.ends]
         return inside.read(self.query, window, self.ends, self.filters, sites)
 
-    def of_lists(self, window: Window, size_class: int | None) -> TransferSelection:
+    def of_lists(
+        self, window: Window, size_class: int | None, *, experiments: bool = False
+    ) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
         states = tuple(Transfer.State.values)
         filters = (*self.query.filters, *self.filters)
-        return TransferSelection(window, size_class, filters, states)
+        return TransferSelection(window, size_class, filters, states, experiments=experiments)
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One size class in both directions: as numbers, in buckets, and as single results."""
+    """One size class in both directions: as numbers, in buckets, and as single results.
+
+    ``tests`` are all of the first one, those of experiments too, which count nowhere else.
+    """
 
     size: str
     there: Direction
     back: Direction
     results: Results
     reverse: Results
+    tests: Results
+
+    @property
+    def left_out(self) -> int:
+        """Return how many tests count nowhere."""
+        return len(self.tests) - len(self.results)
 
     def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
         there, back = (
@@ -105,7 +117,7 @@ class LinkReport:
 
     ``errors`` are those of the classes that fail, by size class, the most common ones first;
     ``comparison`` is there if the question asks for one. ``results`` are those of the direction, of
-    every class, made with the ``profiles``.
+    every class, those of experiments too; the ``profiles`` they were made with are among others.
     """
 
     question: Question
@@ -169,16 +181,25 @@ def answer(question: Question, now: datetime) -> LinkReport:
         downtimes = read_downtimes(question.ends, window)
         planned = scheduled.schedules(question.ends)
         moment = StateInputs.at(min(now, window.end), downtimes, question.ends)
-        classes, results = read_classes(question, window, sizes, planned, moment)
+        everything = samples.read(
+            question.ends, reach(window), question.query.filters, experiments=True
+        )
+        profiles = profiles_of(everything)
+        counting = counted(everything, profiles, question.query.filters)
+        this_way = everything.during(window).of_link(*question.ends)
+        classes = list(
+            classes_of(
+                question, window, sizes, planned, moment=moment, counting=counting, tests=this_way
+            )
+        )
         listed = {
             size_class: size
             for size_class, size in sizes.items()
             if not question.only or size == question.query.size
         }
         size_class = next(iter(listed)) if question.only else None
+        listed_rows = question.of_lists(window, size_class, experiments=True).rows(question.ends)
         rows = question.of_lists(window, size_class).rows(question.ends)
-        this_way = results.of_link(*question.ends)
-        profiles = profiles_of(this_way)
         return LinkReport(
             question=question,
             window=window,
@@ -189,7 +210,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             schedules=planned,
             probes=scheduled.open_probes(question.ends),
             downtimes=downtimes,
-            listing=transfers.listing(rows, RESULTS_PER_PAGE, question.after),
+            listing=transfers.listing(listed_rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
             errors=read_errors(question, window, classes, sizes),
             last=read_last(question),
@@ -219,33 +240,32 @@ def read_downtimes(ends: Sequence[EndpointInfo], window: Window) -> list[Downtim
     return list(touching.select_related("site", "endpoint")[:MOST_DOWNTIMES])
 
 
-def read_classes(
+def classes_of(
     question: Question,
     window: Window,
     sizes: dict[int, str],
     planned: Sequence[Schedule],
+    *,
     moment: StateInputs,
-) -> tuple[list[ClassReport], Results]:
-    """Return what each size class has, and all results of the window."""
+    counting: Results,
+    tests: Results,
+) -> Iterator[ClassReport]:
+    """Yield what each size class has of the results that count; ``tests`` are of this direction."""
     source, destination = question.ends
     filters = question.query.filters
-    everything = samples.read(question.ends, reach(window), filters)
     links = LinkIndex(tuple(sorted(question.ends, key=lambda endpoint: endpoint.id)))
-    results = everything.during(window)
-    classes = []
     for size_class, size in sizes.items():
         promise = scheduled.promises(planned, size_class, links, filters)
-        history = History.of(everything.of_class(size_class), window, moment)
+        history = History.of(counting.of_class(size_class), window, moment)
         both = directions.compare(links, history, size=size, promise=promise, moment=moment)
-        report = ClassReport(
+        yield ClassReport(
             size=size,
             there=both[source.id, destination.id],
             back=both[destination.id, source.id],
             results=history.results.of_link(source, destination),
             reverse=history.results.of_link(destination, source),
+            tests=tests.of_class(size_class),
         )
-        classes.append(report)
-    return classes, results
 
 
 def read_errors(

@@ -76,17 +76,31 @@ class Results:
         return rates
 
 
-def read(ends: Sequence[EndpointInfo], window: Window, filters: Sequence[Filter]) -> Results:
+def read(
+    ends: Sequence[EndpointInfo],
+    window: Window,
+    filters: Sequence[Filter],
+    *,
+    experiments: bool = False,
+) -> Results:
     """Read the results between two endpoints, both ways, with one SQL statement."""
     source, destination = (endpoint.id for endpoint in ends)
-    return of_links([(source, destination), (destination, source)], window, filters)
+    both = [(source, destination), (destination, source)]
+    return of_links(both, window, filters, experiments=experiments)
 
 
 def of_links(
-    pairs: Sequence[tuple[int, int]], window: Window, filters: Sequence[Filter]
+    pairs: Sequence[tuple[int, int]],
+    window: Window,
+    filters: Sequence[Filter],
+    *,
+    experiments: bool = False,
 ) -> Results:
-    """Read the results of links, given by the ids of their ends, with one SQL statement."""
-    rows = link_rows.read(pairs, window, filters)
+    """Read the results of links, given by the ids of their ends, with one SQL statement.
+
+    Experiments only if they are asked for, here or by a filter.
+    """
+    rows = link_rows.read(pairs, window, filters, experiments=experiments)
     rates = segments.rates(rows)
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)

@@ -13,7 +13,7 @@ from django.db import connection
 
 from matrix.answers.site import reports
 from matrix.answers.site.reports import Report
-from matrix.query.filters import Filter
+from matrix.query.filters import Filter, counted
 from matrix.store.profile_filters import passing
 from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
 from sonar.windows import Window
@@ -59,7 +59,7 @@ def grouped(
     """
     if not links:
         return [], 0
-    allowed = passing(filters)
+    allowed = passing(counted(filters))
     sources, destinations = zip(*links, strict=True)
     parameters: dict[str, Any] = {
         "compared": COMPARED_CHARACTERS,

@@ -24,6 +24,7 @@ Where = Literal["source", "destination", "transfer", "control"]
 Origin = Literal["test", "production", "external"]
 Mode = Literal["pull", "push"]
 Clock = Literal["request", "tool", "service"]
+Purpose = Literal["scheduled", "ordered", "experiment"]
 Empty = Literal[""] | None
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
 Buffer = Annotated[int, Field(ge=1, le=LARGEST_BUFFER)]
@@ -36,7 +37,9 @@ class Result(Answer):
     `beside_...` is how many other Sonar tests ran at an end at the same time: the mean, and the
     most at one moment. `clock` says who timed `seconds`: Sonar from its request (`request`) or
     the run of a program (`tool`), or the service that moved it (`service`). Queueing and the
-    verification are not part of `seconds`. `scitag` is the flow label sent along.
+    verification are not part of `seconds`. `scitag` is the flow label sent along. `purpose` is why
+    the test was made: scheduled by a mesh, ordered, or an experiment, which counts in no mean and
+    no state unless it is asked for; null where an import does not say.
     """
 
     id: UUID
@@ -70,6 +73,7 @@ class Result(Answer):
     tcp_buffer_used_bytes: int | None
     remote_id: str | None
     scitag: int | None
+    purpose: Purpose | None
     moved_bytes: int | None
     verified: bool | None
 
@@ -164,6 +168,7 @@ class SentResult(Body):
     remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] | Empty = None
     log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] | Empty = None
     scitag: Annotated[int, Field(ge=1, le=scitags.MOST)] | Empty = None
+    purpose: Purpose | Empty = None
 
 
 class Stored(Answer):
@@ -215,6 +220,7 @@ RESULT |= {
     "tcp_buffer_used_bytes": None,
     "remote_id": "0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1",
     "scitag": 1093,
+    "purpose": "scheduled",
     "moved_bytes": 2000000000,
     "verified": True,
 }
@@ -273,11 +279,11 @@ CSV = (
     "ip_version,origin,mode,streams_used,"
     "beside_source,beside_source_max,beside_destination,beside_destination_max,"
     "clock,prepare_seconds,queue_seconds,first_byte_seconds,transfer_seconds,checksum_seconds,"
-    "tcp_buffer_bytes,tcp_buffer_used_bytes,remote_id,scitag,"
+    "tcp_buffer_bytes,tcp_buffer_used_bytes,remote_id,scitag,purpose,"
     "size,rate_mb_s,moved_bytes,verified\n"
     "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
     "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1,1.4,3,0,0,"
-    ",,3.2,,423.8,,,,0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1,1093,"
+    ",,3.2,,423.8,,,,0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1,1093,scheduled,"
     "large,4.700352526,2000000000,true\n"
 )
 TRANSFERS = described(

@@ -46,7 +46,7 @@ RECORDS = """
             AS destination,
         LATERAL (SELECT name FROM sonar_sizeclass WHERE id = size_class_id OFFSET 0) AS size,
         LATERAL (SELECT mover, mode, streams, streams_used, tcp_buffer_bytes, ip_version, origin,
-                     clock
+                     clock, purpose
                  FROM sonar_profile WHERE id = profile_id OFFSET 0) AS made,
         LATERAL (SELECT chosen.id, source.name AS source, destination.name AS destination,
             to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
@@ -59,7 +59,7 @@ RECORDS = """
             nullif(made.clock, '') AS clock, prepare_seconds, queue_seconds, first_byte_seconds,
             transfer_seconds, checksum_seconds, made.tcp_buffer_bytes, tcp_buffer_used_bytes,
             nullif(remote_id, '') AS remote_id, scitag,
-            moved_bytes, verified) AS record
+            nullif(made.purpose, '') AS purpose, moved_bytes, verified) AS record
     ORDER BY chosen.started_at DESC, chosen.id DESC
 """
 # PostgreSQL would write t and f.

@@ -131,6 +131,7 @@ def record(transfer: Transfer, names: dict[int, str]) -> dict[str, Any]:
         "tcp_buffer_used_bytes": transfer.tcp_buffer_used_bytes,
         "remote_id": transfer.remote_id or None,
         "scitag": transfer.scitag,
+        "purpose": transfer.profile.purpose or None,
         "moved_bytes": transfer.moved_bytes,
         "verified": transfer.verified,
     }

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from django.http import QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers import mixed_ways
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
 from matrix.answers.link.errors import where_at
@@ -30,7 +31,7 @@ from matrix.pages.link.numbers import QUANTILE_COLUMNS, directions_of
 from matrix.pages.link.parameters import OWN, check_length, read_own
 from matrix.pages.link.tiles import tiles_of
 from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
-from matrix.pages.notices import with_filter
+from matrix.pages.notices import mixed, with_filter
 from matrix.pages.probes.page import LinkProbesPage, probes_part
 from matrix.pages.progress import TransferLine, every_words, progress_words, until_words
 from matrix.pages.share import Share
@@ -39,13 +40,14 @@ from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE, OF_PROFILES
-from matrix.query.filters import Filter, alternatives, words_of
+from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.courses import stretches
 from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
+from matrix.store.profiles import ProfileChoices
 from matrix.store.transfers import Cursor
 from sonar import roles
 from sonar.models import Transfer
@@ -114,6 +116,7 @@ class LinkPage(QueryPage):
         ends = {"source": self.source.name, "destination": self.destination.name}
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
+        ways = profiles.read()
         network_part = network.part_of(answer.network, answer.question.ends)
         diagnosis = link_diagnosis.of_report(answer, newest, now)
         said = verdict_of(answer.link_now())
@@ -124,7 +127,7 @@ class LinkPage(QueryPage):
             "sentence": self.sentence(),
             "window_times": format_window(answer.window),
             "simulated": self.source.simulated or self.destination.simulated,
-            "controls": self.controls(answer),
+            "controls": self.controls(answer, ways),
             "verdict": network.verdict_of(network_part) or self.verdict(answer, said),
             "fault": diagnosis.fault if fails else None,
             "against_others": None if said.kind in NOT_COMPARED else diagnosis.against_others,
@@ -148,7 +151,7 @@ class LinkPage(QueryPage):
             "drawn": drawn(answer, notes_on_link, events.spans(size), reverse=self.draws_reverse),
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
-            **lists(self, answer),
+            **lists(self, answer, ways),
             "network": network_part,
             "inside_rates": inside_part.part_of(answer.inside),
             **probes_part(
@@ -183,14 +186,14 @@ class LinkPage(QueryPage):
         filters = [words_of(group) for group in alternatives(self.query.filters)]
         return capfirst(", ".join([self.query.window_words(), *filters]))
 
-    def controls(self, answer: LinkReport) -> dict[str, Any]:
+    def controls(self, answer: LinkReport, ways: ProfileChoices) -> dict[str, Any]:
         """Return what can be changed; the size class is chosen by its tile."""
         return {
             "windows": window_choices(self),
             "bounds": bounds_of(self, answer.window),
             "chips": filter_chips(self),
             "compare": compare_control(
-                self, answer.window, profiles.read(), [part.size for part in answer.classes]
+                self, answer.window, ways, [part.size for part in answer.classes]
             ),
             "directions": [
                 Choice(text, dataclasses.replace(self, reverse=both).url(), self.reverse == both)
@@ -237,7 +240,7 @@ class LinkPage(QueryPage):
         return query.url(address("api-transfers"), **only, **ends)
 
 
-def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
+def lists(page: LinkPage, answer: LinkReport, ways: ProfileChoices) -> dict[str, Any]:
     """Return the lists of results, of ways of measuring, and of tests to come."""
     sizes = {line.size for line in answer.classes}
     cursor = answer.listing.next
@@ -265,8 +268,12 @@ def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
             )
             for line in answer.summaries
         ],
-        # Nobody knows the IP version of what failed: that alone mixes no rates.
-        "profiles_count": len({line.profile.apart() for line in answer.summaries if line.ok}),
+        "mixed": mixed(
+            page.query,
+            lambda query: page.asking(query).url(),
+            mixed_ways.of_link([line.results for line in answer.classes], ways),
+        ),
+        "left_out": left_out(page, answer),
         "company": company_of(page, answer),
         "paused": paused_sites(answer.question.ends, answer.now),
         "planned": [
@@ -285,6 +292,14 @@ def lists(page: LinkPage, answer: LinkReport) -> dict[str, Any]:
         ],
         "inside": inside(answer),
     }
+
+
+def left_out(page: LinkPage, answer: LinkReport) -> dict[str, Any] | None:
+    """Return how many experiments these numbers leave out, and the page of them; None for none."""
+    count = sum(part.left_out for part in answer.classes)
+    if not count:
+        return None
+    return {"count": count, "url": page.asking(with_filter(page.query, EXPERIMENTS)).url()}
 
 
 def company_of(page: LinkPage, answer: LinkReport) -> dict[str, Any] | None:

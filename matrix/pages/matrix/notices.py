@@ -9,16 +9,17 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from matrix.answers.grid import Grid
+from matrix.answers.mixed_ways import MixedWays
 from matrix.pages.matrix.cell_links import ordered_table
 from matrix.pages.matrix.line_notice import about_lines
 from matrix.pages.notices import (
     Notice,
     WorkAtHand,
+    mixed,
     no_endpoints,
     no_planner,
     no_workers,
     overdue_since,
-    pooled,
 )
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
@@ -28,7 +29,6 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import pauses_of
 from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
-from matrix.store.profiles import ProfileChoices
 from sonar.models import Endpoint
 from sonar.models.testing_times import end_words
 from sonar.units import format_age, format_count, format_span
@@ -52,8 +52,8 @@ class View:
         return self.address(query, self.arrangement.display)
 
 
-def notices_for(view: View, profiles: ProfileChoices, now: datetime) -> list[Notice]:
-    """Return the notices, most serious first.
+def notices_for(view: View, ways: MixedWays, now: datetime) -> list[Notice]:
+    """Return the notices, most serious first; of mixed ways only if many cells mix some.
 
     Two SQL queries, and one more where there are no results; up to two without rows.
     """
@@ -71,7 +71,7 @@ def notices_for(view: View, profiles: ProfileChoices, now: datetime) -> list[Not
         about_pauses(view.grid),
         about_lines(view.grid),
         about_focus(view),
-        pooled(view.grid.query, view.asking, profiles) if view.grid.cells.ok.any() else None,
+        mixed(view.grid.query, view.asking, ways, "cells") if ways.are_many else None,
     ]
     return [notice for notice in notices if notice]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from matrix.answers import grid
+from matrix.answers import grid, mixed_ways
 from matrix.answers.change_headline import headline_of
 from matrix.answers.grid import CHANGES
 from matrix.answers.highlights import Highlights
@@ -62,7 +62,7 @@ class MatrixPage(MatrixAddress):
             "query": self.query,
             "controls": controls_for(self, answered, known_ways),
             "notices": notices_for(
-                View(arranged, self.address), known_ways.among(answered.profiles), now
+                View(arranged, self.address), mixed_ways.of_grid(answered, known_ways), now
             ),
             "legend": legend(self, answered),
             "palettes": palettes(self),

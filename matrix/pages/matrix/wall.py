@@ -17,6 +17,7 @@ from matrix.answers.change_headline import ChangeHeadline, headline_of
 from matrix.answers.grid import Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import Highlights, Item
+from matrix.answers.mixed_ways import NOTHING
 from matrix.pages.base import Params
 from matrix.pages.events.headline import todays_sentence
 from matrix.pages.matrix.address import MatrixAddress
@@ -34,7 +35,7 @@ from matrix.plots.labels import short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import events, profiles
+from matrix.store import events
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.roles import Anyone
@@ -133,8 +134,7 @@ class WallPage(MatrixAddress):
 
     def alarms(self, view: View, answered: Grid, now: datetime) -> list[Notice]:
         """Return what must be read from four metres: nothing that is merely good to know."""
-        among = profiles.read().among(answered.profiles)
-        return [notice for notice in notices_for(view, among, now) if not notice.quiet]
+        return [notice for notice in notices_for(view, NOTHING, now) if not notice.quiet]
 
     def all_sizes(self) -> str:
         """Return the wall with this view in each size class in turn. One SQL query."""

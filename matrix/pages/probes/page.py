@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from matrix.answers import on_demand
+from matrix.answers import on_demand, ordered_streams
 from matrix.answers.probe_request import ORDER
 from matrix.pages.link.endpoints import OfLinkPage
 from matrix.pages.probes.form import ProbeForm
+from matrix.pages.transfer.facts import streams_words
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import notes
@@ -89,11 +90,15 @@ def progress(source: EndpointInfo, destination: EndpointInfo, now: datetime) -> 
     return {
         "open": [progress_line(snapshot) for snapshot in snapshots],
         "groups": [
-            (group, [(transfer, words_of(transfer)) for transfer in group.results])
+            (
+                group,
+                streams_words(group.streams, group.used) if group.used else str(group.streams),
+                [(transfer, words_of(transfer)) for transfer in group.shown],
+            )
             for group in groups
             if group.results
         ],
-        "streams": list(on_demand.compared_streams(groups)),
+        "streams": ordered_streams.statements(groups),
     }
 
 

@@ -13,9 +13,10 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from matrix.answers import link_table, table_query
+from matrix.answers import link_table, mixed_ways, table_query
 from matrix.answers.column_filters import Condition, of_look
 from matrix.answers.link_table import LinkTable
+from matrix.answers.mixed_ways import MixedWays
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.compare import compare_control
@@ -27,7 +28,7 @@ from matrix.pages.controls import (
     resized,
     window_choices,
 )
-from matrix.pages.notices import Notice, pooled
+from matrix.pages.notices import Notice, mixed
 from matrix.pages.share import Share
 from matrix.pages.table import notices
 from matrix.pages.table.columns import Context, LinkColumn
@@ -40,7 +41,6 @@ from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
-from matrix.store.profiles import ProfileChoices
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
@@ -145,6 +145,7 @@ class TablePage(QueryPage):
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         profile_choices = profiles.read()
+        ways = mixed_ways.of_table(table, self.query, version, profile_choices)
         return {
             "heading": self.heading(),
             "sizes": list(self.sizes(table)),
@@ -154,7 +155,7 @@ class TablePage(QueryPage):
             "bounds": bounds_of(self, table.window),
             "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
-            "notices": list(self.notices(table, len(data), profile_choices, now)),
+            "notices": list(self.notices(table, len(data), ways, now)),
             "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(table),
             "count": count_words(at, len(table)),
@@ -224,7 +225,7 @@ class TablePage(QueryPage):
         yield line_choice(self.listing, self.listed)
 
     def notices(
-        self, table: LinkTable, shown: int, choices: ProfileChoices, now: datetime
+        self, table: LinkTable, shown: int, ways: MixedWays, now: datetime
     ) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
@@ -233,20 +234,17 @@ class TablePage(QueryPage):
             return
         yield from notices.about_work(self.query.size, now)
         if shown:
-            yield from self.about_results(table, choices, now)
+            yield from self.about_results(table, ways, now)
         else:
             every_link = self.listing.replace(search="", conditions=())
             dropped = bare.listed(every_link) if everything else ""
             yield notices.nothing_found(self.listed(every_link), dropped)
 
-    def about_results(
-        self, table: LinkTable, choices: ProfileChoices, now: datetime
-    ) -> Iterator[Notice]:
+    def about_results(self, table: LinkTable, ways: MixedWays, now: datetime) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = notices.about_results(table, now, longest)
-        if notice is None:
-            shown = choices.among(link_table.profiles_of(table, self.query, now))
-            notice = pooled(self.query, lambda query: self.asking(query).url(), shown)
+        if notice is None and ways.are_many:
+            notice = mixed(self.query, lambda query: self.asking(query).url(), ways, "rates")
         if notice:
             yield notice
 

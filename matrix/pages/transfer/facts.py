@@ -45,15 +45,17 @@ def scitag_words(scitag: int | None) -> str:
 
 
 def profile_words(profile: Profile) -> str:
-    """Say how a result was measured: `http-tpc push, 4 streams asked for, 1 used, IPv6`."""
+    """Say how a result was made: `http-tpc push, 4 streams requested, 1 used, IPv6, ordered`."""
     mover = f"{profile.mover} {profile.mode}".strip()
     streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
     if profile.streams_used is None:
         streams = f"{streams} requested"
     elif profile.streams_used != profile.streams:
         streams = f"{streams} requested, {profile.streams_used} used"
-    address = f", IPv{profile.ip_version}" if profile.ip_version else ""
-    return f"{mover}, {streams}{address}"
+    parts = [mover, streams, f"IPv{profile.ip_version}" if profile.ip_version else ""]
+    if profile.purpose != Profile.Purpose.SCHEDULED:
+        parts.append(profile.purpose)
+    return ", ".join(filter(None, parts))
 
 
 def beside_words(transfer: Transfer) -> str:

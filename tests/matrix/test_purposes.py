@@ -1,0 +1,229 @@
+"""Experiments count nowhere unless they are asked for, and are listed everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test import Client
+
+from matrix.answers import grid, link_table
+from matrix.query.filters import NO_EXPERIMENTS, Filter, counted
+from matrix.store.cache import ANSWERS, STANDINGS
+from sonar import sealing
+from sonar.models import Profile
+from sonar.windows import format_time
+from tests.matrix import world
+from tests.matrix.responses import answer, html, words
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+DAY = timedelta(days=1)
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+ENDS = "source=RAL_DATADISK&destination=Glasgow_DATADISK"
+DAYS = f"from={format_time(NOW - DAY)}&to={format_time(NOW - DAY / 2)}"
+# All that is made of results: whatever asks, and for whatever.
+CALLS = (
+    "/api/v1/matrix/?window=24h",
+    "/api/v1/matrix/?window=7d&stat=p95&rows=site&columns=cloud",
+    "/api/v1/matrix/?window=24h&stat=overhead",
+    "/api/v1/matrix/?window=24h&compare=week",
+    f"/api/v1/matrix/?{DAYS}&stat=throughput",
+    "/api/v1/links/?window=24h&page_size=1000",
+    "/api/v1/links/?window=24h&page_size=1000&compare=week",
+    f"/api/v1/series/?{ENDS}&window=7d",
+    f"/api/v1/series/?{ENDS}&window=24h&compare=week",
+    "/api/v1/strip/?window=7d",
+    "/api/v1/sites/?window=24h",
+    "/api/v1/sites/RAL/?window=24h",
+    "/api/v1/sites/RAL/?window=24h&compare=week",
+    "/api/v1/causes/?window=24h",
+    "/api/v1/causes/?window=24h&compare=week",
+    "/api/v1/changes/?window=30d",
+    f"/api/v1/inside/?{ENDS}&window=24h",
+)
+
+
+@pytest.fixture
+def measured(small_world: World) -> World:
+    """Five weeks of scheduled tests of all links, four a day in two classes; older ones sealed."""
+    made = world.profile(
+        mode="pull", streams_used=1, mesh=small_world.mesh, purpose="scheduled", ip_version=6
+    )
+    chance = np.random.default_rng(7)
+    with world.transfers() as some:
+        for at, (source, destination) in enumerate(permutations(small_world.endpoints, 2)):
+            for number in range(140):
+                rate = (5.0 + at) * float(chance.lognormal(0, 0.1))
+                more = {"ago": number * 6 * HOUR + HOUR, "made": made, "worker": "worker-1"}
+                some.add(source, destination, None if number % 29 == 3 else rate, **more)
+                some.add(source, destination, rate / 3, size="small", **more)
+    return small_world
+
+
+def experiment(streams: int = 16) -> Profile:
+    fields = {"mode": "pull", "streams": streams, "streams_used": streams, "ip_version": 6}
+    return world.profile(**fields, purpose="experiment")
+
+
+def try_out(made: World) -> None:
+    """Store experiments of a link: much faster, at other hours, some of which fail."""
+    with world.transfers() as some:
+        for number in range(60):
+            rate = None if number % 4 == 0 else 500.0
+            more = {"ago": number * 9 * HOUR + HOUR / 2, "made": experiment(), "worker": "w"}
+            some.add(made.ral, made.glasgow, rate, **more)
+            some.add(made.ral, made.glasgow, rate, size="small", **more)
+
+
+def kept_answers(value: Any) -> Any:
+    """Leave out the version of an answer, and diagnoses: for these experiments are made."""
+    if isinstance(value, dict):
+        rest = value.keys() - {"version", "diagnoses"}
+        return {name: kept_answers(value[name]) for name in rest}
+    return [kept_answers(each) for each in value] if isinstance(value, list) else value
+
+
+def answers(client: Client) -> dict[str, Any]:
+    forget()
+    return {path: kept_answers(answer(client, path)) for path in CALLS}
+
+
+def forget() -> None:
+    ANSWERS.forget()
+    STANDINGS.forget()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept() -> Iterator[None]:
+    yield
+    forget()
+
+
+@pytest.mark.parametrize("sealed", ["before", "after", ""])
+def test_experiments_change_no_answer(client: Client, measured: World, sealed: str) -> None:
+    if sealed == "before":
+        sealing.seal(NOW)
+    before = answers(client)
+    try_out(measured)
+    if sealed:
+        sealing.seal(NOW)
+    for _ in range(2):  # what is kept of segments by then is as good
+        for path, after in answers(client).items():
+            assert after == before[path], path
+    assert "500" not in words(html(client, "/table/?window=24h"))
+
+
+def test_experiments_are_there_for_who_asks(client: Client, measured: World) -> None:
+    try_out(measured)
+    sealing.seal(NOW)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state <> 'done')"
+            " FROM sonar_transfer JOIN sonar_profile p ON p.id = profile_id"
+            " JOIN sonar_sizeclass c ON c.id = size_class_id"
+            " WHERE p.purpose = 'experiment' AND c.name = 'large' AND started_at >= %s",
+            [NOW.replace(second=0) + timedelta(minutes=1) - 7 * DAY],
+        )
+        ok, failed = cursor.fetchone()
+    found = answer(client, "/api/v1/matrix/?purpose=experiment")
+    assert [end["name"] for end in found["sources"]] == ["RAL_DATADISK"]
+    assert (found["cells"]["ok"], found["cells"]["failed"]) == ([[ok]], [[failed]])
+    assert found["cells"]["value"] == [[pytest.approx(500, rel=1e-6)]]
+    assert "only made as experiments" in found["description"]
+    both = answer(client, "/api/v1/matrix/?purpose=experiment&purpose=scheduled&window=24h")
+    row, column = (
+        [end["name"] for end in both[ends]].index(name)
+        for ends, name in (("sources", "RAL_DATADISK"), ("destinations", "Glasgow_DATADISK"))
+    )
+    assert both["cells"]["value"][row][column] > 50
+    series = answer(client, f"/api/v1/series/?{ENDS}&purpose=experiment")
+    assert sum(series["buckets"]["ok"]) == ok
+
+
+def test_lists_of_single_results_show_experiments_and_say_why_each_was_made(
+    client: Client, measured: World
+) -> None:
+    try_out(measured)
+    ends = "source_endpoint=RAL_DATADISK&destination_endpoint=Glasgow_DATADISK"
+    whole = answer(client, f"/api/v1/transfers/?{ends}&window=24h&page_size=1000")["transfers"]
+    assert {one["purpose"] for one in whole} == {"scheduled", "experiment"}
+    chosen = answer(client, f"/api/v1/transfers/?{ends}&window=24h&purpose=experiment")
+    assert {one["purpose"] for one in chosen["transfers"]} == {"experiment"}
+    assert len(chosen["transfers"]) == sum(one["purpose"] == "experiment" for one in whole)
+
+
+def test_the_page_of_a_link_counts_without_experiments_lists_them_and_leads_to_them(
+    client: Client, measured: World
+) -> None:
+    assert 'id="left-out"' not in html(client, f"{LINK}?window=24h")
+    try_out(measured)
+    page = html(client, f"{LINK}?window=24h")
+    notice = page.partition('id="left-out"')[2].partition("</p>")[0]
+    assert "6 tests with other settings are left out of these numbers." in words(f"<p{notice}")
+    assert 'id="mixed"' not in page
+    results = words(page.partition('id="results"')[2].partition("</table>")[0])
+    assert "16 streams, IPv6, experiment" in results
+    methods = words(page.partition('id="methods"')[2].partition("</table>")[0])
+    assert "none: experiment" in methods
+    # The one of the mesh: those of experiments are errors of no test that counts.
+    failures = words(page.partition('id="failures"')[2].partition("</table>")[0])
+    assert re.findall(r"large (\d+) ", failures) == ["1"]
+    (address,) = re.findall(r'href="([^"]*)"', notice)
+    alone = html(client, address.replace("&amp;", "&"))
+    assert "purpose=experiment" in address
+    assert 'id="left-out"' not in alone
+
+
+def test_the_matrix_says_nothing_of_ways_that_only_experiments_have(
+    client: Client, measured: World
+) -> None:
+    try_out(measured)
+    for path in ("/?window=24h", "/table/?window=24h"):
+        assert "Mixes tests" not in html(client, path)
+        assert "mix tests" not in html(client, path)
+
+
+def test_filters_on_other_purposes_let_no_experiment_in() -> None:
+    ordered, not_ordered = Filter("purpose", "ordered"), Filter("purpose", "ordered", exclude=True)
+    assert counted([]) == (NO_EXPERIMENTS,)
+    assert counted([not_ordered]) == (not_ordered, NO_EXPERIMENTS)
+    assert counted([ordered]) == (ordered, NO_EXPERIMENTS)
+    asked = (Filter("purpose", "experiment"), ordered)
+    assert counted(asked) == asked
+
+
+def test_a_purpose_that_there_is_not_is_refused_by_its_name(client: Client, db: None) -> None:
+    response = client.get("/api/v1/matrix/?purpose=fun")
+    assert response.status_code == 400
+    (sentence,) = response.json()["errors"]["purpose"]
+    assert sentence == (
+        "purpose “fun” is not known: use experiment, ordered, scheduled or unknown."
+    )
+
+
+def test_experiments_cost_no_query_more(
+    measured: World, django_assert_max_num_queries: Any
+) -> None:
+    sealing.seal(NOW)
+    query = grid.MatrixQuery(window="24h")
+
+    def cost() -> int:
+        forget()
+        with django_assert_max_num_queries(100) as captured:
+            grid.compute(query, NOW, grid.version(query, NOW))
+            link_table.reduce_links(query, NOW)
+        return len(captured)
+
+    cost()
+    before = cost()
+    try_out(measured)
+    sealing.seal(NOW)
+    cost()
+    assert cost() == before

@@ -1,0 +1,114 @@
+"""Why a test was made: on schedule, on order, or to try other settings than the link's mesh has."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from sonar import endings, experiments, purposes, request_probes, scheduler
+from sonar.experiments import Sweep
+from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.movers.base import MoverError
+from sonar.movers.measure import Outcome
+from sonar.scheduler import ProbeRequest
+from tests.sonar import world
+from tests.sonar.world import NOW
+
+pytestmark = pytest.mark.django_db
+FAILED = Outcome(None, MoverError("destination", "503"), None, 1.0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+
+
+@pytest.fixture
+def mesh() -> Mesh:
+    """A mesh of three endpoints that pulls with two streams, planned."""
+    world.three_endpoints()
+    made = world.mesh(streams=2)
+    scheduler.follow_registry(NOW)
+    return made
+
+
+def request(**change: object) -> ProbeRequest:
+    schedule = Schedule.objects.order_by("id").first()
+    assert schedule
+    fields = {"mover": "fake", "mode": "pull", "streams": 2} | change
+    return ProbeRequest(schedule.source, schedule.destination, schedule.size_class, **fields)
+
+
+def ended(probe: Probe) -> str:
+    """End a test as a worker does; return the purpose that is stored."""
+    Probe.objects.filter(id=probe.id).update(
+        state="running", started_at=NOW, deadline=NOW + timedelta(hours=1), worker="worker-1"
+    )
+    assert endings.end_probe(Probe.objects.get(id=probe.id), FAILED)
+    return Transfer.objects.get(id=probe.id).profile.purpose
+
+
+def test_a_test_of_a_mesh_is_scheduled(mesh: Mesh) -> None:
+    scheduler.claim_due(NOW + timedelta(hours=2))
+    assert ended(Probe.objects.filter(mesh=mesh).first()) == "scheduled"
+
+
+@pytest.mark.parametrize(
+    ("change", "purpose"),
+    [
+        ({}, "ordered"),
+        ({"streams": 4}, "experiment"),
+        ({"mode": "push"}, "experiment"),
+    ],
+)
+def test_an_ordered_test_with_other_settings_than_the_mesh_is_an_experiment(
+    mesh: Mesh, change: dict[str, object], purpose: str
+) -> None:
+    (probe,) = request_probes.order([request(**change)], NOW)
+    assert ended(probe) == purpose
+
+
+def test_where_the_mesh_sets_a_buffer_a_test_without_is_an_experiment(mesh: Mesh) -> None:
+    Mesh.objects.update(tcp_buffer_bytes=1 << 20)
+    (probe,) = request_probes.order([request()], NOW)
+    assert ended(probe) == "experiment"
+
+
+def test_where_no_mesh_tests_the_link_with_this_class_there_is_nothing_to_differ_from(
+    mesh: Mesh,
+) -> None:
+    asked = request(streams=4)
+    Schedule.objects.filter(size_class=asked.size_class).delete()
+    (probe,) = request_probes.order([asked], NOW)
+    assert ended(probe) == "ordered"
+
+
+def test_of_two_meshes_one_that_tests_so_is_enough(mesh: Mesh) -> None:
+    world.mesh(name="four", streams=4)
+    scheduler.follow_registry(NOW)
+    (probe,) = request_probes.order([request(streams=4)], NOW)
+    assert ended(probe) == "ordered"
+
+
+def test_every_test_of_an_experiment_is_one(mesh: Mesh) -> None:
+    requests = [request(streams=number) for number in (2, 8)]
+    sweep = Sweep(
+        Experiment.Variable.STREAMS, requests, ["2", "8"], requests[0].size_class, "pull", None
+    )
+    experiments.order(sweep, None, NOW)
+    assert [ended(probe) for probe in Probe.objects.order_by("id")] == ["experiment"] * 2
+
+
+def test_one_that_was_given_up_while_it_waited_has_its_purpose_too(mesh: Mesh) -> None:
+    first, second = request_probes.order([request(), request(streams=4)], NOW)
+    Probe.objects.update(state="waiting")
+    for probe, purpose in ((first, "ordered"), (second, "experiment")):
+        assert endings.end_waiting(Probe.objects.get(id=probe.id), "it was retired", NOW)
+        assert Transfer.objects.get(id=probe.id).profile.purpose == purpose
+
+
+def test_a_scheduled_test_costs_no_query_more(mesh: Mesh, django_assert_num_queries) -> None:
+    probe = Probe(mesh=mesh, size_class=SizeClass.objects.first())
+    with django_assert_num_queries(0):
+        assert purposes.purpose_of(probe) == "scheduled"
