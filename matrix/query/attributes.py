@@ -251,10 +251,9 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="purpose",
         columns=("purpose",),
         choice=(
-            "that a mesh scheduled (scheduled), that somebody ordered (ordered), that tried other "
-            "settings than those of the link's mesh (experiment), or of which an import does not "
-            "say it (unknown). Unless they are asked for, experiments are left out of all but "
-            "lists of single transfers"
+            "made on the schedule of a mesh (scheduled), on order (ordered), to try other settings "
+            "than those of the mesh (experiment: left out of all but lists unless asked for), or "
+            "for reasons not recorded (unknown)"
         ),
         allowed=(EXPERIMENT, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, EXPERIMENT)}, NOT_NOTED: ""},

@@ -170,7 +170,7 @@ def test_three_large_files_with_four_streams_against_one(
     assert 1.5 < low < ratio < high
     assert f"median {after:.2f} MB/s instead of {before:.2f} MB/s" in words
     # Tests with other settings than the link's mesh count nowhere else.
-    visit.go(SLOW)
+    visit.open(SLOW)
     expect(on.page.locator("#left-out")).to_contain_text("3 tests with other settings")
 
 

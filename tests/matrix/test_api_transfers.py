@@ -43,6 +43,7 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
         **PLAIN | {"mode": "push"} | {"streams": 4, "streams_used": 1, "ip_version": 6},
         clock="service",
         tcp_buffer_bytes=4_000_000,
+        purpose="ordered",
     )
     account = {
         "prepare_seconds": 0.5,
@@ -90,6 +91,7 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
         "verified": None,
         "clock": "service",
         "tcp_buffer_bytes": 4_000_000,
+        "purpose": "ordered",
         **account,
     }
     assert set(FIELDS) - set(record) == set(INTERNAL)

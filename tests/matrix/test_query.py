@@ -48,6 +48,7 @@ VALUES = {
     "mode": st.sampled_from(["pull", "push"]),
     "clock": st.sampled_from(["request", "tool", "service"]),
     "beside": st.sampled_from(["0", "some", "unknown"]),
+    "purpose": st.sampled_from(["scheduled", "ordered", "experiment", "unknown"]),
     "streams": st.integers(1, 9999).map(str),
     "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),
     "endpoint": st.sampled_from(["RAL_DATADISK", "DESY_SCRATCHDISK"]),

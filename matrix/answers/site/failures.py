@@ -13,7 +13,7 @@ from django.db import connection
 
 from matrix.answers.site import reports
 from matrix.answers.site.reports import Report
-from matrix.query.filters import Filter, counted
+from matrix.query.filters import Filter, counted, on_profiles
 from matrix.store.profile_filters import passing
 from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
 from sonar.windows import Window
@@ -31,7 +31,9 @@ GROUPS = """
     JOIN sonar_transfer ON source_id = link.source AND destination_id = link.destination
     WHERE started_at >= %(start)s AND started_at < %(end)s AND state = 'failed'
       AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
-      AND (%(profiles)s::int[] IS NULL OR profile_id = ANY(%(profiles)s))
+      AND CASE WHEN %(profiles)s::int[] IS NULL THEN profile_id NOT IN
+                   (SELECT id FROM sonar_profile WHERE purpose = 'experiment')
+               ELSE profile_id = ANY(%(profiles)s) END
     GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC LIMIT %(most)s
 """
 
@@ -59,7 +61,7 @@ def grouped(
     """
     if not links:
         return [], 0
-    allowed = passing(counted(filters))
+    allowed = passing(counted(filters) if on_profiles(filters) else ())
     sources, destinations = zip(*links, strict=True)
     parameters: dict[str, Any] = {
         "compared": COMPARED_CHARACTERS,
