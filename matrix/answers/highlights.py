@@ -10,6 +10,7 @@ import numpy as np
 
 from matrix.answers.comparison.changes import Change, changes
 from matrix.answers.grid import CHANGES, Grid
+from matrix.answers.ratio_words import with_interval
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.query.comparison import Comparison
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -62,12 +63,16 @@ class Highlight:
 
 @dataclass(frozen=True)
 class HighlightKind:
-    """What a list of cells is called, and how each is told: ``why``, and ``figure`` in a word."""
+    """What a list of cells is called, and how each is told: ``why``, and ``figure`` in a word.
+
+    ``detail`` is what its title says first, if anything.
+    """
 
     name: str
     title: str
     why: Words
     figure: Words
+    detail: Words = lambda row, column: ""
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class Highlights:
                 return self.shift_words(row, column)
             return f"links, since {minute(cells.since[row, column])}"
 
-        kind = HighlightKind(level, f"{level} than usual", words, figure)
+        kind = HighlightKind(level, f"{level} than usual", words, figure, self.ratio_words)
         return self.of(kind, cells.of_look(level), badness)
 
     def worst(self) -> Iterable[Highlight]:
@@ -206,17 +211,15 @@ class Highlights:
         return Highlight(kind.name, kind.title, int(where.sum()), items, more)
 
     def item(self, where: Where, kind: HighlightKind) -> Item:
-        last = self.grid.cells.last[where]
-        if np.isnan(last):
-            title = ""
-        else:
-            title = f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}"
+        last, said = self.grid.cells.last[where], [kind.detail(*where)]
+        if not np.isnan(last):
+            said.append(f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}")
         return Item(
             source=self.grid.sources[where[0]].name,
             destination=self.grid.destinations[where[1]].name,
             why=kind.why(*where),
             figure=kind.figure(*where),
-            title=title,
+            title=", ".join(filter(None, said)),
             url=self.url(*where),
         )
 
@@ -233,6 +236,15 @@ class Highlights:
         cells = self.grid.cells
         now, usual = (three_digits(float(rates[row, column])) for rates in (cells.now, cells.usual))
         return f"{now} {RATE.name} now, {usual} usual, since {minute(cells.since[row, column])}"
+
+    def ratio_words(self, row: int, column: int) -> str:
+        """Say now / usual with its interval; nothing of a cell of several links."""
+        cells = self.grid.cells
+        low, high = float(cells.ratio_low[row, column]), float(cells.ratio_high[row, column])
+        if np.isnan(low):
+            return ""
+        ratio = float(cells.now[row, column] / cells.usual[row, column])
+        return with_interval(ratio, low, high)
 
     def length(self, since: float) -> str:
         """Say how long ago a moment was, as of that of the grid: `30 h`."""

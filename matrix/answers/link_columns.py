@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.standing import Rates
 from matrix.statistics.states import States
 from sonar.windows import Window
 
@@ -24,7 +25,7 @@ LINE_COLUMNS = (
 COLUMNS = (
     *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
     *("state", "last_ok", "last_failed"),
-    *("level", "usual_mb_s", "now_mb_s", "ratio", "since", "streak"),
+    *("level", "usual_mb_s", "now_mb_s", "ratio", "ratio_low", "ratio_high", "since", "streak"),
 )
 
 # And while comparing, in the size class that is asked for: the rates of this side and of the other
@@ -48,11 +49,12 @@ class ClassColumns:
 
     Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
     ``last_failed`` are when the newest success and the newest failure started, in Unix s;
-    ``state`` indexes STATES, ``level`` LEVELS; ``since`` (Unix s) and ``streak`` say since when and
-    for how many tests a link is failing, slower or faster, as CellArrays has it; ``every`` is the
-    shortest interval in seconds at which a mesh tests the link, infinity for none; ``quantiles``
-    are rates in MB/s that are there for who asks, by field, and ``compared`` is what is said of the
-    links while comparing, by the names in COMPARED.
+    ``state`` indexes STATES, ``level`` LEVELS; where there is a level, ``ratio_low`` and
+    ``ratio_high`` bound ``ratio`` with 95 % confidence; ``since`` (Unix s) and ``streak`` say since
+    when and for how many tests a link is failing, slower or faster, as CellArrays has it; ``every``
+    is the shortest interval in seconds at which a mesh tests the link, infinity for none;
+    ``quantiles`` are rates in MB/s that are there for who asks, by field, and ``compared`` is what
+    is said of the links while comparing, by the names in COMPARED.
     """
 
     mean_mb_s: Floats
@@ -67,6 +69,8 @@ class ClassColumns:
     level: NDArray[np.uint8]
     usual_mb_s: Floats
     now_mb_s: Floats
+    ratio_low: Rates
+    ratio_high: Rates
     since: Floats
     streak: NDArray[np.int32]
     every: Floats
@@ -102,7 +106,7 @@ class LinkColumns:
     meshes that test the link, NaN for none. The links are in the order of the places;
     ``profiles`` are the ids of those that the results of all links have. ``lines`` are
     LINE_COLUMNS by name, for who asks for them: `line` indexes FITS, the others are numbers where
-    the line fits. Arrays are shared, and read-only: 318 bytes a link.
+    the line fits. Arrays are shared, and read-only: 342 bytes a link.
     """
 
     window: Window

@@ -22,7 +22,7 @@ from matrix.statistics.class_times import ClassTimes
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced, ratio, reduce
 from matrix.statistics.run import FAILED_BIT, Run
-from matrix.statistics.standing import SLOWER, UNKNOWN, Standings
+from matrix.statistics.standing import NONE, SLOWER, UNKNOWN, Standings
 from matrix.statistics.states import FAILING, Evidence
 from matrix.store import registry, runs
 from matrix.store.registry import NO_PRIORITY, MeshPromises
@@ -154,6 +154,8 @@ def reduce_class(
         level,
         standings.usual / MB,
         standings.now / MB,
+        np.where(level == UNKNOWN, NONE, standings.low),
+        np.where(level == UNKNOWN, NONE, standings.high),
         np.where(is_shifted, standings.since, np.nan),
         np.where(is_shifted, standings.streak, np.int32(0)),
         every,

@@ -22,6 +22,11 @@ SURE = 0.05
 RATES = ("value", "other", "ratio", "low", "high", "p")
 
 
+def with_interval(ratio: float, low: float, high: float) -> str:
+    """Write a ratio with its interval in brackets, and say that it is one of 95 %."""
+    return format_factor(ratio, low, high).replace("(", "(95 % interval ")
+
+
 @dataclass(frozen=True)
 class PairRatio:
     """One pair of samples: rates in MB/s, ratio with its interval, p-value; NaN for none."""

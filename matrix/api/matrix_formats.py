@@ -28,7 +28,7 @@ from sonar.windows import format_time
 # comparison it has while comparing.
 DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
-PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now")
+PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now", "ratio_low", "ratio_high")
 FIELDS = (*PLAIN_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.reduce import ratio
-from matrix.statistics.standing import FASTER, SLOWER, UNKNOWN, USUAL, Standings
+from matrix.statistics.standing import FASTER, NONE, SLOWER, UNKNOWN, USUAL, Rates, Standings
 from matrix.statistics.states import fail_partly
 
 Counts = NDArray[np.int32]
@@ -51,14 +51,17 @@ class CellStandings:
 
     A cell is ``failing`` when all of its links are that were tested lately, and slower or faster
     when more than half of those links are of which it is known. Its rates, in bytes/s, are the
-    means of those links. ``streak`` and ``since`` are of the links that make it what it is,
-    or else of those that fail, are slower, or faster, in this order.
+    means of those links; ``ratio_low`` and ``ratio_high`` bound now / usual of a single one with
+    95 % confidence, and are NaN of several. ``streak`` and ``since`` are of the links that make it
+    what it is, or else of those that fail, are slower, or faster, in this order.
     """
 
     failing: Flags
     level: NDArray[np.uint8]
     usual: Floats
     now: Floats
+    ratio_low: Rates
+    ratio_high: Rates
     streak: Counts
     since: Floats
     failing_links: Counts
@@ -103,11 +106,17 @@ class CellStandings:
             ratio(pool(np.add, np.where(is_judged, rates, 0.0)), judged)
             for rates in (standings.usual, standings.now)
         )
+        low, high = (
+            np.where(judged == 1, pool(np.add, np.where(is_judged, bounds, np.float32(0))), NONE)
+            for bounds in (standings.low, standings.high)
+        )
         return cls(
             looks["failing"],
             level_of_cells(looks, judged),
             usual,
             now,
+            low,
+            high,
             streak,
             since,
             count["failing"],

@@ -18,7 +18,7 @@ from matrix.statistics.cell_standings import CellStandings, Counts
 from matrix.statistics.explained import of_both_ends
 from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import Reduced
-from matrix.statistics.standing import LEVELS, UNKNOWN, USUAL, Standings
+from matrix.statistics.standing import LEVELS, UNKNOWN, USUAL, Rates, Standings
 from matrix.statistics.states import MEASURED, STATES, Evidence, States
 from sonar.units import MB
 
@@ -31,7 +31,8 @@ class CellArrays:
     in Unix time; ``state`` indexes STATES. ``extras`` are rates that were asked for by name.
 
     How a cell is now: ``level`` indexes LEVELS; ``usual`` and ``now`` are the means of those of its
-    links that have both; ``streak`` counts the tests that made its links failing, slower or
+    links that have both, and ``ratio_low`` and ``ratio_high`` bound now / usual of a single one
+    with 95 % confidence; ``streak`` counts the tests that made its links failing, slower or
     faster, and ``since`` is when the first of them started, in Unix time; ``tested_links``
     count its links that were tested lately, ``failing_links``, ``slower_links`` and
     ``faster_links`` those that are, ``judged_links`` those of which it is known whether they are
@@ -48,6 +49,8 @@ class CellArrays:
     level: NDArray[np.uint8]
     usual: Floats
     now: Floats
+    ratio_low: Rates
+    ratio_high: Rates
     since: Floats
     streak: Counts
     tested_links: Counts
@@ -174,6 +177,8 @@ class Frame:
             level=now.level,
             usual=now.usual / MB,
             now=now.now / MB,
+            ratio_low=now.ratio_low,
+            ratio_high=now.ratio_high,
             since=now.since,
             streak=now.streak,
             tested_links=now.tested_links,

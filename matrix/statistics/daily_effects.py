@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.statistics import two_way
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.pooling import Numbering
+from matrix.statistics.reduce import LEAST_RATE
 from matrix.statistics.run import FAILED_BIT, Run, by_day
 from matrix.statistics.threads import each
 
@@ -147,10 +149,16 @@ def sums_of(runs: Sequence[Run], numbering: Numbering) -> Sums:
     for run in runs:
         keys = run.keys[run.keys & FAILED_BIT == 0]
         number = numbering.numbers(keys)
-        logs = np.log(keys.astype(np.uint32).view(np.float32).astype(np.float64))
+        logs = logs_of(keys)
         total += np.bincount(number, logs, minlength=len(total))
         count += np.bincount(number, minlength=len(total))
     return total, count
+
+
+def logs_of(keys: NDArray[np.uint64]) -> Floats:
+    """Return the natural log of the rate of each success."""
+    rates = keys.astype(np.uint32).view(np.float32).astype(np.float64)
+    return np.asarray(np.log(np.maximum(rates, LEAST_RATE)))
 
 
 def means_of(runs: Sequence[Run], numbering: Numbering) -> Floats:

@@ -22,7 +22,8 @@ def changed(p: Floats, rate: float = FALSE_DISCOVERIES) -> Flags:
 def largest(p: Floats, rate: float = FALSE_DISCOVERIES) -> float:
     """Return the largest p of a discovery, -1 if there is none."""
     flat = p.ravel()
-    ordered = np.sort(flat[~np.isnan(flat)])
-    limits = rate * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
+    # What is above the rate is none, and need not be sorted.
+    ordered, tests = np.sort(flat[flat <= rate]), int(np.count_nonzero(~np.isnan(flat)))
+    limits = rate * np.arange(1, len(ordered) + 1) / max(tests, 1)
     below = np.flatnonzero(ordered <= limits)
     return float(ordered[below[-1]]) if below.size else -1.0

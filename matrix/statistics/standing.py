@@ -15,33 +15,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import HIGH, LOW
-from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.day_scatter import scatter_in_a_row
+from matrix.statistics.discoveries import largest
+from matrix.statistics.moderation import Prior
 from matrix.statistics.newest import KEPT as NEWEST
 from matrix.statistics.newest import LinkSamples, NewestTests
 from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.reduce import reduce
+from matrix.statistics.reduce import LOG_SQUARES, Reduced, reduce
 from matrix.statistics.run import Run
+from matrix.statistics.threads import THREADS, each
+from matrix.statistics.two_samples import FALSE_SHARE, GROUPS, KnownScatter, Precision
 from sonar.windows import Window
 
 Rates = NDArray[np.float32]
+# No rate, and no bound.
+NONE = np.float32(np.nan)
 
 # How a link is beside its state: its newest successes against its usual.
 LEVELS = ("unknown", "usual", "slower", "faster")
 UNKNOWN, USUAL, SLOWER, FASTER = range(len(LEVELS))
 LEVEL_WORDS = {
-    "slower": "slower than usual: its newest three successful tests are below the 5th percentile "
-    "of the 28 days before this window, and "
-    "their median is at most two thirds of the median of those days",
-    "faster": "faster than usual: its newest three successful tests are above the 95th percentile "
-    "of the 28 days before this window, and "
-    "their median is at least one and a half times the median of those days",
+    level: f"{level} than usual: the median of its newest three successful tests is {bound} the "
+    "median of the 28 days before this window, and that is no chance among all links"
+    for level, bound in (
+        ("slower", "at most two thirds of"),
+        ("faster", "at least one and a half times"),
+    )
 }
 # Usual is the median of the successes of so many whole UTC days before the day of the window's
 # beginning, if there are at least so many; and so far back a failure is followed to its first.
 DAYS = 28
 FEWEST = 5
-# What is within this factor of its usual is as usual, however narrow the usual range is.
+# What is within this factor of its usual is as usual, however sure the difference is.
 FACTOR = 1.5
+# Each of the newest successes is so much of the way from usual to their median, or they do not
+# agree: two bad tests among three are no change, and with tests as they are not so rare.
+PART_OF_WAY = 1 / 3
 
 
 def usual_window(window: Window) -> Window:
@@ -69,28 +79,49 @@ def days_before(moment: datetime) -> Window:
 class UsualRates:
     """What is usual for each link, in bytes/s, shape (places, places); NaN where it is unknown.
 
-    ``low`` and ``high`` bound the usual range: the 5th and the 95th percentile.
+    ``low`` and ``high`` bound the usual range: the 5th and the 95th percentile. ``precision`` says
+    how well the median of its newest successes tells how far from usual it is.
     """
 
     median: Floats
     low: Floats
     high: Floats
+    precision: Precision
 
     @classmethod
     def of(cls, runs: Sequence[Run], numbering: Numbering) -> UsualRates:
-        """Reduce the runs of usual_window()."""
+        """Reduce the runs of usual_window(), in the order of time."""
         places = len(numbering.ids)
         place = np.arange(places)
         every_link = np.ones((places, places), dtype=bool)
         pooling = Pooling(numbering, place, place, every_link, every_link.shape)
         names = ("median", LOW.name, HIGH.name)
-        reduced = reduce(runs, pooling, names)
+        reduced = reduce(runs, pooling, (*names, LOG_SQUARES))
         few = reduced.ok < FEWEST
-        return cls(*(np.where(few, np.nan, reduced.extras[name]) for name in names))
+        median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
+        of_days = scatter_in_a_row(runs, numbering, NEWEST)
+        return cls(median, low, high, precision_of(reduced, of_days))
 
     @property
     def nbytes(self) -> int:
-        return self.median.nbytes + self.low.nbytes + self.high.nbytes
+        rates = self.median.nbytes + self.low.nbytes + self.high.nbytes
+        return rates + self.precision.nbytes
+
+
+def precision_of(usual: Reduced, of_days: KnownScatter) -> Precision:
+    """Return how well the median of the newest successes, in parts of the usual one, is known.
+
+    By how far the tests of each link scatter, where its days tell, or else its usual tests.
+    """
+    counts = np.stack([np.full_like(usual.ok, NEWEST), usual.ok])
+    squares, dof = np.nan_to_num(usual.extras[LOG_SQUARES]), np.maximum(usual.ok - 1.0, 1.0)
+    squares = np.where(of_days.dof > 0, of_days.squares, squares)
+    dof = np.where(of_days.dof > 0, of_days.dof, dof)
+    enough = usual.ok >= FEWEST
+    prior = Prior.of(squares[enough], dof[enough])
+    precise = Precision.of(counts, "median", *prior.moderated(squares, dof))
+    # Six digits are more than anybody needs, at half of the memory.
+    return Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -98,15 +129,18 @@ class Standings:
     """How each link stands at the end of a window; arrays of shape (places, places).
 
     ``level`` indexes LEVELS. ``usual`` and ``now``, the median of its newest three successes, are
-    in bytes/s, NaN where they are unknown. ``failing`` says that its newest three tests failed,
-    ``tested`` that it was tested at all in the last 28 days. ``streak`` counts the tests in a row
-    that made it failing, slower or faster, 0 for none of these; ``since`` is when the first of
-    them started, in Unix s.
+    in bytes/s, NaN where they are unknown. ``low`` and ``high`` bound now / usual with 95 %
+    confidence where there is a level, else they are NaN. ``failing`` says that its newest three
+    tests failed, ``tested`` that it was tested at all in the last 28 days. ``streak`` counts the
+    tests in a row that made it failing, slower or faster, 0 for none of these; ``since`` is when
+    the first of them started, in Unix s.
     """
 
     level: NDArray[np.uint8]
     usual: Floats
     now: Floats
+    low: Rates
+    high: Rates
     failing: Flags
     tested: Flags
     streak: NDArray[np.int32]
@@ -135,9 +169,37 @@ class Standings:
     def blank(cls, shape: tuple[int, int]) -> Standings:
         """Return those of links of which nothing is known."""
         usual, now, since = np.full((3, *shape), np.nan)
+        low, high = np.full((2, *shape), NONE)
         failing, tested = np.zeros((2, *shape), dtype=bool)
         level, streak = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.int32)
-        return cls(level, usual, now, failing, tested, streak, since)
+        return cls(level, usual, now, low, high, failing, tested, streak, since)
+
+    @classmethod
+    def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Standings:
+        """Return how each link stands before all are judged together.
+
+        As usual is then each that is not failing and of which usual and now are known.
+        """
+        now = np.where(
+            numbering.square(newest.started)[-1] > 0,
+            middle(*numbering.square(newest.rates)),
+            np.nan,
+        )
+        streak = numbering.square(newest.streak)
+        failing = streak >= NEWEST
+        is_known = ~failing & (now >= 0) & (usual > 0)  # and none is NaN
+        blank = np.full(usual.shape, NONE)
+        return cls(
+            level=np.where(is_known, USUAL, UNKNOWN).astype(np.uint8),
+            usual=usual,
+            now=now,
+            low=blank,
+            high=blank,
+            failing=failing,
+            tested=(numbering.square(newest.started)[0] > 0) | (streak > 0),
+            streak=np.where(failing, streak, np.int32(0)),
+            since=np.where(failing, numbering.square(newest.since) / 1000, np.nan),
+        )
 
     @classmethod
     def of(
@@ -147,57 +209,81 @@ class Standings:
         numbering: Numbering,
         history: Callable[[], Sequence[Run]],
     ) -> Standings:
-        """Judge each link.
+        """Judge each link among all of them.
 
         ``history`` reads the runs that ``newest`` was made of, with offsets: only asked if links
         are slower or faster, to find since when.
         """
-        rates = numbering.square(newest.rates)
-        now = np.where(numbering.square(newest.started)[-1] > 0, middle(*rates), np.nan)
-        streak = numbering.square(newest.streak)
-        failing = streak >= NEWEST
-        level = levels(rates, now, usual, failing)
-        since = np.where(failing, numbering.square(newest.since) / 1000, np.nan)
-        standings = cls(
-            level=level,
-            usual=usual.median,
-            now=now,
-            failing=failing,
-            tested=(numbering.square(newest.started)[0] > 0) | (streak > 0),
-            streak=np.where(failing, streak, np.int32(0)),
-            since=since,
-        )
-        standings._follow(history, usual, numbering)
+        unjudged = cls.unjudged(newest, usual.median, numbering)
+        level, is_far = unjudged.level, unjudged.is_far
+        ratio = unjudged.now / np.where(level == USUAL, usual.median, np.nan)
+        low, high, p = precisely(ratio, usual.precision)
+        sure = np.argwhere(is_far & (p <= largest(p, FALSE_SHARE))).T
+        rates = numbering.square(newest.rates)[:, *sure]
+        row, column = sure[:, agree(rates, usual.median[*sure])]
+        level[row, column] = np.where(ratio[row, column] < 1, SLOWER, FASTER)
+        standings = replace(unjudged, low=low, high=high)
+        standings._follow(history, numbering)
         return standings
 
-    def _follow(
-        self, history: Callable[[], Sequence[Run]], usual: UsualRates, numbering: Numbering
-    ) -> None:
-        """Find since when links are slower or faster."""
+    @property
+    def is_far(self) -> Flags:
+        """Say which links are by FACTOR away from usual, of those that are not failing."""
+        is_slow, is_fast = self.now * FACTOR <= self.usual, self.now >= self.usual * FACTOR
+        return np.asarray((self.level != UNKNOWN) & (is_slow | is_fast))
+
+    def taken(self, places: Integers) -> Standings:
+        """Return those of the links between some places."""
+        at = np.ix_(places, places)
+        return Standings(**{name: values[at] for name, values in self.arrays().items()})
+
+    def _follow(self, history: Callable[[], Sequence[Run]], numbering: Numbering) -> None:
+        """Find since when links are slower or faster: since tests are nearer to now than to usual.
+
+        In parts of each other, so that the middle is their geometric mean. Of the newest three
+        successes at least two are on the side of now, which is their median.
+        """
         shifted = np.flatnonzero(self.level.ravel() >= SLOWER)
         if not shifted.size:
             return
         is_slower = self.level.ravel()[shifted] == SLOWER
-        bound = np.where(is_slower, usual.low.ravel()[shifted], usual.high.ravel()[shifted])
+        bound = np.sqrt(self.now.ravel()[shifted] * self.usual.ravel()[shifted])
         samples = LinkSamples.of_links(history(), numbering.links(shifted))
         rates, bounds = samples.rates, bound[samples.link]
-        beyond = np.where(is_slower[samples.link], rates < bounds, rates > bounds)
+        beyond = np.where(is_slower[samples.link], rates <= bounds, rates >= bounds)
         first, count = samples.last_stretch(beyond)
         self.since.ravel()[shifted] = first / 1000
         self.streak.ravel()[shifted] = count
 
 
+def agree(rates: Rates, usual: Floats) -> Flags:
+    """Say of which links the newest rates, shape (NEWEST, links), all are away from usual."""
+    ratio = middle(*rates) / usual
+    bound = usual * np.power(ratio, PART_OF_WAY)
+    return np.asarray(
+        np.where(ratio < 1, rates.max(axis=0) <= bound, rates.min(axis=0) >= bound), dtype=bool
+    )
+
+
+def precisely(ratio: Floats, precision: Precision) -> tuple[Rates, Rates, Floats]:
+    """Return the interval of each ratio, and how probable one as far from 1 is by chance.
+
+    With several threads if there are many.
+    """
+    number = THREADS if ratio.size > GROUPS else 1
+    low, high = np.empty((2, *ratio.shape), dtype=np.float32)
+    p = np.empty(ratio.shape)
+
+    def of_rows(rows: Integers) -> None:
+        part = slice(rows[0], rows[-1] + 1)
+        of_part = Precision(precision.error[part], precision.dof[part])
+        low[part], high[part] = of_part.interval(ratio[part])
+        p[part] = of_part.chance(ratio[part])
+
+    each(of_rows, [rows for rows in np.array_split(np.arange(len(ratio)), number) if rows.size])
+    return low, high, p
+
+
 def middle(first: Rates, second: Rates, third: Rates) -> Rates:
     """Return the median of three."""
     return np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))
-
-
-def levels(rates: Rates, now: Floats, usual: UsualRates, failing: Flags) -> NDArray[np.uint8]:
-    """Compare the newest rates, shape (NEWEST, places, places), with what is usual."""
-    level = np.where(np.isnan(now) | np.isnan(usual.median), UNKNOWN, USUAL).astype(np.uint8)
-    slower = (rates.max(axis=0) < usual.low) & (now * FACTOR <= usual.median)
-    faster = (rates.min(axis=0) > usual.high) & (now >= usual.median * FACTOR)
-    np.putmask(level, (level == USUAL) & slower, SLOWER)
-    np.putmask(level, (level == USUAL) & faster, FASTER)
-    np.putmask(level, failing, UNKNOWN)
-    return level

@@ -92,6 +92,43 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Precision:
+    """How well the ratio of the two centres of each group is known.
+
+    ``error`` is the standard error of its natural log, of ``dof`` degrees of freedom.
+    """
+
+    error: Floats
+    dof: Floats
+
+    @classmethod
+    def of(cls, counts: Integers, of: str, variance: Floats, dof: Floats) -> Precision:
+        """Return that of medians or means of so many tests, shape (2, ...), of such a scatter."""
+        squares = inflation(of, counts, variance) * variance / counts.clip(1)
+        return cls(np.sqrt(squares.sum(axis=0)), dof)
+
+    @property
+    def nbytes(self) -> int:
+        return self.error.nbytes + self.dof.nbytes
+
+    def interval(self, ratio: Floats) -> tuple[Floats, Floats]:
+        """Return the bounds within which each ratio is with 95 % confidence."""
+        with np.errstate(invalid="ignore", over="ignore"):  # of a rate of 0
+            half = np.interp(1 / self.dof, *_quantiles()) * self.error
+            return ratio * np.exp(-half), ratio * np.exp(half)
+
+    def chance(self, ratio: Floats) -> Floats:
+        """Return how probable a ratio as far from 1 is by chance, to either side; NaN for NaN."""
+        # Of a rate of 0, or of equal ones.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(ratio == 1, 0.0, np.log(ratio) / self.error)
+        p = np.full(ratio.shape, np.nan)
+        has_t = ~np.isnan(t)  # all rates of both sides may be 0
+        p[has_t] = student.two_sided_of_many(t[has_t], self.dof[has_t])
+        return p
+
+
+@dataclass(frozen=True)
 class Ratios:
     """Arrays of one shape. Rates in MB/s; NaN where there is none.
 
@@ -161,18 +198,12 @@ class Ratios:
         """
         (own, other), counts = pairs.centres, pairs.counts
         enough = np.asarray((counts >= FEWEST).all(axis=0))
-        variance, dof = prior.moderated(*scatter_of(pairs, known_scatter))
-        error = np.sqrt((inflation(of, counts, variance) * variance / counts.clip(1)).sum(axis=0))
-        # Of a rate of 0, or of equal ones.
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a rate of 0
             ratio = np.where(enough, own / other, np.nan)
-            half = np.interp(1 / dof, *_quantiles()) * error
-            low, high = ratio * np.exp(-half), ratio * np.exp(half)
-            t = np.where(ratio == 1, 0.0, np.log(ratio) / error)
-        p = np.full(ratio.shape, np.nan)
-        has_t = enough & ~np.isnan(t)  # all rates of both sides may be 0
-        p[has_t] = student.two_sided_of_many(t[has_t], dof[has_t])
-        sure = np.zeros(ratio.shape, dtype=bool)
+        scatter = prior.moderated(*scatter_of(pairs, known_scatter))
+        precision = Precision.of(counts, of, *scatter)
+        low, high = precision.interval(ratio)
+        p, sure = precision.chance(ratio), np.zeros(ratio.shape, dtype=bool)
         return cls(own / unit, other / unit, ratio, low, high, p, counts[0], counts[1], sure)
 
 

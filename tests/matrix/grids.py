@@ -50,7 +50,8 @@ def grid_of(
     """Make a grid; ``states`` are words by row, `mxfsud-` for those of STATES (x is failing).
 
     Without them a cell with a value is measured, and one without is untested. Each cell is of one
-    link. How it is now is in ``arrays``: `level`, `usual`, `now`, `streak`, and `since` in Unix s.
+    link. How it is now is in ``arrays``: `level`, `usual`, `now`, `ratio_low` and so on, `since` in
+    Unix s.
     """
     value = np.array(values, dtype=float).reshape(len(sources), len(destinations))
     letters = [list(row) for row in states] or np.where(np.isnan(value), "u", "m").tolist()
@@ -96,6 +97,8 @@ def standings_of(
         "level": level,
         "usual": array("usual", np.nan),
         "now": array("now", np.nan),
+        "ratio_low": array("ratio_low", np.nan, np.float32),
+        "ratio_high": array("ratio_high", np.nan, np.float32),
         "since": array("since", np.nan),
         "streak": array("streak", 0, int),
         "failing_links": (state == FAILING).astype(int),

@@ -24,10 +24,10 @@ def of_class(links: int, rng: np.random.Generator) -> ClassColumns:
     last_failed = np.where(failed > 0, last - 60, np.nan)
     state = np.where(ok > 0, MEASURED, UNTESTED).astype(np.uint8)
     level, streak = np.zeros(links, dtype=np.uint8), np.zeros(links, dtype=np.int32)
-    since = np.full(links, np.nan)
+    since, bound = np.full(links, np.nan), np.full(links, np.nan, dtype=np.float32)
     return ClassColumns(
         *(rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed),
-        *(level, rate, rate, since, streak, every),
+        *(level, rate, rate, bound, bound, since, streak, every),
     )
 
 

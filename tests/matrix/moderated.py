@@ -30,8 +30,12 @@ def squares_of(*sides: Samples) -> tuple[float, int]:
 
 
 def prior(pairs: Iterable[tuple[Samples, Samples]]) -> Prior:
-    """Return what pairs with three samples on each side say of one, as Smyth has it (2004)."""
-    parts = [squares_of(*pair) for pair in pairs if min(map(len, pair)) >= 3]
+    """Return what pairs with three samples on each side say of one."""
+    return prior_of([squares_of(*pair) for pair in pairs if min(map(len, pair)) >= 3])
+
+
+def prior_of(parts: Sequence[tuple[float, float]]) -> Prior:
+    """Return what squares and degrees of freedom of groups say of one, as Smyth has it (2004)."""
     if len(parts) < 3:
         return Prior(0.0, 0.0)
     squares, dof = np.array(parts).T
@@ -52,10 +56,21 @@ def expected(own: Samples, other: Samples, known: Prior, of: str = "median") -> 
     """Return ratio, interval and p of a pair."""
     middle = np.median if of == "median" else np.mean
     ratio = float(middle(own) / middle(other))
-    squares, free = squares_of(own, other)
+    return of_scatter(ratio, (len(own), len(other)), *squares_of(own, other), known, of)
+
+
+def of_scatter(
+    ratio: float,
+    counts: tuple[int, int],
+    squares: float,
+    free: float,
+    known: Prior,
+    of: str = "median",
+) -> Expected:
+    """Return interval and p of the ratio of two centres of so many tests."""
     dof = free + known.dof
     variance = (squares + known.dof * known.variance) / dof
-    error = np.sqrt(sum(variance * inflation(len(side), variance, of) for side in (own, other)))
+    error = np.sqrt(sum(variance * inflation(count, variance, of) for count in counts))
     if not error:
         return Expected(ratio, ratio, ratio, float(ratio == 1))
     half = stats.t.ppf(0.975, dof) * error

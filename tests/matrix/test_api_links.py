@@ -80,6 +80,8 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
         "usual_mb_s": None,
         "now_mb_s": None,
         "ratio": None,
+        "ratio_low": None,
+        "ratio_high": None,
         "since": None,
         "streak": 0,
     }
@@ -94,6 +96,8 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(
         "usual_mb_s": None,
         "now_mb_s": None,
         "ratio": None,
+        "ratio_low": None,
+        "ratio_high": None,
         "since": None,
         "streak": 0,
     }

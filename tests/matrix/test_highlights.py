@@ -179,12 +179,18 @@ def test_a_cell_some_of_whose_links_are_slower_says_how_many() -> None:
     ratios = {"usual": np.full((2, 2), 10.0), "now": np.full((2, 2), 4.0)}
     counts = {"judged_links": np.full((2, 2), 4), "slower_links": np.array([[0, 1], [4, 0]])}
     since = np.full((2, 2), NOW.timestamp() - 7200)
-    cells = replace(grid.cells, **ratios, **counts, since=since)
+    bounds = {"ratio_low": np.array([[0, np.nan], [0.31, 0]]), "ratio_high": np.full((2, 2), 0.52)}
+    cells = replace(grid.cells, **ratios, **counts, **bounds, since=since)
     slower = found(replace(grid, cells=cells))["slower"]
     assert slower.count == 2
     assert [(item.text, item.figure, item.why) for item in slower.items] == [
         ("from a to b", "1 of 4", "links, since 2026-11-20 10:00 UTC"),
         ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 2026-11-20 10:00 UTC"),
+    ]
+    last = "last result 2026-11-20 12:00:30 UTC"
+    assert [item.title for item in slower.items] == [
+        last,
+        f"0.40× (95 % interval 0.31–0.52), {last}",
     ]
 
 

@@ -240,7 +240,7 @@ def test_csv_quotes_only_names_that_need_it():
     found = grid(cells, [named('a "b", c')], [named("d"), named("é")])
     assert matrix_formats.as_csv(found, matrix_formats.PLAIN_FIELDS).decode() == (
         "source,destination,value_mb_s,std_mb_s,ok,failed,last,state,level,since,streak,"
-        "usual_mb_s,now_mb_s\n"
-        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured,slower,,0,4.5,\n'
-        '"a ""b"", c",é,,,0,1,,failed,unknown,,0,,\n'
+        "usual_mb_s,now_mb_s,ratio_low,ratio_high\n"
+        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured,slower,,0,4.5,,,\n'
+        '"a ""b"", c",é,,,0,1,,failed,unknown,,0,,,,\n'
     )

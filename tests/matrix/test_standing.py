@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from django.db import connection, transaction
 from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from matrix.answers import grid, link_table
 from matrix.answers.grid import Grid
@@ -21,6 +24,7 @@ from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 from sonar import partitions, results, sealing
 from sonar.models import Downtime
+from tests.matrix import moderated
 from tests.matrix.world import HOUR, NOW, World, transfer
 from tests.properties import examples
 from tests.sonar.history import Store
@@ -28,9 +32,9 @@ from tests.sonar.history import Store
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
-# All that the words mean, link by link, written without looking at the code: the newest three tests
-# failed; its newest three successes lie outside of what nine in ten were in the 28 whole days
-# before the window, and their median is away from that of those days by half of it or more.
+# What is needed to say it link by link, written without looking at the code: how many tests failed
+# since the last success, its successes up to the moment, and those of the 28 whole days before the
+# window, by day.
 SQL = """
 WITH tests AS (
     SELECT t.source_id, t.destination_id, date_trunc('milliseconds', t.started_at) AS started_at,
@@ -39,24 +43,25 @@ WITH tests AS (
     WHERE t.state <> 'lost' AND t.started_at < %(end)s AND p.purpose <> 'experiment' AND {where}
         AND t.started_at >= date_trunc('day', %(last)s, 'UTC') - interval '28 days'
 ), usual AS (
-    SELECT t.source_id, t.destination_id, count(*) AS number,
-        percentile_cont(ARRAY[0.05, 0.5, 0.95]) WITHIN GROUP (ORDER BY (t.bytes / t.seconds)::real)
-            AS quantiles
+    SELECT t.source_id, t.destination_id,
+        array_agg((t.bytes / t.seconds)::real ORDER BY t.started_at) AS usual,
+        array_agg(date_trunc('day', t.started_at, 'UTC') ORDER BY t.started_at) AS days
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
     WHERE t.state = 'done' AND p.purpose <> 'experiment' AND {where}
         AND t.started_at >= date_trunc('day', %(start)s, 'UTC') - interval '28 days'
         AND t.started_at < date_trunc('day', %(start)s, 'UTC')
     GROUP BY 1, 2
 ), latest AS (
-    SELECT source_id, destination_id, array_agg(rate ORDER BY started_at DESC, rate DESC) AS rates,
-        max(started_at) AS newest
+    SELECT source_id, destination_id, array_agg(rate ORDER BY started_at, rate) AS rates,
+        array_agg(started_at ORDER BY started_at, rate) AS times, max(started_at) AS newest
     FROM tests WHERE ok GROUP BY 1, 2
 ), streaks AS (
     SELECT tests.source_id, tests.destination_id, count(*) AS streak, min(started_at) AS since
     FROM tests LEFT JOIN latest USING (source_id, destination_id)
     WHERE NOT ok AND (newest IS NULL OR started_at > newest) GROUP BY 1, 2
 )
-SELECT s.name, d.name, coalesce(streak, 0), since, rates[1:3], usual.quantiles, usual.number
+SELECT s.name, d.name, coalesce(streak, 0), since, coalesce(rates, '{{}}'), coalesce(times, '{{}}'),
+    coalesce(usual, '{{}}'), coalesce(days, '{{}}')
 FROM latest FULL JOIN streaks USING (source_id, destination_id)
     FULL JOIN usual USING (source_id, destination_id)
     JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_endpoint d ON d.id = destination_id
@@ -96,32 +101,105 @@ def fill(store: Store, histories: list[tuple[Any, ...]]) -> None:
     results.store(tests)
 
 
-def in_sql(query: MatrixQuery, where: str) -> dict[tuple[str, str], dict[str, Any]]:
+@dataclass
+class Stands:
+    """What SQL says of a link, and how it stands by that."""
+
+    streak: int = 0
+    since: datetime | None = None
+    rates: Sequence[float] = ()
+    times: Sequence[datetime] = ()
+    usual_rates: Sequence[float] = ()
+    days: Sequence[datetime] = ()
+    level: str = "unknown"
+    expected: moderated.Expected | None = None
+
+    @property
+    def failing(self) -> bool:
+        return self.streak >= 3
+
+    @property
+    def now(self) -> float:
+        return float(np.median(self.rates[-3:])) if len(self.rates) >= 3 else np.nan
+
+    @property
+    def usual(self) -> float:
+        return float(np.median(self.usual_rates)) if len(self.usual_rates) >= 5 else np.nan
+
+    def scatter(self) -> tuple[float, float]:
+        """Return the squares of logs beside what they are about, and how many are free."""
+        logs = np.log(self.usual_rates)
+        of_day = [
+            [log for log, _ in tests]
+            for _, tests in groupby(zip(logs, self.days, strict=True), itemgetter(1))
+        ]
+        steps = [
+            (np.mean(later) - np.mean(before)) ** 2 / (1 / len(later) + 1 / len(before))
+            for before, later in pairwise(of_day)
+        ]
+        if len(steps) < 4:
+            return float(np.square(logs - logs.mean()).sum()), len(logs) - 1
+        between, dof = float(np.mean(steps)), 2 * len(steps) ** 2 / (3 * len(steps) - 1)
+        sizes = [len(day) for day in of_day]
+        a_day = np.mean([2 / (1 / later + 1 / before) for before, later in pairwise(sizes)])
+        inner_dof = sum(sizes) - len(sizes)
+        if a_day <= 3 or not inner_dof:
+            return between * dof, dof
+        within = sum(np.square(np.subtract(day, np.mean(day))).sum() for day in of_day) / inner_dof
+        if between <= within:
+            return within * inner_dof, inner_dof
+        share = 3 / a_day
+        variance = (1 - share) * within + share * between
+        errors = ((1 - share) * within) ** 2 / inner_dof + (share * between) ** 2 / dof
+        return variance * variance**2 / errors, variance**2 / errors
+
+    def is_level(self, p: float) -> str:
+        """Say what it is if p is that of its ratio, adjusted to all links."""
+        ratio = self.now / self.usual
+        if p > 0.03 or 1 / 1.5 < ratio < 1.5:
+            return "usual"
+        # Each of the three is away from usual by a third of what their median is.
+        if min(np.log(np.divide(self.rates[-3:], self.usual)) / np.log(ratio)) < 1 / 3:
+            return "usual"
+        return "slower" if ratio < 1 else "faster"
+
+    def began(self) -> tuple[float, int]:
+        """Return since when it is slower or faster, and for how many tests."""
+        bound = np.sqrt(self.now * self.usual)
+        is_beyond = [(rate < bound) == (self.now < bound) for rate in self.rates]
+        first = len(self.rates) - 1
+        # Back to the last two in a row that are not.
+        for at in range(len(self.rates) - 1, -1, -1):
+            if is_beyond[at]:
+                first = at
+            elif at and not is_beyond[at - 1]:
+                break
+        return self.times[first].timestamp(), len(self.rates) - first
+
+
+def in_sql(query: MatrixQuery, where: str) -> dict[tuple[str, str], Stands]:
     window = query.window_at(NOW)
     end = min(window.end, NOW.replace(second=0) + timedelta(minutes=1))
     times = {"start": window.start, "end": end, "last": end - timedelta(milliseconds=1)}
     with connection.cursor() as cursor:
         cursor.execute(SQL.format(where=where), times)
-        return {row[:2]: judged(*row[2:]) for row in cursor.fetchall()}
+        links = {row[:2]: Stands(*row[2:]) for row in cursor.fetchall()}
+    judge([*links.values()])
+    return links
 
 
-def judged(
-    streak: int,
-    since: datetime | None,
-    rates: list[float] | None,
-    quantiles: list[float] | None,
-    number: int | None,
-) -> dict[str, Any]:
-    low, usual, high = quantiles if quantiles and (number or 0) >= 5 else (np.nan,) * 3
-    now = np.median(rates) if rates and len(rates) == 3 else np.nan
-    level = "unknown"
-    if streak < 3 and not np.isnan(now) and not np.isnan(usual):
-        level = "usual"
-        if max(rates) < low and now <= usual / 1.5:
-            level = "slower"
-        if min(rates) > high and now >= usual * 1.5:
-            level = "faster"
-    return {"streak": streak, "since": since, "level": level, "now": now, "usual": usual}
+def judge(links: Sequence[Stands]) -> None:
+    """Judge all links together: by scipy, one at a time."""
+    known = moderated.prior_of([link.scatter() for link in links if not np.isnan(link.usual)])
+    compared = [link for link in links if not (link.failing or np.isnan(link.now / link.usual))]
+    for link in compared:
+        link.expected = moderated.of_scatter(
+            link.now / link.usual, (3, len(link.usual_rates)), *link.scatter(), known
+        )
+    chances = [link.expected.p for link in compared]
+    adjusted = stats.false_discovery_control(chances) if chances else []
+    for link, p in zip(compared, adjusted, strict=True):
+        link.level = link.is_level(p)
 
 
 def of_cells(answer: Grid) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
@@ -129,6 +207,7 @@ def of_cells(answer: Grid) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
     for at in np.argwhere(cells.state != STATES.index("not_applicable")).tolist():
         row, column = at
         names = "state", "level", "now", "usual", "streak", "since", "ok", "failed", "partly"
+        names = (*names, "ratio_low", "ratio_high")
         values = {name: getattr(cells, name)[row, column] for name in names}
         yield (answer.sources[row].name, answer.destinations[column].name), values
 
@@ -146,22 +225,26 @@ def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):
         window, filters = text
         query = MatrixQuery.from_params(QueryDict(f"{window}&{filters}".strip("&")))
         expected = in_sql(query, FILTERS[filters])
-        blank = judged(0, None, None, None, None)
         for link, cell in of_cells(grid.build(query, NOW)):
-            true = expected.get(link, blank)
-            failing = true["streak"] >= 3
-            assert (STATES[cell["state"]] == "failing") == failing, link
-            level = true["level"] if cell["ok"] + cell["failed"] else "unknown"
+            true = expected.get(link, Stands())
+            assert (STATES[cell["state"]] == "failing") == true.failing, link
+            level = true.level if cell["ok"] + cell["failed"] else "unknown"
             assert LEVELS[cell["level"]] == level, (link, true)
-            if failing:
-                assert cell["streak"] == true["streak"]
-                assert cell["since"] == pytest.approx(true["since"].timestamp(), abs=1e-3)
+            if true.failing:
+                assert cell["streak"] == true.streak
+                assert cell["since"] == pytest.approx(true.since.timestamp(), abs=1e-3)
             if level != "unknown":
-                assert same(cell["now"], true["now"])
-                assert same(cell["usual"], true["usual"])
+                assert same(cell["now"], true.now)
+                assert same(cell["usual"], true.usual)
+                assert cell["ratio_low"] == pytest.approx(true.expected.low, rel=1e-4)
+                assert cell["ratio_high"] == pytest.approx(true.expected.high, rel=1e-4)
+            if level in ("slower", "faster"):
+                began, count = true.began()
+                assert cell["since"] == pytest.approx(began, abs=1e-3)
+                assert cell["streak"] == count
             tests = cell["ok"] + cell["failed"]
             part = cell["ok"] > 0 and cell["failed"] > 0 and cell["failed"] >= 0.1 * tests
-            assert cell["partly"] == (part and not failing)
+            assert cell["partly"] == (part and not true.failing)
         transaction.set_rollback(True)
 
 

@@ -24,6 +24,7 @@ NO_SPACE = CommonError(14, "destination", "507 Insufficient Storage")
 RATES = {"small": 1.2, "medium": 9.6, "large": 7.5}
 FAILING = {"state": "failing", "level": "unknown", "streak": 16, "since": SINCE, "failed": 16}
 SLOWER = {"level": "slower", "now": 2.1, "streak": 7, "since": EVENING}
+SLOWER |= {"ratio_low": 0.24, "ratio_high": 0.327}
 UNTESTED: dict[str, Any] = {"state": "untested", "level": "unknown", "ok": 0, "now": np.nan}
 NEW = {"level": "unknown", "usual": np.nan}
 FAILED = {"state": "failed", "level": "unknown", "ok": 0, "failed": 1, "now": np.nan}
@@ -57,6 +58,8 @@ def direction(size: str, *, back: bool = False, **changes: Any) -> Direction:
         low=0.8 * rate,
         high=1.2 * rate,
         usual_count=330,
+        ratio_low=np.nan,
+        ratio_high=np.nan,
     )
     return replace(plain, **changes)
 
@@ -194,7 +197,7 @@ def test_slower_says_the_factor_and_since_when() -> None:
     kind, headline, rest = said({"large": SLOWER})
     assert (kind, headline) == (
         "slower",
-        "Less than a third of the usual rate since 19 Nov 20:15: large 0.28×.",
+        "Less than a third of the usual rate since 19 Nov 20:15: large 0.28× (0.24–0.33).",
     )
     assert rest == (
         "Now 2.10 MB/s, usually 7.50. Small and medium files are as usual. The reverse direction "
@@ -203,10 +206,11 @@ def test_slower_says_the_factor_and_since_when() -> None:
 
 
 def test_several_slower_classes_are_one_sentence() -> None:
-    later = SLOWER | {"since": SINCE, "now": 4.1}
+    later = SLOWER | {"since": SINCE, "now": 4.1, "ratio_low": 0.40, "ratio_high": 0.46}
     _, headline, rest = said({"large": SLOWER, "medium": later})
     assert headline == (
-        "Less than half the usual rate since 19 Nov 20:15: medium 0.43×, large 0.28×."
+        "Less than half the usual rate since 19 Nov 20:15: medium 0.43× (0.40–0.46), "
+        "large 0.28× (0.24–0.33)."
     )
     assert rest.startswith("Now 4.10 and 2.10 MB/s, usually 9.60 and 7.50. Small files are as us")
 
@@ -232,10 +236,12 @@ def test_slower_is_said_of_stale_classes_too_as_their_newest_tests_were() -> Non
 
 
 def test_faster_says_the_same_the_other_way_round() -> None:
-    kind, headline, _ = said({"small": {"level": "faster", "now": 258.0, "since": EVENING}})
+    between = {"ratio_low": 180.0, "ratio_high": 257.0}
+    small = {"level": "faster", "now": 258.0, "since": EVENING} | between
+    kind, headline, _ = said({"small": small})
     assert (kind, headline) == (
         "faster",
-        "More than ten times the usual rate since 19 Nov 20:15: small 215×.",
+        "More than ten times the usual rate since 19 Nov 20:15: small 215× (180–257).",
     )
 
 

@@ -73,6 +73,11 @@ def factor(direction: Direction) -> str:
     return format_factor(direction.ratio)
 
 
+def factor_between(direction: Direction) -> str:
+    """Write now / usual with its interval of 95 %, of a class that is slower or faster."""
+    return format_factor(direction.ratio, direction.ratio_low, direction.ratio_high)
+
+
 def has_rate(direction: Direction) -> bool:
     return not isnan(direction.now)
 

@@ -5,7 +5,7 @@ State and numbers of a direction are those of its cell in the matrix: the same c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -35,7 +35,8 @@ class Direction:
     ``last`` is when the newest result of the window started, in Unix s; ``quantiles`` are
     those that the catalogue has of a link, by name. How it is now (``level`` of LEVELS, ``now``,
     ``streak``, ``since``) is as CellArrays has it; ``usual``, known while it fails, too, is the
-    median of ``usual_count`` successes, and ``low`` and ``high`` bound the usual range.
+    median of ``usual_count`` successes, and ``low`` and ``high`` bound the usual range. Where it is
+    slower or faster, ``ratio_low`` and ``ratio_high`` bound ``ratio`` with 95 % confidence.
     """
 
     source: EndpointInfo
@@ -56,6 +57,8 @@ class Direction:
     low: float
     high: float
     usual_count: int
+    ratio_low: float
+    ratio_high: float
 
     @property
     def tests(self) -> int:
@@ -132,19 +135,26 @@ class History:
     def usual_rates(self, numbering: Numbering) -> UsualRates:
         return UsualRates.of([run_of(self.usual)] if len(self.usual) else [], numbering)
 
-    def standings(self, usual: UsualRates, numbering: Numbering) -> Standings:
+    def standings(self, usual: Floats, numbering: Numbering) -> Standings:
+        """Return how the links stand before they are judged among all."""
         recent = [run_of(self.recent)] if len(self.recent) else []
-        newest = NewestTests.of(recent, numbering)
-        return Standings.of(newest, usual, numbering, lambda: recent)
+        return Standings.unjudged(NewestTests.of(recent, numbering), usual, numbering)
 
 
 def compare(
-    links: LinkIndex, history: History, *, size: str, promise: Floats, moment: StateInputs
+    links: LinkIndex,
+    history: History,
+    judged: Callable[[], Standings],
+    *,
+    size: str,
+    promise: Floats,
+    moment: StateInputs,
 ) -> dict[tuple[int, int], Direction]:
     """Return both directions, by the ids of source and destination.
 
     ``links`` are those between two places; ``history`` has what one size class has; ``promise``
-    is that of upcoming.promises.
+    is that of scheduled.promises. ``judged`` returns how these links stand among all: only asked
+    if one of them may be slower or faster.
     """
     runs = [run_of(history.results)] if len(history.results) else []
     newest = links.numbering.newest(runs)
@@ -153,7 +163,9 @@ def compare(
     down = links.ends(endpoint.id in moment.down for endpoint in links.places)
     usual_rates = history.usual_rates(links.numbering)
     paused = links.paused(datetime.fromtimestamp(moment.now, UTC))
-    standings = history.standings(usual_rates, links.numbering).not_failing(paused)
+    standings = history.standings(usual_rates.median, links.numbering).not_failing(paused)
+    if standings.is_far.any():
+        standings = judged()
     cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now, standings=standings)
     directions = {}
     for row, source in enumerate(links.places):
@@ -170,6 +182,8 @@ def compare(
                     low=float(usual_rates.low[row, column]) / MB,
                     high=float(usual_rates.high[row, column]) / MB,
                     usual_count=int(usual.ok.sum()),
+                    ratio_low=float(standings.low[row, column]),
+                    ratio_high=float(standings.high[row, column]),
                 )
     return directions
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from django.db.models import Q
 
-from matrix.answers import inside, series
+from matrix.answers import inside, series, standing
 from matrix.answers.inside import InsideTransfers
 from matrix.answers.link import comparison, directions, network, samples, scheduled
 from matrix.answers.link.comparison import LinkComparison
@@ -30,7 +31,8 @@ from matrix.answers.standing import reach
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.store import flows, transfers
+from matrix.statistics.standing import Standings
+from matrix.store import data_version, flows, registry, transfers
 from matrix.store.snapshot import snapshot
 from matrix.store.transfers import (
     CommonError,
@@ -257,7 +259,14 @@ def classes_of(
     for size_class, size in sizes.items():
         promise = scheduled.promises(planned, size_class, links, filters)
         history = History.of(counting.of_class(size_class), window, moment)
-        both = directions.compare(links, history, size=size, promise=promise, moment=moment)
+        both = directions.compare(
+            links,
+            history,
+            partial(judged, question, size, window, moment),
+            size=size,
+            promise=promise,
+            moment=moment,
+        )
         yield ClassReport(
             size=size,
             there=both[source.id, destination.id],
@@ -266,6 +275,15 @@ def classes_of(
             reverse=history.results.of_link(destination, source),
             tests=tests.of_class(size_class),
         )
+
+
+def judged(question: Question, size: str, window: Window, moment: StateInputs) -> Standings:
+    """Return how both directions stand among all links, as the matrix has it."""
+    version, at = data_version.read(size, reach(window)), datetime.fromtimestamp(moment.now, UTC)
+    links = LinkIndex(registry.read_places(version))
+    whole = standing.read(size, question.query.filters, window, at, links, version=version)
+    ids = sorted(endpoint.id for endpoint in question.ends)
+    return whole.taken(links.numbering.ids.searchsorted(ids))
 
 
 def read_errors(

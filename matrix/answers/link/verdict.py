@@ -11,6 +11,7 @@ from matrix.answers.link.class_words import (
     WHOLE_ERROR,
     age,
     factor,
+    factor_between,
     files,
     join,
     of_level,
@@ -126,7 +127,7 @@ def shifted(link: LinkNow, level: str) -> Verdict | None:
     classes = of_level(link.there, level)
     if not classes:
         return None
-    factors = ", ".join(f"{each.size} {factor(each)}" for each in classes)
+    factors = ", ".join(f"{each.size} {factor_between(each)}" for each in classes)
     headline = f"{extent(classes, level)} since {since_words(classes, link.at)}: {factors}."
     rest = sentences(against_usual(classes), others(link.there, classes), reverse(link))
     return Verdict(level, headline, rest)

@@ -60,6 +60,8 @@ class FixedColumns(Answer):
     usual_mb_s: float | None
     now_mb_s: float | None
     ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
     since: datetime | None
     streak: int
 
@@ -81,8 +83,9 @@ class OfClass(
 
     `last` is the start of its newest result, `last_ok` and `last_failed` of the newest success and
     the newest failure. `state` is as in the matrix, as are `level`, which compares its newest
-    successes with usual (`ratio` is now divided by usual), `since` and `streak`: since when and
-    for how many tests it has been failing, slower or faster. Quantiles are there on request.
+    successes with usual (`ratio` is now divided by usual, with an interval of 95 % from `ratio_low`
+    to `ratio_high`), `since` and `streak`: since when and for how many tests it has been failing,
+    slower or faster. Quantiles are there on request.
 
     While comparing the size class that is asked for has `this_mb_s` and `other_mb_s`, the medians
     (or means) of both sides, `compared_ratio` with its interval of 95 % from `compared_low` to
@@ -206,6 +209,8 @@ EXAMPLE = {
                 "usual_mb_s": 4.8,
                 "now_mb_s": 4.6,
                 "ratio": 0.958333,
+                "ratio_low": 0.83,
+                "ratio_high": 1.11,
                 "since": None,
                 "streak": 0,
             },

@@ -39,8 +39,9 @@ class Cells(Answer):
     """Arrays of rows, those that `fields` names; null where there is no value.
 
     `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
-    the start of the first of the `streak` tests that made a cell failing, slower or faster. The
-    last three are there only if `fields` names them.
+    the start of the first of the `streak` tests that made a cell failing, slower or faster.
+    `ratio_low` and `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. These
+    two, `streak`, `usual` and `now` are there only if `fields` names them.
 
     While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
     and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
@@ -59,6 +60,8 @@ class Cells(Answer):
     streak: Counts = []
     usual: Numbers = []
     now: Numbers = []
+    ratio_low: Numbers = []
+    ratio_high: Numbers = []
     rate: Numbers = []
     other: Numbers = []
     ratio: Numbers = []
@@ -173,8 +176,8 @@ MATRIX = described(
         *QUERY,
         text(
             "fields",
-            "The arrays of cells to return; by default all but streak, usual and now. Those of a "
-            "comparison are there with compare.",
+            "The arrays of cells to return; by default all but streak, usual, now and its bounds. "
+            "Those of a comparison are there with compare.",
             "value,ok",
             pattern=FIELD_LIST,
         ),

@@ -37,6 +37,8 @@ class Values(NamedTuple):
     usual_mb_s: float
     now_mb_s: float
     ratio: float
+    ratio_low: float
+    ratio_high: float
     since: float
     streak: int
     every: float

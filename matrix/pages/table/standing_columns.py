@@ -6,6 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from matrix.answers.link.rate_now import why_no_rate
+from matrix.answers.ratio_words import with_interval
 from matrix.pages.table.columns import ColumnFilter, Context, OfSize, Sort, TableCell
 from matrix.pages.table.rows import TableRow, Values
 from matrix.query.catalogue import RATE
@@ -59,7 +60,8 @@ class StandingColumn(OfSize):
         why_none = self.why_left_out(values) or (self.why_none if math.isnan(value) else "")
         if why_none:
             return TableCell(DASH, why_none, self.look)
-        return TableCell(self.words(value), "", f"{self.look} {self.standing(values)}".strip())
+        look = f"{self.look} {self.standing(values)}".strip()
+        return TableCell(self.words(value), self.detail(values), look)
 
     def why_left_out(self, values: Values) -> str:
         """Return why a number that there is would mislead, or nothing."""
@@ -67,6 +69,10 @@ class StandingColumn(OfSize):
 
     def words(self, value: float) -> str:
         return three_digits(value)
+
+    def detail(self, values: Values) -> str:
+        """Return what hovering over the number says, or nothing."""
+        return ""
 
     def standing(self, values: Values) -> str:
         """Return the look of what is not as usual, or nothing."""
@@ -96,6 +102,11 @@ class RatioColumn(StandingColumn):
 
     def words(self, value: float) -> str:
         return format_factor(value)
+
+    def detail(self, values: Values) -> str:
+        if math.isnan(values.ratio_low):
+            return ""
+        return with_interval(values.ratio, values.ratio_low, values.ratio_high)
 
     def standing(self, values: Values) -> str:
         level = LEVELS[values.level]
