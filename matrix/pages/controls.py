@@ -41,7 +41,6 @@ class Bounds:
     end: str
     open: bool
     kept: list[tuple[str, str]]
-    pattern: str = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?Z?)?"
 
 
 def size_choices(page: QueryPage) -> list[Choice]:

@@ -22,6 +22,7 @@ from matrix.pages.base import Page
 from matrix.pages.search import SearchPage
 from matrix.pages.share import permalinks
 from matrix.query.forms import BadQueryError
+from matrix.query.time_words import MOMENTS, in_iso
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from sonar import roles
@@ -52,10 +53,12 @@ def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
 def show(request: HttpRequest, page: type[Page], path: dict[str, str]) -> HttpResponseBase:
     """Answer a page as of one moment: what changes meanwhile would not fit together."""
     try:
-        current, ignored = read_page(page, request.GET, path)
+        current, ignored = read_page(page, in_iso(request.GET, timezone.now()), path)
         current = current.remembering(request.COOKIES)
     except BadQueryError as error:
-        return render(request, "400.html", {"errors": error.errors}, status=400)
+        about_time = not error.errors.keys().isdisjoint(MOMENTS)
+        said = {"errors": error.errors, "about_time": about_time}
+        return render(request, "400.html", said, status=400)
     shortest = QueryDict(urlsplit(current.url()).query)
     if not ignored and list(request.GET.lists()) != list(shortest.lists()):
         return HttpResponseRedirect(current.url())

@@ -109,8 +109,8 @@ class Moment(forms.Field):
             moment = None
         if moment is None or moment < EARLIEST or moment.microsecond:
             raise ValidationError(
-                f"{self.parameter} “{value}” is not a time that can be asked for: write ISO 8601 "
-                "in UTC to the second, from 1970 on, like 2026-11-20T04:00:00Z."
+                f"{self.parameter} “{value}” is not a valid time. Use 2026-11-20 04:00 (UTC), from "
+                "1970 on and to the second."
             )
         return moment
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from matrix.query.time_words import read_time
 from sonar import roles
 from sonar.models import Annotation, Endpoint, Site
 from sonar.roles import Anyone
@@ -17,7 +20,7 @@ from sonar.windows import EARLIEST, LATEST, Window
 # The newest; more would push what is measured off the page.
 MOST = 20
 WRITE = "sonar.add_annotation"
-NO_TIME = "Write a time in UTC as year-month-day hour:minute, like 2026-11-20 04:00."
+NO_TIME = "Not a valid time. Use 2026-11-20 04:00 (UTC), or words such as “yesterday 20:15”."
 RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
 IN_RANGE = [
     MinValueValidator(EARLIEST, RANGE_SENTENCE),
@@ -61,6 +64,19 @@ def _during(subject: Q, window: Window, reader: Anyone) -> list[Annotation]:
     return list(holding.select_related("site", "source", "destination", "author")[:MOST])
 
 
+class TimeField(forms.DateTimeField):
+    """A time as people type it, in UTC."""
+
+    def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401 - as Django has it
+        try:
+            return super().to_python(value)
+        except ValidationError:
+            try:
+                return read_time(value, timezone.now())
+            except ValueError:
+                raise ValidationError(self.error_messages["invalid"], "invalid") from None
+
+
 class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new note. Its subject is given by names; times are UTC, and it begins now if not said."""
 
@@ -69,12 +85,8 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
     destination = forms.ModelChoiceField(
         Endpoint.objects.all(), to_field_name="name", required=False
     )
-    starts_at = forms.DateTimeField(
-        required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME}
-    )
-    ends_at = forms.DateTimeField(
-        required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME}
-    )
+    starts_at = TimeField(required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME})
+    ends_at = TimeField(required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME})
 
     class Meta:
         model = Annotation

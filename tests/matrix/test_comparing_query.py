@@ -194,7 +194,7 @@ def test_a_comparison_is_described_in_words(
             "compare=month reaches back to before 1970.",
         ),
         ("compare=2026-10-01..", "compare", "compare “2026-10-01..” has one time: use previous"),
-        ("compare=2026-10-01..soon", "compare", "compare “soon” is not a time that can be asked"),
+        ("compare=2026-10-01..soon", "compare", "compare “soon” is not a valid time. Use 2026"),
         ("compare=2026-10-02..2026-10-01", "compare", "must begin before it ends."),
         ("compare.size=giant", "compare.size", "compare.size “giant” is not known: use small,"),
         ("compare.size=large", "compare.size", "compare.size is what the question has already"),

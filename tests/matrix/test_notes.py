@@ -94,7 +94,7 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(
             },
             "A note must end after it starts.",
         ),
-        ({"site": "RAL", "text": "x", "starts_at": "soon"}, "from: Write a time in UTC as"),
+        ({"site": "RAL", "text": "x", "starts_at": "soon"}, "from: Not a valid time. Use"),
     ],
 )
 def test_a_bad_note_is_a_400_and_nothing_is_kept(

@@ -173,7 +173,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
         ("from=2026-11-02&to=2026-11-01", "from", "from must be before to."),
         ("from=2026-11-02&to=2026-11-02", "from", "from must be before to."),
         ("window=7d&from=2026-11-01&to=2026-11-02", "window", "exclude each other"),
-        ("from=yesterday&to=2026-11-02", "from", "write ISO 8601 in UTC to the second"),
+        ("from=yesterday&to=2026-11-02", "from", "Use 2026-11-20 04:00 (UTC)"),
         ("from=0001-01-01T00:00%2B14:00&to=2026-11-02", "from", "from 1970 on"),
         ("from=2026-11-01T00:00:00.5Z&to=2026-11-02", "from", "to the second"),
         ("tier=4", "tier", "tier “4” is not known: use 0, 1, 2 or 3."),

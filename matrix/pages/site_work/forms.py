@@ -13,7 +13,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Model
 from django.http import QueryDict
 
-from matrix.store.notes import IN_RANGE, NO_TIME, NoteForm
+from matrix.store.notes import IN_RANGE, NO_TIME, NoteForm, TimeField
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.models.endpoint import MOST_CAP, MOST_DAILY_BYTES
 from sonar.roles import ENDPOINT_COLUMNS
@@ -25,7 +25,7 @@ GB = 10**9
 SMALL = "form-control form-control-sm"
 
 
-class UtcField(forms.DateTimeField):
+class UtcField(TimeField):
     """A time as text, in UTC and 24 hours whatever the language of the browser is."""
 
     def __init__(self, label: str, *, required: bool = True) -> None:
