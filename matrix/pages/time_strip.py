@@ -10,6 +10,7 @@ from typing import NamedTuple
 from matrix.pages.base import QueryPage
 from matrix.pages.controls import Choice
 from matrix.query.addresses import address
+from matrix.query.comparison import OF_AROUND
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import EARLIEST, Window, format_time
@@ -40,7 +41,8 @@ class StripPart:
     SPANS, and ``span`` names the one to begin with.
     ``start`` and ``end`` bound the window of the page, and ``words`` say it. In ``window_url``
     stand ``from_text`` and ``to_text`` for the bounds of another; ``preset`` is the page with the
-    last 7 days, empty if its window is a preset. ``days`` are windows for readers without a
+    last 7 days, empty if its window is a preset. ``around_url`` compares before and after a moment,
+    for which ``from_text`` stands. ``days`` are windows for readers without a
     script. ``single`` says that it is about one link.
     """
 
@@ -51,6 +53,7 @@ class StripPart:
     end: str
     words: str
     window_url: str
+    around_url: str
     preset: str
     days: list[Choice]
     single: bool
@@ -72,6 +75,7 @@ def strip_for(
     """
     query = page.query
     spans = {name: span_of(name, window, now) for name in SPANS}
+    usual = page.asking(query.replace(window=MatrixQuery.window, compare=None)).url()
     question = MatrixQuery(query.size, "", filters=(*of_links, *query.filters))
     return StripPart(
         size=query.size,
@@ -87,6 +91,7 @@ def strip_for(
         end=format_time(window.end),
         words=query.window_words(),
         window_url=in_window(page, Window(FROM, TO)),
+        around_url=f"{usual}{'&' if '?' in usual else '?'}{OF_AROUND}={format_time(FROM)}",
         preset="" if query.window else page.asking(query.replace(window=MatrixQuery.window)).url(),
         days=list(days_of(page, spans["30d"])),
         single=single,

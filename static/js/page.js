@@ -110,7 +110,10 @@ document.addEventListener("htmx:before:swap", (event) => {
 document.addEventListener("htmx:after:swap", (event) => {
   const request = event.detail.ctx;
   if (isSearch(request) || request.response?.status >= 400) return;
-  if (!isRefresh(request)) settleForms();
+  if (!isRefresh(request)) {
+    settleForms();
+    closeMenus();
+  }
   trouble.hidden = true;
   lateSince = null;
   sayUpdated(`updated ${clock()}`, false);
@@ -122,6 +125,14 @@ function settleForms() {
   const { activeElement: active } = document;
   const typing = active?.matches("input:not([type=checkbox])") ? active : null;
   for (const form of document.querySelectorAll("#page .controls form")) if (!form.contains(typing)) form.reset();
+}
+
+// What was chosen in these is answered by the page, which they would cover.
+function closeMenus() {
+  for (const menu of document.querySelectorAll("#compare-menu[open], .menu.bounds[open]")) {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  }
 }
 
 function say(request, what) {

@@ -3,7 +3,7 @@
 
 import { show } from "./page.js";
 import { between, picture } from "./strip-picture.js";
-import { bucketName, windowName } from "./time.js";
+import { bucketName, momentName, windowName } from "./time.js";
 
 const strip = {
   // The element of this page, and which of its two lengths is shown.
@@ -83,11 +83,25 @@ function draw() {
   hours.setAttribute("aria-disabled", String(!isReady));
   for (const button of part.querySelectorAll("[data-strip]"))
     button.setAttribute("aria-pressed", String(button.dataset.strip === span));
-  const back = part.querySelector(".aside a");
+  const back = part.querySelector(".aside .back");
   back.hidden = !part.dataset.preset;
   back.href = strip.before?.url ?? part.dataset.preset;
   if (strip.before) back.textContent = `back to ${strip.before.words}`;
+  const around = part.querySelector(".aside .around");
+  around.hidden = !part.dataset.preset;
+  around.href = aroundUrl();
+  around.textContent = `before and after ${momentName(chosen()[0])}`;
   if (isReady) say(hours);
+}
+
+// The page that compares the time since the beginning of the window with as much before it.
+function aroundUrl() {
+  const { aroundUrl: url, fromText } = strip.part.dataset;
+  return url.replace(fromText, iso(chosen()[0]));
+}
+
+function iso(time) {
+  return `${new Date(time).toISOString().slice(0, 19)}Z`;
 }
 
 function say(hours) {
@@ -152,7 +166,7 @@ const follow = { url: "", isLast: false, busy: false };
 
 function go(isLast) {
   const { windowUrl, fromText, toText } = strip.part.dataset;
-  const [from, to] = chosen().map((time) => `${new Date(time).toISOString().slice(0, 19)}Z`);
+  const [from, to] = chosen().map(iso);
   visit(windowUrl.replace(fromText, from).replace(toText, to), isLast);
 }
 
@@ -179,7 +193,7 @@ function clicked(event) {
     strip.span = button.dataset.strip;
     load();
   }
-  if (!event.target.closest(".aside a") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!event.target.closest(".aside .back") || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   goBack();
 }
@@ -265,6 +279,7 @@ function keyed(event) {
   const { key } = event;
   if (key in MOVES) choose(strip.pending || !isAll() ? MOVES[key](current(), event.shiftKey) : [last(), last() + 1]);
   else if (key === "Enter" && strip.pending) go(true);
+  else if (key.toLowerCase() === "b" && (strip.pending || strip.part.dataset.preset)) location.assign(aroundUrl());
   else if (key === "Escape" && strip.pending) choose(null);
   else if (key === "Escape") goBack();
   else return;

@@ -29,6 +29,11 @@ export function windowName(from, to) {
   return `${dayName(from)} ${hourOf(from)} to ${end} UTC`;
 }
 
+// Fri 20 Nov 14:00.
+export function momentName(time) {
+  return `${dayName(time)} ${hourOf(time)}`;
+}
+
 // Of an hour its window, of a day its name.
 export function bucketName(from, width) {
   return width === DAY_MS ? `${dayName(from)} (UTC)` : windowName(from, from + width);
