@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from matrix.query.filters import Filter, on_profiles
 from matrix.statistics import standing
+from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import LinkIndex
 from matrix.statistics.day_scatter import day_scatter
 from matrix.statistics.newest import NewestTests
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
 from matrix.statistics.standing import Standings, UsualRates
+from matrix.statistics.together import day_shifts
 from matrix.statistics.two_samples import KnownScatter
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
@@ -57,12 +62,45 @@ class ResultsOfLinks(NamedTuple):
         )
         return scatter
 
+    def day_shifts(
+        self, days: Window, version: str, numbering: Numbering, choices: Flags, of: str
+    ) -> KnownScatter:
+        """Return how far some choices of links scatter together; kept as long as that holds."""
+        chosen = hashlib.sha256(np.packbits(choices).tobytes()).digest()
+        shifts: KnownScatter = STANDINGS.get(
+            ("day shifts", self, days, version, chosen, choices.shape, of),
+            lambda: day_shifts(self.runs(days), numbering, choices, of),
+        )
+        return shifts
+
 
 def scatter(size: str, filters: Iterable[Filter], window: Window, links: LinkIndex) -> KnownScatter:
     """Return how far the tests of each link scatter in the weeks before a window: one statement."""
     days = standing.usual_window(window)
     (version,) = data_version.read_results(size, [days])
     return ResultsOfLinks.of(size, filters, links).scatter(days, version, links.numbering)
+
+
+def day_to_day(
+    size: str,
+    filters: Iterable[Filter],
+    windows: Sequence[Window],
+    links: LinkIndex,
+    choices: Flags,
+    *,
+    of: str,
+) -> list[KnownScatter]:
+    """Return of each window how far some choices of links scatter together in the weeks before it.
+
+    ``choices`` have shape (choices, places, places). One statement, if there are windows.
+    """
+    days = [standing.usual_window(window) for window in windows]
+    versions = data_version.read_results(size, days) if days else []
+    results = ResultsOfLinks.of(size, filters, links)
+    return [
+        results.day_shifts(of_window, version, links.numbering, choices, of)
+        for of_window, version in zip(days, versions, strict=True)
+    ]
 
 
 def read(

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from matrix.answers.ratio_words import PairRatio
+from matrix.statistics.together import Together
 
 DIGITS = 6
 
@@ -19,6 +20,17 @@ def of_pair(pair: PairRatio) -> dict[str, Any]:
         "ok": pair.ok,
         "other_ok": pair.other_ok,
     }
+
+
+def of_factor(together: Together) -> dict[str, float | None]:
+    """Return the factor of links that are compared together, as TogetherAnswer describes it."""
+    return {name: shortened(getattr(together, name)) for name in ("ratio", "low", "high", "p")}
+
+
+def of_together(together: Together) -> dict[str, Any]:
+    """Return what TogetherAnswer describes."""
+    counts = {name: getattr(together, name) for name in ("links", "ok", "other_ok")}
+    return of_factor(together) | counts
 
 
 def shortened(value: float) -> float | None:

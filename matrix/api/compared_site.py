@@ -10,10 +10,9 @@ from matrix.answers.comparison import beyond
 from matrix.answers.site.comparison import EndComparison, beyond_words
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow
-from matrix.api.compared import of_pair, shortened
+from matrix.api.compared import of_factor, of_pair
 
 Json = dict[str, Any]
-TOGETHER = ("ratio", "low", "high", "p")
 
 
 def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
@@ -22,7 +21,7 @@ def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
     ends = {
         f"as_{end}": of_end(report.name, comparison)
         | {
-            "beyond": beyond_words(others, report.name, end),
+            "beyond": beyond_words(others, report.name, comparison),
             "links": list(links_of(site_is, end)),
         }
         for end, comparison in site_is.comparisons.items()
@@ -35,8 +34,10 @@ def of_end(site: str, comparison: EndComparison) -> Json:
     return {
         "kind": comparison.kind,
         "sentence": comparison.sentence(site),
-        **{name: shortened(getattr(together, name)) for name in TOGETHER},
+        **of_factor(together),
         "compared": together.links,
+        "ok": together.ok,
+        "other_ok": together.other_ok,
         "slower": comparison.slower,
         "faster": comparison.faster,
     }

@@ -10,13 +10,14 @@ import numpy as np
 from matrix.answers.causes import words
 from matrix.answers.site import inside, loads
 from matrix.answers.site.failures import Failures, errors_of
-from matrix.answers.site.history import BeforeAndAfter, RatioSample, RatioSeries
+from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS, Standing
 from matrix.answers.site.reports import Report, ReportCell
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
-from matrix.answers.site.site_now import NoteEffect, SiteNow
+from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow
+from matrix.api.compared import of_together
 from matrix.api.inside_figures import of_inside
 from matrix.api.numbers import number, time
 from matrix.api.registry.sites import NewSite, of_testing
@@ -48,6 +49,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow) -> Json:
             for end in ENDS
         },
         "notes": [of_effect(effect) for effect in site_is.effects],
+        "drift": of_sides(site_is.drift) if site_is.drift else None,
         "findings": [asdict(finding) for finding in findings(report)],
         "errors": [of_failures(failures) for failures in errors["errors"]],
         "errors_total": errors["errors_total"],
@@ -141,21 +143,19 @@ def of_effect(effect: NoteEffect) -> Json:
         "id": effect.note.id,
         "text": effect.note.text,
         "starts_at": format_time(effect.note.starts_at),
-        "as_source": of_change(effect.sent),
-        "as_destination": of_change(effect.received),
+        **of_sides(effect),
     }
 
 
-def of_change(change: BeforeAndAfter) -> Json:
-    return {
-        "before": of_stretch(change.before),
-        "after": of_stretch(change.after),
-        "factor": number(change.factor),
+def of_sides(compared: ComparedEnds) -> Json:
+    """Return two windows and, by end, what all links have in common."""
+    sides = compared.sides
+    windows = {"after": sides.own, "before": sides.other}
+    bounds = {
+        name: {"start": format_time(window.start), "end": format_time(window.end)}
+        for name, window in windows.items()
     }
-
-
-def of_stretch(stretch: RatioSample) -> Json:
-    return {"ratio": number(stretch.ratio), "links": stretch.links, "tests": stretch.tests}
+    return bounds | {f"as_{end}": of_together(compared.ends[end]) for end in ENDS}
 
 
 def of_standing(standing: Standing, site: Site) -> Json:

@@ -100,10 +100,7 @@ class Days:
 
     def between(self) -> tuple[Floats, Floats]:
         """Return the variance of a test by how days differ; of 0 degrees of freedom of few days."""
-        # A step shares a day with the next one.
-        enough = self.steps >= FEWEST_DAYS - 1
-        dof = np.where(enough, 2 * np.square(self.steps) / np.maximum(3 * self.steps - 1, 1), 0.0)
-        return self.squares / np.maximum(self.steps, 1), dof
+        return self.squares / np.maximum(self.steps, 1), dof_of_steps(self.steps)
 
     def within(self) -> tuple[Floats, Floats]:
         """Return the variance of a test within its day, and its degrees of freedom."""
@@ -112,3 +109,12 @@ class Days:
     def tests_a_day(self) -> Floats:
         """Return how many tests a day has; few count more, as in how much its mean scatters."""
         return self.tests / np.maximum(self.steps, 1)
+
+
+def dof_of_steps(steps: Floats) -> Floats:
+    """Return the degrees of freedom of so many steps from day to day, 0 for too few.
+
+    Each shares a day with the next one.
+    """
+    whole = 2 * np.square(steps) / np.maximum(3 * steps - 1, 1)
+    return np.where(steps >= FEWEST_DAYS - 1, whole, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -184,13 +185,31 @@ def test_notes_are_in_a_report_for_who_may_read_them(client: Client, db: None) -
         "new firmware of the switch",
         "2026-11-16T09:30:00Z",
     )
-    change = note["as_destination"]
-    assert change["factor"] == pytest.approx(
-        change["after"]["ratio"] / change["before"]["ratio"], rel=1e-4
-    )
-    assert change["before"]["links"] == 10
+    asked = f"sites/{GLASGOW}/?compare.around={note['starts_at']}"
+    for end, said in answer(client, asked)["comparison"].items():
+        if end != "description":
+            assert note[end] == {name: said[name] for name in note[end] if name != "links"} | {
+                "links": said["compared"]
+            }
+    assert note["after"] == {"start": "2026-11-16T09:30:00Z", "end": "2026-11-20T12:01:00Z"}
+    assert note["before"] == {"start": "2026-11-12T06:59:00Z", "end": "2026-11-16T09:30:00Z"}
     Annotation.objects.update(public=False)
     assert answer(client, f"sites/{GLASGOW}/")["notes"] == []
+
+
+def test_a_long_window_says_whether_it_drifted(client: Client, db: None) -> None:
+    changed_site.make()
+    assert answer(client, f"sites/{GLASGOW}/")["drift"] is None
+    drift = answer(client, f"sites/{GLASGOW}/?window=30d")["drift"]
+    after, before = (
+        {"from": drift[side]["start"], "to": drift[side]["end"]} for side in ("after", "before")
+    )
+    assert after["from"] == before["to"] == "2026-11-05T12:01:00Z"
+    asked = f"{urlencode(after)}&compare={before['from']}..{before['to']}"
+    said = answer(client, f"sites/{GLASGOW}/?{asked}")["comparison"]
+    for end in ("as_source", "as_destination"):
+        assert drift[end]["ratio"] == said[end]["ratio"]
+        assert (drift[end]["low"], drift[end]["ok"]) == (said[end]["low"], said[end]["ok"])
 
 
 def test_the_csv_has_how_each_cell_is_now(client: Client, db: None) -> None:

@@ -103,8 +103,12 @@ def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed: None) -> N
     assert own.p < 0.001
     assert shared.expected == pytest.approx(ALL * OF_B, rel=0.2)
     assert shared.low < 1 < shared.high
-    assert "the change is its own." in own.sentence("it is")
-    assert "the others changed as much." in shared.sentence("it is")
+    said = own.sentence("it is", has_changed=True)
+    assert re.fullmatch(
+        r"Others changed, too \(19 links, 0.\d+×\); beyond that it is at .*×.*", said
+    )
+    said = shared.sentence("it is", has_changed=True)
+    assert re.fullmatch(r"Others changed as much \(19 links, 0.\d+×\)\.", said)
 
 
 def test_a_site_is_compared_with_the_links_of_others(grid_that_changed: None) -> None:
@@ -132,13 +136,28 @@ def test_a_site_is_compared_with_the_links_of_others(grid_that_changed: None) ->
 def test_the_pages_say_it(client: Client, grid_that_changed: None) -> None:
     asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
     html = words(responses.html(client, asked.url("/links/C_DATADISK/D_DATADISK/")))
-    assert "From 19 other links, 0." in html
-    assert re.search(r"beyond that it is at 0\.[34]\d×", html)
+    assert re.search(r"\(19 links, 0\.\d+×\); beyond that it is at 0\.[34]\d×", html)
     html = words(responses.html(client, asked.url("/sites/B/")))
-    assert re.search(r"From 16 other links, 0\.[78]\d× was to be expected", html)
-    assert "beyond that it sent at 0." in html
-    assert "the change is its own. " in html
-    assert "was to be expected" not in words(responses.html(client, "/sites/B/?compare=reverse"))
+    others = r"Others changed, too \(16 links, 0\.[78]\d×\); beyond that it sent at 0\."
+    assert re.search(others, html)
+    assert "Others " not in words(responses.html(client, "/sites/B/?compare=reverse"))
+
+
+@pytest.mark.parametrize(
+    ("expected", "p", "has_changed", "said"),
+    [
+        (1.03, 0.2, False, "Others did not change either (323 links, 1.0×)."),
+        (1.03, 0.2, True, "Others did not change (323 links, 1.0×)."),
+        (1.03, 0.01, True, "Others did not change (323 links, 1.0×); beyond that it sent at 0.80×"),
+        (0.62, 0.2, True, "Others changed as much (323 links, 0.62×)."),
+        (0.62, 0.01, False, "Others changed, too (323 links, 0.62×); beyond that it sent at 0.80×"),
+    ],
+)
+def test_what_others_did_is_said_in_plain_words(
+    expected: float, p: float, has_changed: bool, said: str
+) -> None:
+    own = beyond.Beyond(expected, 0.8, 0.7, 0.9, p, 323)
+    assert own.sentence("it sent", has_changed=has_changed).startswith(said)
 
 
 @pytest.mark.parametrize("text", ["", "compare=reverse", "compare=week&compare.size=small"])
@@ -182,7 +201,7 @@ def test_a_moment_stands_for_two_windows_of_one_length(client: Client, db: None)
     [
         ("compare.around=2026-11-21", "compare.around: 2026-11-21 00:00:00 UTC lies ahead"),
         ("compare.around=1970-01-02", "compare.around: before 1970-01-02 00:00:00 UTC nothing"),
-        ("compare.around=noon", "compare.around “noon” is not a time"),
+        ("compare.around=noon", "compare.around “noon” is not a valid time. Use 2026-11-20 04:00"),
         ("compare.around=2026-11-01&compare=week", "compare.around brings its own window"),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,13 +18,15 @@ from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
 from matrix.answers import grid
+from matrix.answers.comparison.together import AROUND, CountWords, factor_words, of_ratios
 from matrix.answers.site import reports
-from matrix.answers.site.comparison import EndComparison, LinksTogether
+from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.question import compared_question
 from matrix.answers.site.site_now import SiteNow, site_now
 from matrix.api.schema.sites import SiteReport
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.two_samples import Pairs, Ratios, judged
 from sonar.models import Transfer
+from sonar.units import format_factor
 from sonar.windows import Window, format_time
 from tests.matrix import changed_site, responses
 from tests.matrix.changed_site import CHANGED, SLOWED
@@ -84,14 +88,72 @@ def test_each_link_is_compared_as_sql_and_scipy_do(db: None) -> None:
             assert pair.low < pair.ratio < pair.high
             assert (pair.p < 0.05) == (pair.high < 1 or pair.low > 1)
             tests.append(pair)
-        logs = np.log([pair.ratio for pair in tests])
-        together = comparison.together
-        assert together.links == len(tests)
-        assert together.ratio == pytest.approx(np.exp(logs.mean()))
-        test = stats.ttest_1samp(logs, 0)
-        assert together.p == pytest.approx(test.pvalue, rel=1e-6)
-        bounds = np.exp(test.confidence_interval(0.95))
-        assert (together.low, together.high) == pytest.approx(tuple(bounds), rel=1e-6)
+        assert tests
+
+
+def inflation(counts: np.ndarray) -> np.ndarray:
+    """Return the variance of a median of so many logs in parts of that of their mean."""
+    return np.pi / 2 - np.where(counts % 2, 0.68 / counts, 2.25 / (counts + 2))
+
+
+def shift_by_hand(own: list[list[float]], other: list[list[float]]) -> tuple[float, float]:
+    """Return the mean log of the ratios of medians of links, by their tests, and its weight."""
+    pairs = [pair for pair in zip(own, other, strict=True) if all(pair)]
+    counts = np.array([[len(side) for side in pair] for pair in pairs])
+    logs = [np.log(np.median(here) / np.median(there)) for here, there in pairs]
+    weights = 1 / (inflation(counts) / counts).sum(axis=1)
+    return float(np.average(logs, weights=weights)), float(weights.sum())
+
+
+def daily_variance(links: list[tuple[str, str]], midnight: datetime) -> tuple[float, float]:
+    """Return the variance of a single test by the 28 days before, and its degrees of freedom."""
+    days = [midnight - timedelta(days=ago) for ago in range(28, -1, -1)]
+    by_day = [[rates(*link, Window(*day)) for link in links] for day in pairwise(days)]
+    steps = [shift_by_hand(*pair) for pair in zip(by_day[1:], by_day[:-1], strict=True)]
+    count = len(steps)
+    mean = float(np.mean([shift**2 * weight for shift, weight in steps]))
+    return mean, 2 * count**2 / (3 * count - 1)
+
+
+def test_all_links_together_are_as_sql_numpy_and_scipy_have_them(db: None) -> None:
+    changed_site.make()
+    site = compared(ASKED)
+    for end, comparison in site.comparisons.items():
+        links = [(link.source, link.destination) for link in site.links[end]]
+        own, other = ([rates(*link, side) for link in links] for side in (AFTER, BEFORE))
+        shift, weight = shift_by_hand(own, other)
+        variance, dof = daily_variance(links, AFTER.start.replace(hour=0, minute=0))
+        test = stats.t(dof, shift, np.sqrt(variance / weight))
+        found = comparison.together
+        assert found.ratio == pytest.approx(np.exp(shift), rel=1e-5)
+        assert (found.low, found.high) == pytest.approx(
+            tuple(np.exp(test.interval(0.95))), rel=1e-3
+        )
+        both = [pair for pair in zip(own, other, strict=True) if all(pair)]
+        counts = (len(both), *(sum(len(pair[side]) for pair in both) for side in (0, 1)))
+        assert (found.links, found.ok, found.other_ok) == counts
+    received, sent = (site.comparisons[end].together for end in ("destination", "source"))
+    # Four of ten links at 0.3, and one of ten at 1.4 of what it was in the week before.
+    assert received.high < 0.3**0.4 * 1.15
+    assert received.low > 0.3**0.4 / 1.15
+    assert sent.low < 1.1
+
+
+def test_few_tests_of_each_link_are_enough_together(client: Client, db: None) -> None:
+    """Six hours on each side: a test of a link or two, which by themselves tell nothing."""
+    changed_site.make()
+    around = {"compare.around": format_time(NOW - timedelta(hours=6))}
+    site = compared(around)
+    for comparison in site.comparisons.values():
+        assert not comparison.ratios.enough.any()
+        assert comparison.together.links > 7
+        assert not np.isnan(comparison.together.high)
+    html = words(responses.html(client, f"/sites/{GLASGOW}/?{compared_url(around)}"))
+    assert re.search(rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not certain|about)", html)
+
+
+def compared_url(params: dict[str, str]) -> str:
+    return urlencode(compared_question(QueryDict(urlencode(params))).to_params(), doseq=True)
 
 
 def test_the_call_compares_as_the_page_does(client: Client, db: None) -> None:
@@ -156,12 +218,16 @@ def test_what_changed_is_what_the_matrix_of_all_links_says(db: None) -> None:
 def test_the_page_says_it_and_lists_what_changed_first(client: Client, db: None) -> None:
     changed_site.make()
     html = responses.html(client, f"/sites/{GLASGOW}/?{urlencode(ASKED, safe=':')}")
+    assert html.index('id="comparison"') < html.index('id="answer"')
     said = words(html.partition('id="comparison"')[2].partition("</div>")[0])
     window = f"{BEFORE.start:%Y-%m-%d %H:%M} to {BEFORE.end:%Y-%m-%d %H:%M} UTC"
     assert f"Compared with {window}" in said
-    received = rf"{GLASGOW} received at 0\.\d\d× \(0\.\d\d–0\.\d\d\) the rate of {window} "
-    assert re.search(received + r"\(10 links, p = 0\.0\d\d\); 4 are slower and 0 faster", said)
-    assert re.search(rf"{GLASGOW} sent at [01]\.\d+× \([^)]*\) the rate of", said)
+    received = rf"{GLASGOW} received at 0\.6\d× \(0\.\d\d–0\.\d\d\), slower: "
+    counts = r"\d\d tests after and 4\d\d before, on 10 links\. "
+    assert re.search(received + counts + "By themselves, 4 links are slower and 0 faster", said)
+    assert re.search(
+        rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not certain|about the same|faster)", said
+    )
     table = html.partition('aria-labelledby="as-destination"')[2].partition("compared-rows")[2]
     rows = table.partition("</table>")[0].split("<tr")[2:]
     assert [row.startswith(' class="slower"') for row in rows] == [True] * 4 + [False] * 6
@@ -204,10 +270,10 @@ def test_without_results_on_the_other_side_it_says_so(client: Client, db: None) 
     changed_site.make()
     old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
     html = words(responses.html(client, f"/sites/{GLASGOW}/?compare={old}"))
-    assert f"No link to {GLASGOW} has 3 successful transfers on both sides." in html
-    assert f"No link from {GLASGOW} has 3 successful transfers on both sides." in html
+    assert f"No link to {GLASGOW} has successful transfers on both sides." in html
+    assert f"No link from {GLASGOW} has successful transfers on both sides." in html
     empty = words(responses.html(client, "/sites/PIC/?size=small&window=24h&compare=week"))
-    assert "No link to PIC has 3 successful transfers" in empty
+    assert "No link to PIC has successful transfers on both sides." in empty
 
 
 def test_filters_on_links_are_no_parameters_here(client: Client, small_world: World) -> None:
@@ -225,34 +291,44 @@ def test_a_comparison_costs_as_many_queries_however_much_there_is(client: Client
             responses.html(client, f"/sites/{GLASGOW}/{text}")
         counts.append(len(captured))
     # The results of the other side; all links on both sides are kept for their version, which takes
-    # two statements, and so is what others changed by.
-    assert [count - counts[0] for count in counts] == [0, 5, 3]
+    # two statements, and so is what others changed by; how far the site scatters takes one.
+    assert [count - counts[0] for count in counts] == [0, 6, 3]
 
 
-def ratios(values: list[float], counts: int = 3) -> Ratios:
-    blank = np.full(len(values), np.nan)
-    ok = np.full(len(values), counts)
-    sure = np.ones(len(values), dtype=bool)
-    return Ratios(blank, blank, np.array(values), blank, blank, blank, ok, ok, sure)
+def ratios(value: float, other: float, counts: tuple[int, int]) -> Ratios:
+    return judged(
+        Pairs(
+            np.array(counts)[:, None],
+            np.array([[value], [other]]),
+            np.array([0.04 * (sum(counts) - 2)]),
+        ),
+        "median",
+    )[0]
 
 
-def test_links_together_need_two_to_have_an_interval() -> None:
-    alone = LinksTogether.of(ratios([0.5]))
-    assert (alone.ratio, alone.links) == (pytest.approx(0.5), 1)
-    assert np.isnan([alone.low, alone.high, alone.p]).all()
-    assert LinksTogether.of(ratios([0.5, 0.7], counts=2)).links == 0
-    same = LinksTogether.of(ratios([0.5, 0.5]))
-    assert (same.low, same.high, same.p) == pytest.approx((0.5, 0.5, 0.0))
-
-
-def test_an_end_of_one_link_has_a_sentence_without_an_interval() -> None:
+def test_a_link_that_is_alone_has_its_own_interval() -> None:
+    alone = ratios(5.0, 10.0, (6, 5))
+    together = of_ratios(alone, "median", None)
+    assert (together.ratio, together.links, together.ok, together.other_ok) == (0.5, 1, 6, 5)
+    assert (together.low, together.high) == (float(alone.low[0]), float(alone.high[0]))
     end = EndComparison(
         "source",
         "the 7 days before",
         BEFORE,
-        ratios([0.5]),
+        replace(alone, sure=np.array([True])),
         series=None,  # type: ignore[arg-type]
+        together=together,
+        tests=CountWords("now", "before"),
     )
+    factor = format_factor(0.5, together.low, together.high)
     assert end.sentence("RAL") == (
-        "RAL sent at 0.50× the rate of the 7 days before (1 link); 1 is slower and 0 faster."
+        f"RAL sent at {factor}, slower: 6 tests now and 5 before, on 1 link. "
+        "By themselves, 1 link is slower and 0 faster."
     )
+
+
+def test_of_one_test_on_a_side_nothing_is_certain() -> None:
+    together = of_ratios(ratios(5.0, 10.0, (1, 5)), "median", None)
+    assert (together.ratio, together.ok) == (0.5, 1)
+    assert np.isnan([together.low, together.high, together.p]).all()
+    assert factor_words(together, AROUND) == "0.50×, not certain: 1 test after and 5 before"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import astuple
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.site import history, reports
-from matrix.answers.site.history import RatioSeries, around, cut_of, series_of, span_of
+from matrix.answers.site.history import RatioSeries, WindowPair, cut_of, series_of, span_of
 from matrix.answers.site.link_results import LinkResults
 from matrix.answers.site.site_links import SiteLink, figures_of, links_of
+from matrix.answers.site.site_now import site_now
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.moments import around
 from matrix.statistics.ratios import across_links, quantiles_by
+from matrix.statistics.together import Together
 from sonar.models import Annotation, Downtime, Transfer
 from sonar.windows import Window
 from tests.matrix import changed_site, world
@@ -48,19 +52,6 @@ MIDDLE = """
            percentile_cont(0.75) WITHIN GROUP (ORDER BY ratio),
            count(ratio), sum(ok)::int, sum(failed)::int
     FROM links GROUP BY 1 ORDER BY 1
-"""
-STRETCH = """
-    WITH usual AS (
-        SELECT source_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds) AS rate
-        FROM sonar_transfer WHERE state = 'done' AND destination_id = %(destination)s
-          AND started_at >= %(since)s AND started_at < %(until)s GROUP BY 1),
-    links AS (
-        SELECT source_id, count(*) AS n,
-               percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds / rate) AS ratio
-        FROM sonar_transfer JOIN usual USING (source_id)
-        WHERE state = 'done' AND destination_id = %(destination)s
-          AND started_at >= %(start)s AND started_at < %(end)s GROUP BY 1)
-    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ratio), count(*), sum(n)::int FROM links
 """
 
 
@@ -105,42 +96,64 @@ def test_the_line_is_the_middle_half_of_the_links_as_sql_has_it(changed: Changed
     np.testing.assert_allclose(np.array(columns_of(found)), np.array(expected, float), rtol=1e-6)
 
 
-def test_before_and_after_a_moment_are_as_sql_has_them(changed: ChangedSite) -> None:
-    report, ends = ends_of(WEEK)
-    found = history.history_of(report, ends, [NOTED, CHANGED])["destination"]
-    for moment in (NOTED, CHANGED):
-        effect = found.note_effect(moment)
-        before = rows_of(STRETCH, changed.glasgow.id, moment - timedelta(days=7), moment)
-        after = rows_of(STRETCH, changed.glasgow.id, moment, WEEK.end)
-        for stretch, expected in ((effect.before, before), (effect.after, after)):
-            assert (stretch.ratio, stretch.links, stretch.tests) == pytest.approx(
-                expected[0], rel=1e-6
-            )
-        assert effect.factor == pytest.approx(after[0][0] / before[0][0], rel=1e-6)
+def note_ends(now: datetime = NOW) -> dict[str, Together]:
+    """Return what the only note of the site did, by end, as a window of a week has it."""
+    query = MatrixQuery(window="", start=WEEK.start, end=WEEK.end)
+    (effect,) = site_now(reports.build(GLASGOW, query, now), notes_of_all(), now).effects
+    return dict(effect.ends)
 
 
-def test_what_lies_before_the_window_is_read_for_a_note_alone(changed: ChangedSite) -> None:
+def notes_of_all() -> list[Annotation]:
+    return list(Annotation.objects.all())
+
+
+@pytest.mark.parametrize("moment", [NOTED, CHANGED])
+def test_a_note_says_what_comparing_around_it_does(changed: ChangedSite, moment: datetime) -> None:
+    Annotation.objects.update(starts_at=moment)
+    asked = MatrixQuery().around(moment, NOW)
+    compared = site_now(reports.build(GLASGOW, asked, NOW), [], NOW).comparisons
+    for end, together in note_ends().items():
+        expected = compared[end].together
+        counts = together.links, together.ok, together.other_ok
+        assert counts == (expected.links, expected.ok, expected.other_ok)
+        for name in ("ratio", "low", "high", "p"):
+            assert getattr(together, name) == pytest.approx(getattr(expected, name), rel=1e-6)
+    received = note_ends()["destination"]
+    assert received.kind == ("slower" if moment == CHANGED else "same")
+    assert received.ok > 150 if moment == NOTED else received.ok < 50
+
+
+def test_what_lies_outside_the_window_is_read_for_comparisons_alone(changed: ChangedSite) -> None:
     report, ends = ends_of(WEEK)
+    pair = WindowPair(Window(NOTED, NOW), Window(NOTED - timedelta(days=4), NOTED))
     first = {
-        noted: history.history_of(report, ends, [NOTED] * noted)["source"].results.started.min()
-        for noted in (False, True)
+        compared: history.history_of(report, ends, [pair] * compared)[
+            "source"
+        ].results.started.min()
+        for compared in (False, True)
     }
     assert first[False] >= WEEK.start.timestamp() * 1000
-    assert first[True] < (WEEK.start - timedelta(days=3)).timestamp() * 1000
+    assert first[True] < (WEEK.start - timedelta(hours=6)).timestamp() * 1000
 
 
-def test_nothing_counts_after_the_window_is_over(changed: ChangedSite) -> None:
-    """So a link to exactly these numbers has them for ever."""
-    over = Window(NOTED - timedelta(days=2), NOTED + timedelta(days=1))
-    report, ends = ends_of(over)
-    found = history.history_of(report, ends, [NOTED])["source"].note_effect(NOTED)
-    assert 0 < found.after.tests < 80
+def test_a_note_is_compared_up_to_a_week_whatever_window_the_page_has(changed: ChangedSite) -> None:
+    over = MatrixQuery(window="", start=NOTED - timedelta(hours=1), end=NOTED + timedelta(hours=1))
+    (effect,) = site_now(reports.build(GLASGOW, over, NOW), notes_of_all(), NOW).effects
+    assert effect.sides == WindowPair(*around(NOTED, NOW))
+    for end, of_week in note_ends().items():
+        assert astuple(effect.ends[end]) == pytest.approx(astuple(of_week), rel=1e-9)
+
+
+def test_a_note_of_this_minute_has_nothing_on_a_side(changed: ChangedSite) -> None:
+    Annotation.objects.update(starts_at=NOW + timedelta(seconds=20))
+    report, _ = ends_of(Window(WEEK.start, NOW + timedelta(minutes=1)))
+    assert site_now(report, notes_of_all(), NOW).effects == []
 
 
 def test_all_of_it_is_read_with_one_statement(changed: ChangedSite) -> None:
     report, ends = ends_of(WEEK)
     with CaptureQueriesContext(connection) as captured:
-        history.history_of(report, ends, [NOTED])
+        history.history_of(report, ends, [WindowPair(*around(NOTED, NOW))])
     assert len(captured) == 1
 
 
@@ -200,9 +213,6 @@ def test_a_link_without_usual_has_no_ratio_but_its_tests_count() -> None:
     series = series_of(found, np.array([2.5, np.nan]), window, cut_of(window, [found]))
     assert (series.links.sum(), series.ok.sum(), series.failed.sum()) == (1, 2, 1)
     assert np.nanmax(series.median) == 2.0
-    effect = around(found, np.array([np.nan, np.nan]), NOW - 2 * HOUR, NOW)
-    assert np.isnan(effect.factor)
-    assert (effect.after.tests, effect.after.links) == (0, 0)
 
 
 def test_buckets_are_as_fine_as_the_links_allow() -> None:
@@ -215,11 +225,12 @@ def test_buckets_are_as_fine_as_the_links_allow() -> None:
     assert cut_of(window, []).bucket == "6h"
 
 
-def test_a_note_reaches_back_by_a_week_at_most() -> None:
+def test_what_is_read_holds_the_window_and_both_sides() -> None:
     assert span_of(WEEK, []) == WEEK
-    early = WEEK.start + timedelta(days=1)
-    assert span_of(WEEK, [NOW, early]).start == early - timedelta(days=7)
-    assert span_of(WEEK, [early]).end == WEEK.end
+    pair = WindowPair(*around(WEEK.start + timedelta(days=1), WEEK.end + timedelta(days=30)))
+    assert span_of(WEEK, [pair]) == Window(
+        WEEK.start - timedelta(days=6), WEEK.end + timedelta(days=1)
+    )
 
 
 def test_figures_of_an_end_are_medians_of_its_links(changed: ChangedSite) -> None:

@@ -17,7 +17,8 @@ from matrix.answers.ratio_words import SURE
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import student, two_way
 from matrix.statistics.arrays import Floats
-from sonar.units import format_chance, format_count, format_factor
+from matrix.statistics.two_samples import is_far
+from sonar.units import format_count, format_factor
 
 CONFIDENCE = 0.95
 # A link that alone decides its row or its column is expected to be anything.
@@ -43,15 +44,22 @@ class Beyond:
         low, factor, high = np.exp([own - half, own, own + half]).tolist()
         return cls(float(np.exp(expected)), factor, low, high, p, links)
 
-    def sentence(self, subject: str) -> str:
-        """Say what was to be expected, and what is beyond it, of `it is` or `it sent`."""
-        factor = format_factor(self.factor, self.low, self.high)
-        verdict = "the change is its own" if self.p < SURE else "the others changed as much"
-        links = f"{format_count(self.links)} other link{'s' * (self.links != 1)}"
-        return (
-            f"From {links}, {format_factor(self.expected)} was to be expected; beyond that "
-            f"{subject} at {factor}, {format_chance(self.p)}: {verdict}."
-        )
+    def sentence(self, subject: str, *, has_changed: bool) -> str:
+        """Say what the others did meanwhile, and what `it sent` beyond that.
+
+        ``has_changed`` says whether it is certain that this one has changed at all.
+        """
+        links = f"{format_count(self.links)} link{'s' * (self.links != 1)}"
+        others = f"{links}, {format_factor(self.expected)}"
+        is_same = not is_far(np.array(self.expected))
+        if self.p < SURE:
+            factor = format_factor(self.factor, self.low, self.high)
+            if is_same:
+                return f"Others did not change ({others}); beyond that {subject} at {factor}."
+            return f"Others changed, too ({others}); beyond that {subject} at {factor}."
+        if is_same:
+            return f"Others did not change{'' if has_changed else ' either'} ({others})."
+        return f"Others changed as much ({others})."
 
 
 def changes(query: MatrixQuery, now: datetime) -> Grid | None:
@@ -69,6 +77,18 @@ def logs_of(matrix: Grid) -> Floats:
     """Return the logarithms of the changes, NaN for holes."""
     with np.errstate(divide="ignore"):
         logs = np.log(matrix.cells.value)
+    return np.where(np.isfinite(logs), logs, np.nan)
+
+
+def paired_logs(matrix: Grid) -> Floats:
+    """Return the logarithms of the changes of all links with a test on both sides, NaN for holes.
+
+    Few tests tell little of one link, and enough of what many of them did.
+    """
+    if matrix.comparison is None:
+        raise ValueError("the grid is compared with nothing")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(matrix.comparison.value / matrix.comparison.other)
     return np.where(np.isfinite(logs), logs, np.nan)
 
 
@@ -94,7 +114,7 @@ def of_site(matrix: Grid, site: str, end: str) -> Beyond | None:
     """Return what the links of one end of a site did, on average, beyond those of the others."""
     groups = matrix.sources if end == "source" else matrix.destinations
     is_own = np.array([group.site == site for group in groups], dtype=bool)
-    logs = logs_of(matrix) if end == "source" else logs_of(matrix).T
+    logs = paired_logs(matrix) if end == "source" else paired_logs(matrix).T
     if not is_own.any():
         return None
     model = two_way.fit(np.where(is_own[:, None], np.nan, logs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,17 +13,19 @@ from matrix.answers.series import BUCKETS, MOST, Cut, cut_for
 from matrix.answers.site.link_results import LinkResults
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
+from matrix.query.comparison import OF
+from matrix.query.moments import around
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.ratios import across_links, quantiles_by
 from matrix.statistics.reduce import ratio
+from matrix.statistics.together import Together
+from matrix.statistics.two_samples import KnownScatter
 from matrix.store.read_plan import Span, moment
 from sonar.windows import Window
 
 # A bucket of fewer links on average has no middle half.
 FEWEST_LINKS = 3
 FEWEST_BUCKETS, MOST_BUCKETS = 4, 200
-# How far a note looks back and ahead.
-REACH = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -93,57 +95,33 @@ def series_of(results: LinkResults, usual: Floats, window: Window, cut: Cut) -> 
 
 
 @dataclass(frozen=True)
-class RatioSample:
-    """What the links were to their usual in a stretch of time; ``tests`` that succeeded say so.
+class WindowPair:
+    """Two windows to compare: ``own``, and the ``other`` that it is compared with."""
 
-    ``ratio`` is the median of the links, each with the median of its tests; NaN for none.
-    """
+    own: Window
+    other: Window
 
-    ratio: float = np.nan
-    links: int = 0
-    tests: int = 0
-
-
-@dataclass(frozen=True)
-class BeforeAndAfter:
-    """The links of one end in the REACH before a moment and after it. No test of significance."""
-
-    before: RatioSample
-    after: RatioSample
-
-    @property
-    def stretches(self) -> tuple[RatioSample, RatioSample]:
-        return self.before, self.after
-
-    @property
-    def factor(self) -> float:
-        return self.after.ratio / self.before.ratio
+    @classmethod
+    def around(cls, moment: datetime, now: datetime) -> WindowPair | None:
+        """Return those before and after a moment; None where nothing is on a side."""
+        try:
+            return cls(*around(moment, now))
+        except ValueError:
+            return None
 
 
-def around(
-    results: LinkResults, usual: Floats, moment: datetime, until: datetime
-) -> BeforeAndAfter:
-    """Compare what is as far from a moment as REACH; nothing counts from ``until`` on."""
-    after = min(moment + REACH, until)
-    return BeforeAndAfter(
-        stretch_of(results.during(moment - REACH, moment), usual),
-        stretch_of(results.during(moment, after), usual),
-    )
+def span_of(window: Window, sides: Iterable[WindowPair]) -> Window:
+    """Return what to read for a window, and for both sides of these comparisons."""
+    every = [window, *(part for pair in sides for part in (pair.own, pair.other))]
+    return Window(min(part.start for part in every), max(part.end for part in every))
 
 
-def stretch_of(results: LinkResults, usual: Floats) -> RatioSample:
-    ratios = results.rate / usual[results.link]
-    judged = ~np.isnan(ratios)
-    if not judged.any():
-        return RatioSample()
-    (medians,) = quantiles_by(results.link[judged], ratios[judged], len(usual), [0.5])
-    measured = ~np.isnan(medians)
-    return RatioSample(float(np.median(medians[measured])), int(measured.sum()), int(judged.sum()))
-
-
-def span_of(window: Window, moments: Sequence[datetime]) -> Window:
-    """Return what to read for a window, and for what lies before these moments in it."""
-    return Window(min([window.start, *(moment - REACH for moment in moments)]), window.end)
+def by_link(results: LinkResults, window: Window, links: int) -> tuple[Floats, Integers]:
+    """Return the median rate of each link in a window, NaN for none, and how many succeeded."""
+    inside = results.during(window.start, window.end)
+    ok = inside.taken(inside.ok)
+    (medians,) = quantiles_by(ok.link, ok.rate, links, [0.5])
+    return medians, np.bincount(ok.link, minlength=links)
 
 
 @dataclass(frozen=True)
@@ -160,8 +138,12 @@ class EndHistory:
         """Return the results in the window."""
         return self.results.during(self.window.start, self.window.end)
 
-    def note_effect(self, moment: datetime) -> BeforeAndAfter:
-        return around(self.results, self.usual, moment, self.window.end)
+    def together(self, sides: WindowPair, scatter: KnownScatter | None) -> Together:
+        """Compare all links together; ``scatter`` is how far they scatter then."""
+        links = len(self.usual)
+        own, other = (by_link(self.results, side, links) for side in (sides.own, sides.other))
+        centres, counts = (np.stack(pair) for pair in zip(own, other, strict=True))
+        return Together.of(centres, counts, OF[0], scatter)
 
     def sizes(self) -> list[tuple[float, float]]:
         """Return mean and standard deviation of the bytes of each link's files in the window."""
@@ -175,9 +157,9 @@ class EndHistory:
 
 
 def history_of(
-    report: Report, ends: Mapping[str, Sequence[SiteLink]], moments: Sequence[datetime]
+    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
 ) -> dict[str, EndHistory]:
-    """Read the links of each end over the window, and around these moments in it.
+    """Read the links of each end over the window, and on both sides of these comparisons.
 
     One SQL statement. All ends are cut into the same buckets.
     """
@@ -189,7 +171,7 @@ def history_of(
     query, window = report.query, report.window
     every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
     place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, span_of(window, moments), query.filters, query.size)
+    whole = LinkResults.read(every, span_of(window, sides), query.filters, query.size)
     results = {
         end: whole.of_links([place[pair] for pair in pairs], len(every))
         for end, pairs in of_end.items()

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+import numpy as np
+
+from matrix.answers import standing
+from matrix.answers.comparison.together import taken
 from matrix.answers.site import comparison
 from matrix.answers.site.comparison import EndComparison
-from matrix.answers.site.history import BeforeAndAfter, EndHistory, history_of
+from matrix.answers.site.history import EndHistory, WindowPair, history_of
 from matrix.answers.site.other_classes import other_classes
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, links_of, verdict_of
 from matrix.answers.site.verdict import SiteAnswer
+from matrix.query.comparison import OF
+from matrix.statistics.arrays import Flags
+from matrix.statistics.axes import LinkIndex
+from matrix.statistics.together import Together
+from matrix.statistics.two_samples import KnownScatter
 from sonar.models import Annotation
+from sonar.windows import Window
+
+# Within less, a site that gets slower little by little cannot be told from its days.
+SHORTEST_DRIFT = timedelta(days=14)
 
 
 @dataclass(frozen=True)
-class NoteEffect:
-    """A note that begins in the window, with the links to the site and from it around it."""
+class ComparedEnds:
+    """Two windows, and by end what all links to the site, and from it, have in common."""
+
+    sides: WindowPair
+    ends: Mapping[str, Together]
+
+
+@dataclass(frozen=True)
+class NoteEffect(ComparedEnds):
+    """The same before and after a note that begins in the window."""
 
     note: Annotation
-    received: BeforeAndAfter
-    sent: BeforeAndAfter
-
-    @property
-    def ends(self) -> tuple[BeforeAndAfter, BeforeAndAfter]:
-        return self.received, self.sent
 
 
 @dataclass(frozen=True)
 class SiteNow:
     """The links of a site by end, the worst first, their history, and what follows of them.
 
-    ``comparisons`` are by end, too, if the question asks for one.
+    ``comparisons`` are by end, too, if the question asks for one. ``drift`` is the second half of
+    a long window against the first.
     """
 
     links: dict[str, list[SiteLink]]
@@ -42,23 +58,27 @@ class SiteNow:
     verdict: SiteAnswer
     effects: list[NoteEffect]
     comparisons: dict[str, EndComparison]
+    drift: ComparedEnds | None
 
 
 def site_now(report: Report, notes: Sequence[Annotation], now: datetime) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
 
-    One SQL statement, and one more to compare.
+    One SQL statement; two more to compare, and one where there are notes or a drift.
     """
     links = {end: links_of(report, end) for end in ENDS}
     begun = [note for note in notes if report.window.start <= note.starts_at]
-    histories = history_of(report, links, [note.starts_at for note in begun])
+    around = [(note, sides) for note in begun if (sides := WindowPair.around(note.starts_at, now))]
+    halves = halves_of(report.window)
+    every = [sides for _, sides in around] + ([halves] if halves else [])
+    histories = history_of(report, links, every)
+    scatters = day_scatters(report, [sides.own for sides in every], OF[0])
+    compared = [
+        ComparedEnds(sides, {end: histories[end].together(sides, of[end]) for end in ENDS})
+        for sides, of in zip(every, scatters, strict=True)
+    ]
     effects = [
-        NoteEffect(
-            note,
-            received=histories["destination"].note_effect(note.starts_at),
-            sent=histories["source"].note_effect(note.starts_at),
-        )
-        for note in begun
+        NoteEffect(of.sides, of.ends, note) for (note, _), of in zip(around, compared, strict=False)
     ]
     verdict = verdict_of(report, links, is_past=report.window.end <= now)
     return SiteNow(
@@ -66,5 +86,45 @@ def site_now(report: Report, notes: Sequence[Annotation], now: datetime) -> Site
         histories,
         replace(verdict, others=other_classes(report)),
         effects,
-        comparisons=comparison.compare(report, links, histories, now),
+        comparison.compare(report, links, histories, scatter_of_question(report), now),
+        compared[-1] if halves else None,
     )
+
+
+def halves_of(window: Window) -> WindowPair | None:
+    """Cut a window of weeks in the middle; None for a shorter one."""
+    length = window.end - window.start
+    if length < SHORTEST_DRIFT:
+        return None
+    middle = (window.start + length / 2).replace(microsecond=0)
+    return WindowPair(Window(middle, window.end), Window(window.start, middle))
+
+
+def day_scatters(
+    report: Report, windows: Sequence[Window], of: str
+) -> list[dict[str, KnownScatter]]:
+    """Return of each window, by end, how far the links scatter before it.
+
+    ``of`` is `median` or `mean`. One SQL statement, or none without windows.
+    """
+    query, links = report.query, LinkIndex(report.all_endpoints)
+    choices = links_at(links, report.name)
+    of_windows = standing.day_to_day(query.size, query.filters, windows, links, choices, of=of)
+    return [
+        {end: taken(scatter, number) for number, end in enumerate(ENDS)} for scatter in of_windows
+    ]
+
+
+def scatter_of_question(report: Report) -> dict[str, KnownScatter]:
+    """Return the same of the question; nothing where it compares more than time, or nothing."""
+    compare = report.query.compare
+    if compare is None or not compare.is_of_time:
+        return {}
+    (by_end,) = day_scatters(report, [report.window], compare.of)
+    return by_end
+
+
+def links_at(links: LinkIndex, site: str) -> Flags:
+    """Say which links have a site at each of ENDS; shape (ends, places, places)."""
+    own = [place.site == site for place in links.places]
+    return np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])

@@ -20,9 +20,10 @@ class ComparedSiteLink(ComparedRates):
 class SiteEndComparison(Answer):
     """The links of one end on both sides.
 
-    `ratio` is the geometric mean of those of the `compared` links, with its 95 % interval and p by
-    Student's t; `slower` and `faster` count links beyond chance. `beyond` says whether the links of
-    others changed as much, where only time differs.
+    `ratio` is what the `compared` links have in common, with its 95 % interval and p: each is taken
+    against itself and counts by its tests, of which `ok` and `other_ok` succeeded on both sides.
+    `slower` and `faster` count links beyond chance. `beyond` says whether the links of others
+    changed as much, where only time differs.
     """
 
     kind: Literal["slower", "faster", "usual", "unknown"]
@@ -33,6 +34,8 @@ class SiteEndComparison(Answer):
     high: float | None
     p: float | None
     compared: int
+    ok: int
+    other_ok: int
     slower: int
     faster: int
     links: list[ComparedSiteLink]

@@ -14,6 +14,7 @@ from matrix.answers.site.overview import KEYS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
 from matrix.answers.site.verdict import KINDS
 from matrix.api.registry.sites import REGISTERED, SINCE, NewSite
+from matrix.api.schema.compared import TogetherAnswer
 from matrix.api.schema.compared_site import SiteComparison
 from matrix.api.schema.describe import described
 from matrix.api.schema.diagnosis import LinkRuleSays
@@ -169,30 +170,26 @@ class RatioLine(Answer):
     points: list[RatioPoint]
 
 
-class RatioStretch(Answer):
-    """The ratio of the links to their usual rate, and the number of successful tests."""
-
-    ratio: float | None
-    links: int
-    tests: int
+class WindowBounds(Answer):
+    start: datetime
+    end: datetime
 
 
-class NoteChange(Answer):
-    """The links of one end in the 7 days before a note and after it."""
+class SiteSides(Answer):
+    """All links of the site together, by end, in the window `after` against that `before`."""
 
-    before: RatioStretch
-    after: RatioStretch
-    factor: float | None
+    after: WindowBounds
+    before: WindowBounds
+    as_source: TogetherAnswer
+    as_destination: TogetherAnswer
 
 
-class SiteNote(Answer):
-    """A note on the site that begins in the window, with its links before and after it."""
+class SiteNote(SiteSides):
+    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
 
     id: int
     text: str
     starts_at: datetime
-    as_source: NoteChange
-    as_destination: NoteChange
 
 
 class SiteEnd(Answer):
@@ -264,7 +261,10 @@ class SitePlan(PlannedWays):
 
 
 class SiteReport(Answer):
-    """A site as source and as destination in a window; `comparison` is there if it compares."""
+    """A site as source and as destination in a window; `comparison` is there if it compares.
+
+    `drift` is the second half of a window of two weeks or more against its first.
+    """
 
     query: Echo
     unit: str
@@ -277,6 +277,7 @@ class SiteReport(Answer):
     as_source: SiteEnd
     as_destination: SiteEnd
     notes: list[SiteNote]
+    drift: SiteSides | None
     findings: list[SiteFinding]
     diagnoses: list[LinkRuleSays]
     errors: list[SiteErrors]
@@ -371,14 +372,20 @@ POINT = {
     "failed": 0,
 }
 NO_CHANGE = {
-    "before": {"ratio": 1.0, "links": 10, "tests": 420},
-    "after": {"ratio": 1.0, "links": 10, "tests": 240},
-    "factor": 1.0,
+    "ratio": 0.99,
+    "low": 0.95,
+    "high": 1.03,
+    "p": 0.61,
+    "links": 10,
+    "ok": 246,
+    "other_ok": 251,
 }
 NOTE = {
     "id": 7,
     "text": "new firmware of the switch",
     "starts_at": "2026-11-16T09:30:00Z",
+    "after": {"start": "2026-11-16T09:30:00Z", "end": "2026-11-20T12:01:00Z"},
+    "before": {"start": "2026-11-12T06:59:00Z", "end": "2026-11-16T09:30:00Z"},
     "as_source": NO_CHANGE,
     "as_destination": NO_CHANGE,
 }
@@ -417,6 +424,7 @@ REPORT = {
     "as_source": END,
     "as_destination": END,
     "notes": [NOTE],
+    "drift": None,
     "findings": [],
     "diagnoses": [],
     "errors": [],

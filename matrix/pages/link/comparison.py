@@ -54,7 +54,7 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
         "kind": KINDS[comparison.classes[size].pair.kind],
         "headline": comparison.headline(size),
         "sentence": comparison.sentence(size),
-        "beyond": beyond_words(page, answer),
+        "beyond": beyond_words(page, answer, comparison.classes[size].pair),
         "of": comparison.of,
         "words": comparison.words,
         "window": comparison.window,
@@ -71,7 +71,7 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
     }
 
 
-def beyond_words(page: QueryPage, answer: LinkReport) -> str:
+def beyond_words(page: QueryPage, answer: LinkReport, pair: PairRatio) -> str:
     """Say whether other links changed as much; nothing where time is not what is compared."""
     changes = beyond.changes(page.query, answer.now)
     if changes is None:
@@ -79,7 +79,7 @@ def beyond_words(page: QueryPage, answer: LinkReport) -> str:
     own = beyond.of_link(changes, *(end.name for end in answer.question.ends))
     if own is None:
         return "Too few other links can be compared to say whether those of its ends changed, too."
-    return own.sentence("it is")
+    return own.sentence("it is", has_changed=pair.kind in CHANGED)
 
 
 def changed_since(answer: LinkReport) -> tuple[str, datetime] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from matrix.answers import grid, mixed_ways
 from matrix.answers.change_headline import headline_of
+from matrix.answers.comparison import together
 from matrix.answers.grid import CHANGES
 from matrix.answers.highlights import Highlights
 from matrix.pages.events.headline import todays_sentence
@@ -55,6 +56,7 @@ class MatrixPage(MatrixAddress):
         return {
             "answer": answer(self, headline),
             "tail": headline.tail(),
+            "together": together.sentence(answered, now),
             "counts": list(counts(self, headline.tally)),
             "today": todays_sentence(answered, now),
             "heading": self.query.describe(),

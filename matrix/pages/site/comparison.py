@@ -92,7 +92,7 @@ def comparison_part(
         "kind": min((end.kind for end in ends), key=KINDS.index),
         "words": ends[0].words,
         "sentences": [
-            " ".join(filter(None, (end.sentence(site), beyond_words(changes, site, end.end))))
+            " ".join(filter(None, (end.sentence(site), beyond_words(changes, site, end))))
             for end in ends
         ],
     }

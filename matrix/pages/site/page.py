@@ -34,6 +34,7 @@ from matrix.pages.site.comparison import changed_since, compared_end, comparison
 from matrix.pages.site.inside import insides_of
 from matrix.pages.site.partner_rows import strips
 from matrix.pages.site.sides import side_of
+from matrix.pages.site.together import drift_of, effect_lines
 from matrix.pages.site_work.part import site_work
 from matrix.pages.time_strip import strip_for
 from matrix.plots import bands
@@ -164,7 +165,8 @@ def results_of(
             history.series, window, marks, axes, is_slower=is_slower, other=other
         )
         side = side_of(report, page.site, end, links=links, history=history, figure=figure)
-        sides.append(replace(side, compared=compared))
+        drift = None if compared else drift_of(page, site_is.drift, end)
+        sides.append(replace(side, compared=compared, drift=drift))
     lines = [
         line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
     ]
@@ -183,7 +185,7 @@ def results_of(
         ],
         "sides": sides,
         "strips": strips(*(side.rows for side in sides)),
-        "effects": site_is.effects,
+        "effects": effect_lines(page, site_is.effects, now),
         "events": events,
         "comparison": comparison_part(page.query, page.site.name, site_is.comparisons, now),
         "results": bool(lines),

@@ -13,6 +13,7 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.pages.site.comparison import ComparedEnd
 from matrix.pages.site.partner_rows import PartnerRow, partner_rows
+from matrix.pages.site.together import Drift
 from sonar.models import Site
 from sonar.units import format_factor
 
@@ -54,7 +55,7 @@ class SiteSide:
     ``figure_label`` says what the picture shows to those who do not see it, and ``data_id`` is the
     id of its JSON in the page.
     ``not_printed`` is how many rows are left out on paper; ``compared`` is there if the question
-    compares with something.
+    compares with something, ``drift`` if the window is long.
     """
 
     end: str
@@ -68,6 +69,7 @@ class SiteSide:
     figure_label: str
     data_id: str
     compared: ComparedEnd | None = None
+    drift: Drift | None = None
 
 
 def side_of(

@@ -1,0 +1,137 @@
+"""All links of a choice compared together: a factor for each choice, and sentences on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from matrix.answers import standing
+from matrix.answers.comparison import all_links
+from matrix.answers.grid import Grid
+from matrix.answers.highlights import is_mirrored
+from matrix.answers.ratio_words import PairRatio
+from matrix.query.filters import on_links
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags
+from matrix.statistics.axes import AxisGroup, LinkIndex
+from matrix.statistics.together import Together
+from matrix.statistics.two_samples import SMALLEST, KnownScatter, Ratios
+from matrix.store import registry
+from sonar.units import format_count, format_factor
+
+ENDPOINTS = ("endpoint", "endpoint")
+
+
+class CountWords(NamedTuple):
+    """What stands behind the numbers of tests of both sides: `now` and `before`."""
+
+    own: str
+    other: str
+
+    @classmethod
+    def of(cls, query: MatrixQuery, now: datetime) -> CountWords:
+        """Say it of a question that compares."""
+        if query.other(now).window_at(now).end > query.window_at(now).start:
+            return cls("here", "there")
+        return cls("now" if query.window else "after", "before")
+
+
+AROUND = CountWords("after", "before")
+
+
+def of_ratios(ratios: Ratios, of: str, scatter: KnownScatter | None) -> Together:
+    """Put links together that were compared each by itself; ``of`` is `median` or `mean`.
+
+    A link that is alone has its own interval, where there is no ``scatter``.
+    """
+    centres = np.stack([ratios.value, ratios.other])
+    together = Together.of(centres, np.stack([ratios.ok, ratios.other_ok]), of, scatter)
+    if together.links != 1 or not np.isnan(together.low):
+        return together
+    (place,) = np.flatnonzero((centres > 0).all(axis=0))
+    alone = PairRatio.at(ratios, (int(place),))
+    return replace(together, low=alone.low, high=alone.high, p=alone.p)
+
+
+def of_grid(grid: Grid, now: datetime) -> Together | None:
+    """Put the links together that a grid shows and compares.
+
+    None where they have nothing in common: the sides differ in their links, or each direction is
+    compared with the other. One SQL statement; some more where a grid is of other cells than links.
+    """
+    query, compare = grid.query, grid.query.compare
+    if compare is None or compare.on_profiles() != compare or is_mirrored(compare):
+        return None
+    links = LinkIndex(registry.read_places(grid.version))
+    choice = links.matching(query.filters).reshape(links.shape)
+    is_whole = (query.rows, query.columns) == ENDPOINTS and not on_links(query.filters)
+    whole = grid if is_whole else all_links.build(query, now)
+    if whole.comparison is None:
+        return None
+    scatter = None
+    if compare.is_of_time:
+        window = [query.window_at(now)]
+        (of_choices,) = standing.day_to_day(
+            query.size, query.filters, window, links, choice[None], of=compare.of
+        )
+        scatter = taken(of_choices, 0)
+    shown = shown_in(whole, links, choice)
+    return of_ratios(whole.comparison.taken(shown), compare.of, scatter)
+
+
+def taken(scatter: KnownScatter, number: int) -> KnownScatter:
+    """Return how far one of several choices scatters."""
+    return KnownScatter(scatter.squares[number], scatter.dof[number])
+
+
+def shown_in(whole: Grid, links: LinkIndex, choice: Flags) -> Flags:
+    """Say which cells of a grid of all links are chosen, by flags of shape (places, places)."""
+    place = {info.name: number for number, info in enumerate(links.places)}
+
+    def places(groups: tuple[AxisGroup, ...]) -> list[int]:
+        return [place[group.name] for group in groups]
+
+    return choice[np.ix_(places(whole.sources), places(whole.destinations))]
+
+
+def factor_words(together: Together, tests: CountWords) -> str:
+    """Say the factor with its interval, how certain it is, and by how many tests."""
+    factor = format_factor(together.ratio)
+    if not np.isnan(together.low):
+        factor = format_factor(together.ratio, together.low, together.high)
+    counts = (
+        f"{format_count(together.ok)} test{'s' * (together.ok != 1)} {tests.own} and "
+        f"{format_count(together.other_ok)} {tests.other}"
+    )
+    return f"{factor}, {verdict(together)}: {counts}"
+
+
+def verdict(together: Together) -> str:
+    """Say in a word or two what the interval tells."""
+    if together.kind in ("slower", "faster"):
+        return together.kind
+    is_close = together.low > 1 / SMALLEST and together.high < SMALLEST
+    return "about the same" if is_close else "not certain"
+
+
+def sentence(grid: Grid, now: datetime) -> str:
+    """Say how all links of a grid together compare; nothing where they cannot be put together."""
+    together = of_grid(grid, now)
+    if together is None or not together.links:
+        return ""
+    return f"{subject(grid, together)}: {factor_words(together, CountWords.of(grid.query, now))}."
+
+
+def subject(grid: Grid, together: Together) -> str:
+    """Say which links: all that are shown, or so many of them as have tests on both sides."""
+    states, narrowed = grid.states(), bool(on_links(grid.query.filters))
+    links = sum(states.values()) - states["not_applicable"]
+    is_pooled = (grid.query.rows, grid.query.columns) != ENDPOINTS
+    noun = f"link{'s' * (together.links != 1)}"
+    count = format_count(together.links)
+    if is_pooled or together.links != links:
+        return f"{count} {noun} with tests on both sides, together"
+    return f"{'These' if narrowed else 'All'} {count} {noun} together"
