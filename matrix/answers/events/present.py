@@ -30,21 +30,30 @@ def of_grid(grid: Grid, ids: Mapping[str, int]) -> list[Happening]:
 def of_look(grid: Grid, look: str, ids: Mapping[str, int]) -> Iterator[Happening]:
     cells = grid.cells
     for row, column in np.argwhere(cells.of_look(look)).tolist():
+        factor = float(cells.now[row, column] / cells.usual[row, column])
         yield going_on(
             look,
             (ids[grid.sources[row].name], ids[grid.destinations[column].name]),
             grid.query.size,
             since=float(cells.since[row, column]),
             tests=int(cells.streak[row, column]),
-            factor=float(cells.now[row, column] / cells.usual[row, column]),
+            factor=(
+                factor,
+                float(cells.ratio_low[row, column]),
+                float(cells.ratio_high[row, column]),
+            ),
         )
 
 
 def going_on(
-    kind: str, ends: Ends, size: str, *, since: float, tests: int, factor: float
+    kind: str, ends: Ends, size: str, *, since: float, tests: int, factor: tuple[float, ...]
 ) -> Happening:
-    """Return what goes on at a link since a test (Unix s); what fails has no factor."""
+    """Return what goes on at a link since a test (Unix s).
+
+    ``factor`` is now / usual with its interval, NaN where there is none; what fails has none.
+    """
     began = datetime.fromtimestamp(since, UTC)
+    values = [None if kind == FAILING or math.isnan(value) else value for value in factor]
     return Happening(
         kind=kind,
         ends=ends,
@@ -54,7 +63,9 @@ def going_on(
         latest=began,
         until=None,
         tests=tests,
-        factor=None if kind == FAILING else factor,
+        factor=values[0],
+        low=values[1],
+        high=values[2],
     )
 
 

@@ -122,7 +122,7 @@ def present_of(answer: LinkReport) -> Present:
             there.size,
             since=there.since,
             tests=there.streak,
-            factor=there.ratio,
+            factor=(there.ratio, there.ratio_low, there.ratio_high),
         )
         for there in (part.there for part in answer.classes)
         for kind in LOOKS
