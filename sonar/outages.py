@@ -62,7 +62,7 @@ class FoundOutage:
 
 
 def replace(search: Search, outages: Iterable[FoundOutage], now: datetime) -> Stored:
-    """Put outages in the place of what stood. Four SQL statements; the caller has the lock."""
+    """Put outages in the place of what stood, in bulk; the caller holds the lock of the class."""
     rows = list(
         Outage.objects.filter(
             Q(newest__gte=search.start) | Q(ended=None), size_class=search.size_class_id

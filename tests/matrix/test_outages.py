@@ -115,6 +115,7 @@ def test_one_that_lasts_has_no_end_and_one_before_any_success_no_last_success():
 def test_a_failure_that_starts_with_a_success_does_not_count():
     both = [sample(3, 4, 2, ok=False), sample(3, 4, 2, ok=True)]
     assert of_links([*history(3, 4, "xx"), *both]) == []
+    assert of_links([*both, *history(3, 4, "xx", first=3)]) == []
     (row,) = of_links([*history(3, 4, "xxx"), sample(3, 4, 3, ok=False), sample(3, 4, 3, ok=True)])
     assert (row.tests, in_steps(row)["newest"], in_steps(row)["ended"]) == (3, 2, 3)
 

@@ -189,6 +189,50 @@ def test_an_old_outage_stands_and_one_that_lasts_goes_on_beyond_the_days_searche
     assert values() == [old, renewed | {"ended": NOW - timedelta(hours=20)}]
 
 
+def test_what_ended_before_the_days_that_are_renewed_stands_whatever_comes_late():
+    ral, glasgow, third = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    tests.add(ral, glasgow, ".xxxxx.", timedelta(days=80))
+    tests.add(ral, third, ".xxxxx", timedelta(days=80))
+    tests.add(glasgow, ral, ".", timedelta(hours=2))
+    assert search() == (2, 0, 0)
+    before = values()
+    # A failure more in each, from then; and the end of the second, from today.
+    for destination in (glasgow, third):
+        tests.add(ral, destination, "x", timedelta(days=80) - 3 * HOUR - timedelta(minutes=30))
+    tests.add(ral, third, ".", timedelta(hours=1))
+    assert search() == (0, 1, 0)
+    first, second = values()
+    assert first == before[0]
+    assert (second["id"], second["tests"]) == (before[1]["id"], 6)
+    assert second["ended"] == NOW - HOUR
+
+
+def test_an_outage_with_few_tests_in_the_days_searched_stands():
+    ral, glasgow, *_ = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    for days in (95, 94, 50):
+        tests.add(ral, glasgow, "x", timedelta(days=days))
+    assert search(NOW - timedelta(days=40)) == (1, 0, 0)
+    before = values()
+    tests.add(glasgow, ral, ".", timedelta(hours=2))
+    assert search() == (0, 0, 0)
+    assert values() == before
+
+
+def test_an_outage_after_a_success_is_another_than_one_from_before_the_days_searched():
+    ral, glasgow, *_ = places = endpoints_of(3)
+    tests = HourlyTests(places)
+    tests.add(ral, glasgow, ".xxx", timedelta(days=102))
+    assert search(NOW - timedelta(days=100)) == (1, 0, 0)
+    (before,) = values()
+    tests.add(ral, glasgow, ".xxx", timedelta(days=2))
+    assert search() == (1, 0, 0)
+    old, new = values()
+    assert (old["newest"], old["tests"]) == (before["newest"], 3)
+    assert new["last_ok"] == NOW - timedelta(days=2)
+
+
 def test_outages_keep_what_rates_were_before_and_since():
     ral, glasgow, third, fourth = endpoints_of(4)
     with transfers() as some:
