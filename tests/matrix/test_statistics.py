@@ -256,3 +256,9 @@ def test_the_database_computes_the_same_statistics() -> None:
     for number, *wanted in rows:
         here = [values[number] for values in (found.mean.ravel(), found.std.ravel(), *extras)]
         assert here == pytest.approx(wanted, rel=2e-7)
+
+
+def test_ratios_are_averaged_by_their_logarithms_and_none_of_them_breaks_it() -> None:
+    means = reduce.geometric_averages(np.array([[0.5, 2.0], [0.0, np.nan], [np.nan, np.nan]]))
+    np.testing.assert_allclose(means.row, [1, 0, np.nan])
+    assert (means.column.tolist(), means.grand) == ([0, 2], 0)
