@@ -14,6 +14,7 @@ from matrix.plots import matrix as plots
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.states import FAILING as FAILS
 from tests.matrix import responses
 from tests.matrix.test_cells_file import decoded
 from tests.matrix.world import HOUR, NOW, World, transfers
@@ -43,7 +44,7 @@ def rates(small_world: World) -> World:
     ends = {"RAL": small_world.ral, "Glasgow": small_world.glasgow, "DESY": small_world.desy}
     with transfers() as several:
         for link, (now, usual) in RATES.items():
-            pair = [ends[name] for name in link]
+            pair = ends[link[0]], ends[link[1]]
             for day in range(8, 20) if usual else ():
                 several.add(*pair, usual, ago=24 * day * HOUR)
             for hour in range(1 if link == FAILED else 3):
@@ -118,7 +119,7 @@ def test_slower_is_at_the_brown_end_and_faster_at_the_other(rates: World) -> Non
 
     assert (code(SLOWER), code(FASTER)) == (0, plots.STEPS - 1)
     assert code(USUAL) == pytest.approx(plots.STEPS / 2, abs=1)
-    assert code(FAILING) == plots.CODES[plots.FAILING]
+    assert code(FAILING) == plots.CODES[FAILS]
     assert code(YOUNG) == plots.NO_VALUE
     texts = [text for trace in plots.figure(arrangement)["data"] if trace.get("text")
              for row in trace["text"] for text in row if text]  # fmt: skip
