@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.discoveries import changed
 from matrix.statistics.explained import chances, explain
@@ -32,7 +32,7 @@ NOTABLE = 1.5
 
 @dataclass(frozen=True)
 class EndEffect:
-    """What a group does at one end, against its peers there: ``factor``, 1 for as they do.
+    """What a group does at one end, against all others there: ``factor``, 1 for as they do.
 
     ``low`` to ``high`` is the 95 % interval and ``p`` how probable the factor is by chance, NaN
     where it cannot be said. ``partners`` counts the cells that it is made of, ``component`` is the
@@ -140,13 +140,26 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
     for end, (groups, logs, errors, component, partners), of_p, is_certain in zip(
         ENDS, sides, p, certain, strict=True
     ):
+        scale = without_itself(component, how)
         reach = model.reach() * errors
-        factors = np.exp([logs, logs - reach, logs + reach])
+        factors = np.exp([scale * logs, scale * (logs - reach), scale * (logs + reach)])
         columns = (*factors, of_p, partners, component, kinds_of(factors[0], of_p, is_certain))
         lines = zip(groups, *(column.tolist() for column in columns), strict=True)
         effects[end] = [EndEffect(end, *line) for line in lines]
     odds = chances(model)
     return Attribution(grid, values, model, effects, odds, changed(odds))
+
+
+def without_itself(component: Integers, how: str) -> Floats:
+    """Return by how much further each group is from its peers than from all, itself among them.
+
+    The effects of those that can be compared add up to 0: the mean of the others is as far on the
+    other side as so many of them share. A median, of a polish, a single group hardly moves.
+    """
+    if how != "means":
+        return np.ones(component.shape)
+    peers = np.bincount(component[component >= 0], minlength=1)[component]
+    return np.asarray(peers / np.maximum(peers - 1, 1))
 
 
 def t_test(effects: Floats, errors: Floats, dof: int) -> Floats:

@@ -1,0 +1,157 @@
+"""Tasks of people on shift, with true answers in so many clicks at most from the front page."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import permutations
+
+import pytest
+from playwright.sync_api import expect
+
+from sonar import results
+from sonar.models import Endpoint, Mesh, Site
+from tests.browser.cells import wait_until_drawn
+from tests.browser.conftest import Visit
+from tests.browser.pages import fits, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
+from tests.browser.tasks import Hand
+from tests.matrix import world
+from tests.matrix.sent import result
+from tests.matrix.world import HOUR, NOW
+
+DAY = timedelta(days=1)
+SITES = ("MAN", "LANCS", "CAM", "RAL", "PIC", "FZK", "BNL", "SARA", "NDGF")
+# MAN sends at a half of what the others do, and receives at three quarters, as it always did.
+SLOW_SENDER, SLOW_RECEIVER = 0.5, 0.75
+FULL = "507 Insufficient Storage: no space left in the pool"
+PATH = (
+    "davs://lancs.example.org:1094/dpm/DATADISK/sonar/source/682914db-df7f-47d0-9034-a73be7bb3a02"
+)
+REFUSED = f"the active end says: failure: COPY {PATH} refused: HTTP 403 too many transfers"
+BEGUN = NOW - timedelta(hours=49)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """LANCS to CAM fails since BEGUN, in all classes; PIC to FZK has a third of its rate."""
+
+    ends: dict[str, Endpoint]
+
+
+def make() -> Shift:
+    chance = random.Random(31)
+    sites = Site.objects.bulk_create(Site(name=name, tier=2, cloud="UK") for name in SITES)
+    places = world.endpoints((f"{site.name}_DATADISK", site) for site in sites)
+    ends = {name.removesuffix("_DATADISK"): place for name, place in places.items()}
+    world.schedule(
+        Mesh.objects.create(name="everything"), *permutations(ends.values(), 2), every=6 * 3600
+    )
+    with world.transfers() as some:
+        for source, destination in permutations(SITES, 2):
+            for size, every in (("large", 6), ("small", 24), ("medium", 24)):
+                for number in range(36 * 24 // every):
+                    ago = timedelta(hours=every * (number + chance.random()))
+                    rate = rate_of(source, destination, ago) * chance.lognormvariate(0, 0.08)
+                    if (source, destination) != ("LANCS", "CAM") or NOW - ago < BEGUN:
+                        some.add(ends[source], ends[destination], rate, ago=ago, size=size)
+    results.store(failures(ends))
+    return Shift(ends)
+
+
+def rate_of(source: str, destination: str, ago: timedelta) -> float:
+    rate = 20.0 * (SLOW_SENDER if source == "MAN" else 1)
+    rate *= SLOW_RECEIVER if destination == "MAN" else 1
+    is_slower = (source, destination) == ("PIC", "FZK") and ago < 30 * HOUR
+    return rate / 3 if is_slower else rate
+
+
+def failures(ends: dict[str, Endpoint]) -> list[results.Result]:
+    """Make 47 failed tests of three classes; at first CAM is full, and then it refuses LANCS."""
+    sizes = ["large"] * 19 + ["medium"] * 14 + ["small"] * 14
+    return [
+        result(
+            *(ends["LANCS"], ends["CAM"], BEGUN + number * HOUR, size),
+            error=FULL if number < 32 else REFUSED,
+            error_where="destination",
+        )
+        for number, size in enumerate(random.Random(7).sample(sizes, len(sizes)))
+    ]
+
+
+@pytest.fixture
+def shift(real_commits: None, at_noon: None) -> Shift:
+    return make()
+
+
+def hand(visit: Visit) -> Hand:
+    return Hand(wait_until_drawn(visit.go("/")))
+
+
+def test_a_what_got_slow(visit: Visit, shift: Shift) -> None:
+    """Task a: the front page answers."""
+    on = hand(visit)
+    expect(on.page.get_by_role("heading", level=1)).to_contain_text("1 slower than usual")
+    slower = on.page.locator("#rail .ranked.slower li")
+    expect(slower).to_have_count(1)
+    expect(slower).to_contain_text("PIC")
+    expect(slower).to_contain_text("FZK")
+    expect(slower).to_contain_text(re.compile(r"0\.3\d×"))
+    assert on.clicks == 0
+
+
+@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+def test_b_why_a_link_fails(visit: Visit, shift: Shift, reader: Reader) -> None:
+    """Task b: since when, how many of all classes, the newest error whole, and whose, once."""
+    on = hand(visit)
+    on.click(on.page.locator("#rail a[href='/links/LANCS_DATADISK/CAM_DATADISK/']").first)
+    box = on.page.locator("#verdict")
+    expect(box).to_contain_text("All 47 tests have failed since 18 Nov 11:00.")
+    expect(box).to_contain_text(
+        f"Most often (32 of 47) until 19 Nov 18:00: at the destination, CAM_DATADISK: {FULL}."
+    )
+    expect(box).to_contain_text(f"Now: at the destination, CAM_DATADISK: {REFUSED}.")
+    expect(box).to_contain_text("The destination refuses this source only; others work (0 of ")
+    expect(box).to_contain_text(
+        "Check what is specific to this pair: permissions, routing, firewalls."
+    )
+    assert on.page.locator("main").inner_text().count("specific to this pair") == 1
+    look(on.page, f"task-b-{reader}")
+    assert fits(on.page)
+    assert on.clicks == 1
+
+
+@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+def test_c_is_a_site_slow_as_source_or_as_destination(
+    visit: Visit, shift: Shift, reader: Reader
+) -> None:
+    """Task c: as usual does not mean fast, and nobody has to know that."""
+    on = hand(visit)
+    on.type(on.page.locator("#jump"), "man", enter=True)
+    on.page.wait_for_url("**/sites/MAN/")
+    own = on.page.get_by_role("region", name="Against its own past")
+    expect(own.locator("strong")).to_have_text(
+        re.compile(
+            r"As usual: sends at \S+× \(\S+–\S+, 8 links\) and receives at \S+× \(\S+–\S+, 8 links"
+            r"\) of the usual rate\."
+        )
+    )
+    peers = on.page.get_by_role("region", name="Against its peers")
+    expect(peers.locator("strong")).to_have_text(
+        re.compile(
+            r"Slow against its peers: sends at 5\d % of what its partners reach elsewhere "
+            r"\(\d\d–\d\d %, 8 partners\)\."
+        )
+    )
+    expect(peers).to_contain_text(re.compile(r"Receiving: 7\d % \(\d\d–\d\d %, 8 partners\)\."))
+    expect(peers).to_contain_text("Check the outbound path.")
+    sizes = [
+        box.locator("strong").evaluate("box => getComputedStyle(box).fontSize")
+        for box in (own, peers)
+    ]
+    assert sizes[0] == sizes[1], "both are of equal weight"
+    look(on.page, f"task-c-{reader}")
+    assert fits(on.page)
+    assert on.clicks == 1

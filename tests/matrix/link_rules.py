@@ -1,0 +1,599 @@
+"""What each figure of a link's sentences has to be: its verdict, diagnosis, card and tile."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import exp, log
+from statistics import median
+
+import numpy as np
+from scipy import stats
+
+from sonar.models import Downtime
+from tests.matrix.facts_sql import Facts, LinkFacts, rows
+from tests.matrix.sentences import (
+    COUNT,
+    NUMBER,
+    PERCENT,
+    SIZES,
+    SPAN,
+    TIME,
+    Rule,
+    at,
+    close,
+    close_all,
+    constant,
+    each_size,
+    same,
+    span,
+    time_in,
+)
+from tests.matrix.world import NOW
+
+CLASSES = ("small", "medium", "large")
+WHERE = {
+    "at the source": "source",
+    "at the destination": "destination",
+    "during the transfer": "transfer",
+    "in Sonar itself": "control",
+}
+PLACE = rf"({'|'.join(WHERE)})(?:, (\w+))?"
+LIST = rf"{NUMBER}(?:(?:, | and ){NUMBER})*"
+FACTORS = rf"(?:{SIZES}) {NUMBER}×(?:, (?:{SIZES}) {NUMBER}×)*"
+RATES_OF = rf"{NUMBER} MB/s with (?:{SIZES}) files"
+# What is true of all factors that are called so.
+PARTS = {
+    "less than a tenth of the usual rate": 0.1,
+    "less than a quarter of the usual rate": 0.25,
+    "less than a third of the usual rate": 1 / 3,
+    "less than half the usual rate": 0.5,
+    "slower than usual": 1.0,
+}
+TIMES = {
+    "more than ten times the usual rate": 10,
+    "more than four times the usual rate": 4,
+    "more than twice the usual rate": 2,
+    "faster than usual": 1,
+}
+# The median rate of each link of a class with at least three successes in the window.
+MEDIANS = """
+    SELECT s.name, d.name, percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds / 1e6)
+    FROM sonar_transfer t JOIN sonar_endpoint s ON s.id = source_id
+    JOIN sonar_endpoint d ON d.id = destination_id
+    JOIN sonar_sizeclass c ON c.id = size_class_id
+    WHERE state = 'done' AND c.name = %(size)s AND started_at >= %(start)s AND started_at < %(end)s
+    GROUP BY 1, 2 HAVING count(*) >= %(fewest)s
+"""
+
+
+def medians(facts: Facts, size: str, fewest: int = 3) -> dict[tuple[str, str], float]:
+    bounds = facts.bounds()
+    found = rows(MEDIANS, size=size, start=bounds["start"], end=bounds["end"], fewest=fewest)
+    return {(source, destination): rate for source, destination, rate in found}
+
+
+def order_statistics(values: Sequence[float]) -> tuple[float, float]:
+    """Return the widest pair of values, as far in as 95 % of the binomial distribution allow."""
+    cut = int(stats.binom.ppf(0.025, len(values), 0.5))
+    assert stats.binom.cdf(cut - 1, len(values), 0.5) <= 0.025
+    ordered = sorted(values)
+    return ordered[cut - 1], ordered[-cut]
+
+
+@dataclass
+class LinkRules:
+    """The rules for one direction; ``size`` is the class of the page.
+
+    ``levels`` are what the API calls each link of that class, by its ends.
+    """
+
+    facts: Facts
+    source: str
+    destination: str
+    size: str = "large"
+    levels: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        there, back = (self.source, self.destination), (self.destination, self.source)
+        self.there = {size: self.facts.of(*there, size) for size in CLASSES}
+        self.back = {size: self.facts.of(*back, size) for size in CLASSES}
+        self.medians = medians(self.facts, self.size)
+        self.end = self.facts.bounds()["end"]
+        # Ages are as of now, or of the end of a window that is over.
+        self.moment = min(self.facts.now, self.facts.window.end)
+
+    @property
+    def own(self) -> LinkFacts:
+        return self.there[self.size]
+
+    @property
+    def failing(self) -> list[str]:
+        """Return the classes that fail, or else those without a success in the window."""
+        found = [size for size in CLASSES if self.there[size].is_failing]
+        return found or [
+            size for size in CLASSES if self.there[size].failed and not self.there[size].ok
+        ]
+
+    def verdict(self) -> list[Rule]:
+        return [
+            (rf"As of ({TIME}),", lambda m: at(m[1], self.facts.window.end)),
+            (
+                rf"[Aa]ll ({COUNT}) tests(?: with ([a-z, ]+) files)? have failed since ({TIME})",
+                self.all_failed,
+            ),
+            (
+                rf"(Most often \(({COUNT}) of ({COUNT})\)|Each time|It failed)"
+                rf"(?: until ({TIME}):)? {PLACE}: (.*?)\.(?: Now: {PLACE}: (.*?)\.)?(?= |$)",
+                self.errors,
+            ),
+            (
+                rf"(?i)((?:less|more) than [a-z ]+ the usual rate|slower than usual|faster than "
+                rf"usual) since ({TIME}): ({FACTORS})\. Now ({LIST}) MB/s, usually ({LIST})\.",
+                self.shifted,
+            ),
+            (
+                rf"(?i)as usual: ({FACTORS})\. Now ({LIST}) MB/s, usually ({LIST})\.",
+                lambda m: self.factors(m[1], m[2], m[3]),
+            ),
+            (
+                rf"(?i)({SIZES}) files are (slower|faster) than usual: ({NUMBER}) MB/s, usually "
+                rf"({NUMBER}) \(({NUMBER})×\)",
+                self.other_class,
+            ),
+            (rf"({COUNT}) of ({COUNT}) tests with ({SIZES}) files failed", self.partly),
+            (
+                rf"all ({COUNT}) tests with ({SIZES}) files",
+                lambda m: same(m[1], self.there[m[2]].failed),
+            ),
+            (
+                rf"reverse direction is (?:slower|faster) than usual(?:, too)?: "
+                rf"({NUMBER}× with (?:{SIZES}) files(?:(?:, | and ){NUMBER}× with (?:{SIZES}) "
+                "files)*)",
+                self.reverse,
+            ),
+            (rf"no test since ({TIME}) \(({SPAN})\)", self.stale),
+            (
+                rf"(?:Now|Then|Before the downtime): ({RATES_OF}(?:(?:, | and ){RATES_OF})*)",
+                self.rates,
+            ),
+            (rf"in a declared downtime until ({TIME})", self.down),
+            (
+                rf"the last one (?:was|before its end was) ({SPAN}) (?:ago|earlier), at ({TIME})",
+                self.last_one,
+            ),
+            (rf"next test is (?:due now|overdue[^(]*) \(({TIME})", lambda m: at(m[1], NOW)),
+            *self.whose(),
+            *constant(
+                "fewer than 5 successful tests in the 28 days before this window",
+                "Compare with the 7 days before",
+                r"Show the last \d+ (?:hours|days)",
+            ),
+        ]
+
+    def all_failed(self, m: re.Match[str]) -> None:
+        classes = [size for size in CLASSES if self.there[size].is_failing]
+        if m[2]:
+            assert each_size(m[2]) == classes
+        else:
+            assert all(size in classes for size in CLASSES if self.there[size].tests)
+        same(m[1], sum(self.there[size].streak for size in classes))
+        at(m[3], min(since for size in classes if (since := self.there[size].since)))
+
+    def errors(self, m: re.Match[str]) -> None:
+        """Check counts, texts, ends and times of the most common error and of the newest."""
+        counts: Counter[tuple[str, str]] = Counter()
+        newest: dict[tuple[str, str], datetime] = {}
+        for size in self.failing:
+            of_class = self.there[size]
+            since = of_class.since if of_class.is_failing else self.facts.window.start
+            assert since
+            link = self.source, self.destination, size
+            for where, text, count, last in self.facts.errors(*link, since=since):
+                counts[where, text] += count
+                newest[where, text] = max(last, newest.get((where, text), last))
+        total = sum(counts.values())
+        latest = max(newest, key=lambda cause: newest[cause])
+        how, count, of, until, place, name, text, *now = m.groups()
+        most = WHERE[place], text
+        self.named(place, name)
+        assert counts[most] == max(counts.values())
+        if count:
+            same(count, counts[most])
+            same(of, total)
+        else:
+            assert counts[most] == total
+            assert (how == "It failed") == (total == 1)
+        assert (until is not None) == (now[0] is not None)
+        if until:
+            at(until, newest[most])
+            self.named(now[0], now[1])
+            assert (WHERE[now[0]], now[2]) == latest
+        else:
+            assert most == latest
+
+    def named(self, place: str, name: str | None) -> None:
+        end = WHERE[place]
+        names = {"source": self.source, "destination": self.destination}
+        assert name == names.get(end)
+
+    def shifted(self, m: re.Match[str]) -> None:
+        words, since, factors, now, usual = m.groups()
+        classes = each_size(factors)
+        self.factors(factors, now, usual)
+        ratios = [self.there[size].ratio for size in classes]
+        words = words.lower()
+        if words in PARTS:
+            assert max(ratios) < PARTS[words]
+        else:
+            assert min(ratios) > TIMES[words]
+        assert any(self.begun(since, size, slower=words in PARTS) for size in classes)
+
+    def begun(self, since: str, size: str, *, slower: bool) -> bool:
+        """Say whether a class has been on that side of usual since that test.
+
+        Which test is the first depends on the bound by which they are judged.
+        """
+        link = self.source, self.destination, size
+        first = time_in(since, self.end)
+        usual, tests = self.there[size].usual, self.facts.rates(*link)
+        later = [
+            rate
+            for started, rate in tests
+            if started.replace(second=0, microsecond=0, tzinfo=None) >= first
+        ]
+        is_first = any(
+            started.replace(second=0, microsecond=0, tzinfo=None) == first for started, _ in tests
+        )
+        return is_first and all((rate < usual) == slower for rate in later)
+
+    def factors(self, factors: str, now: str, usual: str) -> None:
+        classes = each_size(factors)
+        found = [self.there[size] for size in classes]
+        close_all(re.findall(rf"({NUMBER})×", factors), [each.ratio for each in found])
+        close_all(re.findall(NUMBER, now), [each.now for each in found])
+        close_all(re.findall(NUMBER, usual), [each.usual for each in found])
+
+    def other_class(self, m: re.Match[str]) -> None:
+        found = self.there[m[1].lower()]
+        close_all(m.groups()[2:], [found.now, found.usual, found.ratio])
+        assert (found.ratio < 1) == (m[2] == "slower")
+
+    def partly(self, m: re.Match[str]) -> None:
+        same(m[1], self.there[m[3]].failed)
+        same(m[2], self.there[m[3]].tests)
+
+    def reverse(self, m: re.Match[str]) -> None:
+        for factor, size in re.findall(rf"({NUMBER})× with ({SIZES})", m[1]):
+            close(factor, self.back[size].ratio)
+
+    def stale(self, m: re.Match[str]) -> None:
+        last = max(last for each in self.there.values() if (last := each.last))
+        at(m[1], last)
+        span(m[2], self.moment - last)
+
+    def last_one(self, m: re.Match[str]) -> None:
+        """Check the newest result of the link, of whichever class and way it ended."""
+        found = rows(
+            """SELECT max(started_at) FROM sonar_transfer
+               JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_endpoint d
+                   ON d.id = destination_id
+               WHERE s.name = %(source)s AND d.name = %(destination)s""",
+            source=self.source,
+            destination=self.destination,
+        )
+        span(m[1], self.moment - found[0][0])
+        at(m[2], found[0][0])
+
+    def rates(self, m: re.Match[str]) -> None:
+        for rate, size in re.findall(rf"({NUMBER}) MB/s with ({SIZES})", m[1]):
+            close(rate, self.there[size].now)
+
+    def down(self, m: re.Match[str]) -> None:
+        at(m[1], max(Downtime.objects.values_list("ends_at", flat=True)))
+
+    def whose(self) -> list[Rule]:
+        """Count tests on the other links of the ends, in the class of the page."""
+        link = self.source, self.destination, self.size
+
+        def one_end(m: re.Match[str]) -> None:
+            assert m[3] == self.source or m[4] == self.destination
+            bad, tests = self.facts.elsewhere("source" if m[3] else "destination", *link)
+            same(m[1], bad)
+            same(m[2], tests)
+
+        def of_pair(m: re.Match[str]) -> None:
+            opposite = {"source": "destination", "destination": "source"}
+            bad, tests = self.facts.elsewhere(opposite[m[1]], *link)
+            same(m[2], bad)
+            same(m[3], tests)
+
+        def both(m: re.Match[str]) -> None:
+            counts = [self.facts.elsewhere(end, *link) for end in ("source", "destination")]
+            bad, tests = map(sum, zip(*counts, strict=True))
+            same(m[1], bad)
+            same(m[2], tests)
+
+        failed = rf"\(({COUNT}) of ({COUNT}) tests failed\)"
+        return [
+            (
+                rf"({COUNT}) of ({COUNT}) tests from (?:(\w+) to other destinations|other sources "
+                r"to (\w+)) failed",
+                one_end,
+            ),
+            (rf"refuses this (source|destination) only; others work {failed}", of_pair),
+            (rf"other links of both endpoints work {failed}", both),
+        ]
+
+    def against_others(self) -> list[Rule]:
+        pattern = (
+            rf"other links: ({PERCENT}) of what both reach there "
+            rf"\((?:({NUMBER})–({PERCENT}), )?({COUNT}) tests\)\. ({NUMBER}) MB/s with ({SIZES}) "
+            rf"files\. {self.rate_pattern('source')}\. {self.rate_pattern('destination')}\."
+        )
+
+        def check_all(m: re.Match[str]) -> None:
+            percent, low, high, count, own, size, *others = m.groups()
+            elsewhere = min(self.elsewhere("source")[0], self.elsewhere("destination")[0])
+            assert size == self.size
+            close(percent, 100 * self.own.median / elsewhere)
+            same(count, self.own.ok)
+            close(own, self.own.median)
+            self.check_rates(*others)
+            rates = self.in_window()
+            assert (low is None) == (len(rates) < 6)
+            if low:
+                bounds = order_statistics(rates)
+                close_all((low, high), [100 * bound / elsewhere for bound in bounds])
+
+        return [(pattern, check_all)]
+
+    def in_window(self) -> list[float]:
+        link = self.source, self.destination, self.size
+        start = self.facts.window.start
+        return [rate for started, rate in self.facts.rates(*link) if started >= start]
+
+    def rate_pattern(self, end: str) -> str:
+        verb, to, other = (
+            ("sends", "to", "destination") if end == "source" else ("receives", "from", "source")
+        )
+        return rf"(\w+) {verb} ({NUMBER}) MB/s {to} ({COUNT}) other {other}s?"
+
+    def check_rates(self, *others: str) -> None:
+        """Check what both ends, or one of them, do on their other links: name, rate and number."""
+        for name, rate, count in zip(*[iter(others)] * 3, strict=True):
+            end = "source" if name == self.source else "destination"
+            assert name in (self.source, self.destination)
+            middle, partners = self.elsewhere(end)
+            close(rate, middle)
+            same(count, partners)
+
+    def elsewhere(self, end: str) -> tuple[float, int]:
+        """Return the median of the medians of an end's other links, and how many they are."""
+        own = self.source, self.destination
+        at_end = 0 if end == "source" else 1
+        others = [
+            rate
+            for link, rate in self.medians.items()
+            if link != own and link[at_end] == own[at_end]
+        ]
+        return median(others), len(others)
+
+    def diagnosis(self) -> list[Rule]:
+        size_files = rf"({SIZES})-file tests failed"
+        return [
+            (rf"All ({COUNT}) {size_files}", self.all_of_class),
+            (rf"({COUNT}) of ({COUNT}) {size_files}", self.partly),
+            *self.whose(),
+            (rf"({COUNT}) of ({COUNT}) have one cause, {PLACE}: (.*?)\.(?= |$)", self.cause),
+            (
+                rf"({COUNT}) of ({COUNT}) failed between (\d\d):00 and (\d\d):00 UTC, when "
+                rf"({COUNT}) % of all tests ran",
+                self.hours,
+            ),
+            (
+                rf"Only this link slowed down \(({NUMBER})×\); ({COUNT}) other links of both",
+                self.alone,
+            ),
+            (
+                rf"({NUMBER}) MB/s now, usually ({NUMBER})\.",
+                lambda m: close_all(m.groups(), [self.own.now, self.own.usual]),
+            ),
+            (
+                rf"({COUNT}) of ({COUNT}) other links (from|to) (\w+) (?:is|are) slower than usual",
+                self.slower_others,
+            ),
+            *(
+                (
+                    rf"{self.rate_pattern(end)}(?:; this link has ({NUMBER})(?: \(n = ({COUNT})\))?"
+                    r")?",
+                    self.end_and_link,
+                )
+                for end in ("source", "destination")
+            ),
+            (
+                rf"Without this link, (\w+) (sends|receives) at ({PERCENT}) of what its partners "
+                rf"reach elsewhere \((?:({NUMBER})–({PERCENT}), )?({COUNT}) partners?\)",
+                self.factor,
+            ),
+        ]
+
+    def all_of_class(self, m: re.Match[str]) -> None:
+        assert not self.there[m[2]].ok
+        same(m[1], self.there[m[2]].failed)
+
+    def cause(self, m: re.Match[str]) -> None:
+        count, of, place, name, text = m.groups()
+        link = self.source, self.destination, self.size
+        errors = self.facts.errors(*link, since=self.facts.window.start)
+        same(
+            count, sum(n for where, error, n, _ in errors if (where, error) == (WHERE[place], text))
+        )
+        same(of, self.own.failed)
+        assert name is None
+
+    def hours(self, m: re.Match[str]) -> None:
+        same(m[2], self.own.failed)
+        assert (int(m[4]) - int(m[3])) % 24 == 6
+        found = rows(
+            """SELECT count(*) FILTER (WHERE state = 'failed'), count(*) FROM sonar_transfer t
+               JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_endpoint d
+                   ON d.id = destination_id JOIN sonar_sizeclass c ON c.id = size_class_id
+               WHERE s.name = %(source)s AND d.name = %(destination)s AND c.name = %(size)s
+                 AND state <> 'lost' AND started_at >= %(start)s AND started_at < %(end)s
+                 AND (extract(hour FROM started_at AT TIME ZONE 'UTC')::int - %(hour)s + 24) %% 24
+                     < 6""",
+            source=self.source,
+            destination=self.destination,
+            size=self.size,
+            start=self.facts.window.start,
+            end=self.end,
+            hour=int(m[3]),
+        )
+        same(m[1], found[0][0])
+        close(m[5], 100 * found[0][1] / self.own.tests)
+
+    def of_others(self, end: str) -> list[str]:
+        """Return the levels of the other links of an end that have one."""
+        own = self.source, self.destination
+        at_end = 0 if end == "source" else 1
+        return [
+            level
+            for link, level in self.levels.items()
+            if link != own and link[at_end] == own[at_end] and level != "unknown"
+        ]
+
+    def alone(self, m: re.Match[str]) -> None:
+        close(m[1], self.own.ratio)
+        others = [*self.of_others("source"), *self.of_others("destination")]
+        same(m[2], sum(level != "slower" for level in others))
+
+    def slower_others(self, m: re.Match[str]) -> None:
+        levels = self.of_others("source" if m[3] == "from" else "destination")
+        same(m[1], levels.count("slower"))
+        same(m[2], len(levels))
+        assert m[4] == (self.source if m[3] == "from" else self.destination)
+
+    def end_and_link(self, m: re.Match[str]) -> None:
+        self.check_rates(*m.groups()[:3])
+        if m[4]:
+            close(m[4], self.own.median)
+        if m[5]:
+            same(m[5], self.own.ok)
+
+    def factor(self, m: re.Match[str]) -> None:
+        """Compare an end with its peers: by the middle one of the others, partner by partner."""
+        name, verb, percent, low, high, count = m.groups()
+        at_end = 0 if verb == "sends" else 1
+        logs = []
+        for link, rate in self.medians.items():
+            if link[at_end] != name or link == (self.source, self.destination):
+                continue
+            peers = [
+                other
+                for each, other in self.medians.items()
+                if each[1 - at_end] == link[1 - at_end] and each[at_end] != name
+            ]
+            logs += [log(rate / median(peers))] if peers else []
+        mean = float(np.mean(logs))
+        close(percent, 100 * exp(mean))
+        same(count, len(logs))
+        if low:
+            half = stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)
+            close_all((low, high), [100 * exp(mean - half), 100 * exp(mean + half)])
+
+    def card(self) -> list[Rule]:
+        """Return the rules for the card of a cell, but for its lines by size class."""
+        return [
+            *constant(r"7 days, axis from 0 MB/s"),
+            (
+                rf"Error of all ({COUNT}) failed tests, {PLACE}: (.*)",
+                lambda m: self.card_error(m[1], m[1], m[2], m[4]),
+            ),
+            (
+                rf"Error of ({COUNT}) of ({COUNT}) failed tests, {PLACE}: (.*)",
+                lambda m: self.card_error(m[1], m[2], m[3], m[5]),
+            ),
+            (rf"Last error, ({TIME}), {PLACE}: (.*)", self.last_error),
+            (
+                rf"({SIZES}) ({NUMBER}|–) ({NUMBER}×|–) ([a-z ]+?)(?: for ({SPAN}))?"
+                rf"(?= (?:{SIZES}|Error|Last|No)\b)",
+                self.card_line,
+            ),
+        ]
+
+    def card_error(self, count: str, of: str, place: str, text: str) -> None:
+        since, link = self.own.since, (self.source, self.destination, self.size)
+        assert since
+        errors = self.facts.errors(*link, since=since)
+        counts = {(where, error): n for where, error, n, _ in errors}
+        same(count, counts[WHERE[place], text])
+        assert counts[WHERE[place], text] == max(counts.values())
+        same(of, self.own.streak)
+
+    def last_error(self, m: re.Match[str]) -> None:
+        link = self.source, self.destination, self.size
+        errors = self.facts.errors(*link, since=self.facts.window.start)
+        where, text, _, last = max(errors, key=lambda error: error[3])
+        at(m[1], last)
+        assert (WHERE[m[2]], m[4]) == (where, text)
+
+    def card_line(self, m: re.Match[str]) -> None:
+        size, now, ratio, words, lasting = m.groups()
+        found = self.there[size]
+        if now != "–":
+            close(now, found.now)
+        if ratio != "–":
+            close(ratio, found.ratio)
+        if lasting and words == "failing":
+            assert found.since
+            span(lasting, self.moment - found.since)
+        elif lasting:
+            self.lasting(lasting, size, slower=words.startswith("slower"))
+
+    def lasting(self, text: str, size: str, *, slower: bool) -> None:
+        """Assert that a class has been on that side of usual for so long."""
+        link = self.source, self.destination, size
+        usual, tests = self.there[size].usual, self.facts.rates(*link)
+        stretch: list[datetime] = []
+        for started, rate in reversed(tests):
+            if (rate < usual) != slower:
+                break
+            stretch.append(started)
+        spans = []
+        for started in stretch:
+            try:
+                span(text, self.moment - started)
+            except AssertionError:
+                continue
+            spans.append(started)
+        assert spans, (text, size)
+
+    def tiles(self) -> list[Rule]:
+        return [
+            (
+                rf"({SIZES}) [a-z ]+? (?:({NUMBER}) MB/s |failing |failed |down |– )"
+                rf"(?:usual ({NUMBER}) (?:· ({NUMBER})× )?)?"
+                rf"(?:({COUNT}) of ({COUNT}) ok(?:, last ({COUNT}) failed)? )?"
+                rf"reverse: (?:({NUMBER}) MB/s)?",
+                self.tile,
+            )
+        ]
+
+    def tile(self, m: re.Match[str]) -> None:
+        size, now, usual, ratio, ok, of, streak, back = m.groups()
+        found = self.there[size]
+        for text, value in (
+            *((now, found.now), (usual, found.usual), (ratio, found.ratio)),
+            (back, self.back[size].now),
+        ):
+            if text:
+                close(text, value)
+        if ok:
+            same(ok, found.ok)
+            same(of, found.tests)
+        if streak:
+            same(streak, found.streak)

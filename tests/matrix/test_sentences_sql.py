@@ -1,0 +1,662 @@
+"""Each figure that a sentence states is what plain SQL and numpy say of the transfers.
+
+A digit that no rule explains fails: a new sentence with a figure needs its rule. Which links are
+called slower or faster is taken from the API, so that no rule here says how that is judged.
+"""
+
+from __future__ import annotations
+
+import html as escapes
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from math import exp, isnan, nan, sqrt
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+from django.http import QueryDict
+from django.test import Client
+from scipy import stats
+
+from matrix.query.matrix_query import MatrixQuery
+from tests.matrix import responses, troubled
+from tests.matrix.facts_sql import Facts, LinkFacts, rows
+from tests.matrix.link_rules import CLASSES, LinkRules, medians, order_statistics
+from tests.matrix.responses import words
+from tests.matrix.sentences import (
+    COUNT,
+    NUMBER,
+    PERCENT,
+    SIZES,
+    SPAN,
+    TIME,
+    Rule,
+    at,
+    check,
+    close,
+    close_all,
+    constant,
+    same,
+    span,
+    time_in,
+)
+from tests.matrix.troubled import TroubledGrid
+from tests.matrix.world import NOW
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+WINDOWS = ("", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-19T09:00:00Z")
+SEEDS = range(6)
+Pair = tuple[str, str]
+# What a page has only where there is something to say.
+OPTIONAL = ('id="against-others"', 'class="diagnosis"')
+# The other classes of a site, as its page says them.
+SHIFTS = {"failing": "failing", "slower": "slower than usual", "faster": "faster than usual"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A grid, the window in which it is looked at, and what SQL says of it."""
+
+    client: Client
+    grid: TroubledGrid
+    text: str
+    facts: Facts
+
+    @property
+    def end(self) -> Any:
+        return self.facts.bounds()["end"]
+
+    @property
+    def moment(self) -> Any:
+        return min(self.facts.now, self.facts.window.end)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return sorted(self.grid.troubles)
+
+    def page(self, path: str, **parameters: str) -> str:
+        query = "&".join([*filter(None, [self.text]), *(f"{n}={v}" for n, v in parameters.items())])
+        return responses.html(self.client, f"{path}?{query}".rstrip("?"), follow=True)
+
+    def levels(self, size: str = "large") -> dict[Pair, dict[str, Any]]:
+        """Return what the API calls each link."""
+        path = f"/api/v1/links/?{self.text}&size={size}&page_size=1000"
+        found = responses.answer(self.client, path.replace("?&", "?"))["links"]
+        return {(row["source"]["name"], row["destination"]["name"]): row[size] for row in found}
+
+    def of(self, pair: Pair, size: str = "large") -> LinkFacts:
+        return self.facts.of(*pair, size)
+
+
+def asked(client: Client, seed: int) -> Asked:
+    text = WINDOWS[seed % 3]
+    window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
+    return Asked(client, troubled.make(seed), text, Facts(window, NOW))
+
+
+def part(html: str, beginning: str, end: str) -> str:
+    """Return the words between a mark, up to the end of its tag, and another."""
+    assert beginning in html or beginning in OPTIONAL, beginning
+    found = html.partition(beginning)[2].partition(">")[2].partition(end)[0]
+    return escapes.unescape(words(found))
+
+
+def said_levels(levels: dict[Pair, dict[str, Any]]) -> dict[Pair, str]:
+    """Return the levels that count: what fails or is down is none."""
+    return {
+        pair: "unknown" if row["state"] in ("failing", "down") else row["level"]
+        for pair, row in levels.items()
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_link_says_what_sql_says(client: Client, seed: int) -> None:
+    """Its verdict, how it is beside the others of its ends, its diagnosis, tiles and card."""
+    on = asked(client, seed)
+    levels, kinds = said_levels(on.levels()), set()
+    for pair in chosen(on):
+        kinds.add(on.grid.troubles[pair].kind)
+        path, rules = f"/links/{'/'.join(pair)}/", LinkRules(on.facts, *pair, levels=levels)
+        page = on.page(path)
+        verdict = part(page, 'id="verdict"', "</div>")
+        assert check(verdict, rules.verdict()) or not re.search(r"\d", verdict)
+        check(part(page, 'id="against-others"', "</div>"), rules.against_others())
+        check(part(page, 'class="diagnosis"', "</section>"), rules.diagnosis())
+        assert check(part(page, 'class="tiles"', "</nav>"), rules.tiles()) == len(CLASSES)
+        if any(rules.there[size].is_failing for size in CLASSES) and "Down" not in verdict:
+            assert "have failed since" in verdict
+        assert check(card(on, path), rules.card())
+    assert "failing" in kinds
+
+
+def card(on: Asked, path: str) -> str:
+    text = words(on.page(f"{path}card/")).replace(" UTC,", ",")
+    return escapes.unescape(text)
+
+
+def chosen(on: Asked) -> Iterator[Pair]:
+    """Return two links of each kind of trouble at most."""
+    seen: dict[str, int] = {}
+    for pair in on.pairs:
+        kind = on.grid.troubles[pair].kind
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= 2:
+            yield pair
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_front_page_says_what_sql_says(client: Client, seed: int) -> None:
+    on = asked(client, seed)
+    page, levels = on.page("/"), on.levels()
+    kinds = {
+        kind: sum(row["state"] == "failing" for row in levels.values())
+        if kind == "failing"
+        else list(said_levels(levels).values()).count(kind)
+        for kind in SHIFTS
+    }
+    down = sum(row["state"] == "down" for row in levels.values())
+    is_failing = sum(on.of(pair).is_failing for pair in on.pairs if levels[pair]["state"] != "down")
+    assert kinds["failing"] == is_failing
+    heading = part(page, "<h1", "</h1>")
+    check(
+        heading,
+        [
+            (rf"({COUNT})(?: links? (?:was |were )?)? ?failing", lambda m: same(m[1], is_failing)),
+            (rf"({COUNT})(?: links?(?: was| were)?)? without a success", failed_of(on, levels)),
+            (
+                rf"({COUNT})(?: links?(?: was| were)?)? slower than usual",
+                lambda m: same(m[1], kinds["slower"]),
+            ),
+            (rf"at ({TIME})", lambda m: at(m[1], on.facts.window.end)),
+            (rf"({COUNT}) of ({COUNT}) links", lambda m: same(m[2], len(levels))),
+        ],
+    )
+    if is_failing and is_failing < len(levels) - down:
+        assert heading.startswith(str(is_failing))
+    rail = page.partition('id="rail"')[2].partition("</aside>")[0]
+    for section in re.findall(r"<section.*?</section>", rail, re.DOTALL):
+        check_rail(on, section, levels, kinds)
+
+
+def failed_of(on: Asked, levels: dict[Pair, dict[str, Any]]) -> Callable[[re.Match[str]], None]:
+    def assertion(m: re.Match[str]) -> None:
+        silent = [
+            pair
+            for pair in on.pairs
+            if (link := on.of(pair)).failed and not link.ok and not link.is_failing
+        ]
+        same(m[1], sum(levels[pair]["state"] == "failed" for pair in silent))
+
+    return assertion
+
+
+def check_rail(
+    on: Asked, section: str, levels: dict[Pair, dict[str, Any]], kinds: dict[str, int]
+) -> None:
+    (kind,) = re.findall(r'class="ranked (\w+)"', section)
+    heading = part(section, "<h2", "</h2>")
+    if kind in kinds:
+        check(heading, [(rf"(?:all )?({COUNT})$", lambda m: same(m[1], kinds[kind]))])
+    for item in re.findall(r"<li>.*?</li>", section, re.DOTALL):
+        (pair,) = re.findall(r'href="/links/(\w+)/(\w+)/', item)
+        link, back = on.of(pair), on.of(pair[::-1])
+        text = escapes.unescape(words(item.partition("</a>")[2]))
+        check(text, [*item_rules(on, kind, pair, link, back)])
+        (last,) = re.findall(r'title="last result ([^"]*) UTC"', item)
+        assert link.last is None or time_in(last[:16], link.last) <= link.last.replace(tzinfo=None)
+
+
+def item_rules(
+    on: Asked, kind: str, pair: Pair, link: LinkFacts, back: LinkFacts
+) -> Iterator[Rule]:
+    """Yield the rules for what stands behind the names of a link in the rail."""
+    if kind == "failing":
+        since = link.since
+        assert since
+        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - since)
+        yield (
+            rf"({COUNT}) failed in a row, since ({TIME})",
+            lambda m: (same(m[1], link.streak), at(m[2], since)),
+        )
+    if kind in ("slower", "faster"):
+        rules = LinkRules(on.facts, *pair)
+        yield rf"^({NUMBER})×", lambda m: close(m[1], link.ratio)
+        yield (
+            rf"({NUMBER}) MB/s now, (?:usually )?({NUMBER})(?: usual)?, since ({TIME})",
+            lambda m: (
+                close(m[1], link.now),
+                close(m[2], link.usual),
+                rules.begun(m[3].removesuffix(" UTC"), "large", slower=kind == "slower") or fail(m),
+            ),
+        )
+    if kind == "failed":
+        yield rf"^({COUNT}) ", lambda m: same(m[1], link.failed)
+        yield (
+            rf"({COUNT}) ok, ({COUNT}) failed",
+            lambda m: (same(m[1], link.ok), same(m[2], link.failed)),
+        )
+    if kind == "stale":
+        last = link.last
+        assert last
+        yield rf"({SPAN})", lambda m: span(m[1], on.moment - last)
+    if kind == "worst":
+        yield rf"^({NUMBER}) ", lambda m: close(m[1], link.mean)
+        yield (
+            rf"({NUMBER}) MB/s, mean of ({COUNT}) tests?",
+            lambda m: (close(m[1], link.mean), same(m[2], link.ok)),
+        )
+    if kind == "asymmetric":
+        times = back.mean / link.mean
+        # Whichever way round the factor is written.
+        yield rf"^({NUMBER})×", lambda m: close(m[1], times if float(m[1]) > 1 else 1 / times)
+        yield (
+            rf"({NUMBER}) MB/s, ({NUMBER}) times slower than ({NUMBER}) MB/s",
+            lambda m: close_all(m.groups(), [link.mean, times, back.mean]),
+        )
+        yield (
+            rf"({NUMBER}) MB/s,.*?({NUMBER}) MB/s",
+            lambda m: close_all(m.groups(), [link.mean, back.mean]),
+        )
+
+
+def fail(m: re.Match[str]) -> None:
+    pytest.fail(f"not so since then: {m[0]}")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_site_says_what_sql_says(client: Client, seed: int) -> None:
+    """Against its own past, against its peers, in figures, and why its links are slow."""
+    on = asked(client, seed)
+    levels, model = (
+        {size: on.levels(size) for size in CLASSES},
+        two_way(medians(on.facts, "large", 1)),
+    )
+    for name in sorted(on.grid.ends)[::2]:
+        page, site = on.page(f"/sites/{name.removesuffix('_DISK')}/"), SiteRules(on, name, levels)
+        answer = part(page, 'id="answer"', "</div>")
+        assert check(answer, [*site.verdict(), *peer_rules(model, name)])
+        for end in ("destination", "source"):
+            figures = page.partition(f'aria-labelledby="as-{end}"')[2]
+            assert check(part(figures, '<dl class="figures"', "</dl>"), site.figures(end)) >= 5
+        for source, destination, text in diagnosed(page):
+            rules = LinkRules(on.facts, source, destination, levels=said_levels(levels["large"]))
+            check(text, rules.diagnosis())
+
+
+def diagnosed(page: str) -> Iterator[tuple[str, str, str]]:
+    section = page.partition('class="diagnosis"')[2].partition("</section>")[0]
+    for item in re.findall(r"<li>.*?</li>", section, re.DOTALL):
+        ((source, destination),) = re.findall(r'href="/links/(\w+)/(\w+)/', item)
+        yield source, destination, escapes.unescape(words(item.partition("</a>")[2]))
+
+
+@dataclass
+class SiteRules:
+    """The rules for the answer of a site with one endpoint; ``levels`` by class."""
+
+    on: Asked
+    name: str
+    levels: dict[str, dict[Pair, dict[str, Any]]]
+
+    def pairs(self, end: str = "") -> list[Pair]:
+        ends = {"source": (0,), "destination": (1,)}.get(end, (0, 1))
+        return [pair for pair in self.on.pairs if any(pair[at] == self.name for at in ends)]
+
+    def of_level(self, level: str, end: str = "", size: str = "large") -> list[Pair]:
+        levels = said_levels(self.levels[size])
+        return [pair for pair in self.pairs(end) if levels[pair] == level]
+
+    def failing(self, end: str = "", size: str = "large") -> list[Pair]:
+        levels = self.levels[size]
+        return [pair for pair in self.pairs(end) if levels[pair]["state"] == "failing"]
+
+    def link(self, way: str, partner: str) -> Pair:
+        other = f"{partner}_DISK"
+        return (other, self.name) if way == "from" else (self.name, other)
+
+    def verdict(self) -> list[Rule]:
+        return [
+            (rf"As of ({TIME}),", lambda m: at(m[1], self.on.facts.window.end)),
+            (r"(?i)(slower|faster) than usual ((?:from|to) [^.]*(?:\.\d[^.]*)*)\.", self.shifted),
+            (
+                rf"({COUNT}) links? (?:is|are) failing: ([^.]*)\.",
+                self.failures,
+            ),
+            (
+                rf"({COUNT}) of ({COUNT}) links (to|from) \w+(?: and ({COUNT}) of ({COUNT}) "
+                rf"(to|from) it)? are failing, the longest since ({TIME})",
+                self.counted,
+            ),
+            (
+                rf"all ({COUNT}) tested links are failing(?:, the longest)? since ({TIME})",
+                self.all_failing,
+            ),
+            (
+                rf"({COUNT}) other links? (?:is|are) as usual",
+                lambda m: same(m[1], len(self.of_level("usual"))),
+            ),
+            (
+                rf"(sends|sent|receives|received) at ({NUMBER})× "
+                rf"\((?:({NUMBER})–({NUMBER}), )?({COUNT}) links?\)",
+                self.as_usual,
+            ),
+            (
+                rf"((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
+                self.class_news,
+            ),
+            (
+                rf"(?i)((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
+                self.class_news,
+            ),
+            *constant("Compare with the 7 days before"),
+        ]
+
+    def shifted(self, m: re.Match[str]) -> None:
+        level, parts = m[1].lower(), m[2]
+        named = re.findall(rf"(from|to) (\w+) \(({NUMBER})×, since ({TIME})\)", parts)
+        counted = re.findall(
+            rf"(from|to) ({COUNT}) of ({COUNT}) sites? \(({NUMBER})×, (?:the longest )?since "
+            rf"({TIME})\)",
+            parts,
+        )
+        found: list[Pair] = []
+        for way, partner, factor, since in named:
+            pair = self.link(way, partner)
+            found.append(pair)
+            close(factor, self.on.of(pair).ratio)
+            assert since_of(self.levels["large"][pair]) == since_text(since, self.on)
+        for way, sites, of, factor, since in counted:
+            pairs = self.of_level(level, "destination" if way == "from" else "source")
+            found += pairs
+            same(sites, len(pairs))
+            same(of, len(self.pairs("destination")))
+            close(factor, median(self.on.of(pair).ratio for pair in pairs))
+            firsts = [since_of(self.levels["large"][pair]) for pair in pairs]
+            assert min(firsts) == since_text(since, self.on)
+        assert sorted(found) == sorted(self.of_level(level))
+
+    def failures(self, m: re.Match[str]) -> None:
+        same(m[1], len(self.failing()))
+        named = re.findall(rf"(from|to) (\w+) since ({TIME})", m[2])
+        assert sorted(self.link(way, partner) for way, partner, _ in named) == self.failing()
+        for way, partner, since in named:
+            first = self.on.of(self.link(way, partner)).since
+            assert first
+            at(since, first)
+
+    def counted(self, m: re.Match[str]) -> None:
+        for bad, of, way in (m.groups()[:3], m.groups()[3:6]):
+            if way:
+                end = "destination" if way == "to" else "source"
+                same(bad, len(self.failing(end)))
+                same(of, len(self.pairs(end)))
+        at(m[7], min(since for pair in self.failing() if (since := self.on.of(pair).since)))
+
+    def all_failing(self, m: re.Match[str]) -> None:
+        same(m[1], len(self.failing()))
+        at(m[2], min(since for pair in self.failing() if (since := self.on.of(pair).since)))
+
+    def ratios(self, end: str) -> list[float]:
+        """Return now over usual of the links that have both, and not only failures since."""
+        levels = self.levels["large"]
+        found = [
+            self.on.of(pair).ratio
+            for pair in self.pairs(end)
+            if levels[pair]["state"] not in ("failing", "failed")
+        ]
+        return [ratio for ratio in found if not isnan(ratio)]
+
+    def as_usual(self, m: re.Match[str]) -> None:
+        verb, ratio, low, high, count = m.groups()
+        ratios = self.ratios("source" if verb.startswith("se") else "destination")
+        close(ratio, median(ratios))
+        same(count, len(ratios))
+        assert (low is None) == (len(ratios) < 6)
+        if low:
+            close_all((low, high), order_statistics(ratios))
+
+    def class_news(self, m: re.Match[str]) -> None:
+        for size in re.findall(SIZES, m[1].lower()):
+            counts = {kind: len(self.of_level(kind, size=size)) for kind in ("slower", "faster")}
+            counts["failing"] = len(self.failing(size=size))
+            said = re.findall(rf"({COUNT}) (failing|slower|faster)", f"{m[2]} {m[3]}")
+            assert said == [(str(counts[kind]), kind) for kind in SHIFTS if counts[kind]]
+
+    def figures(self, end: str) -> list[Rule]:
+        links = [self.on.of(pair) for pair in self.pairs(end)]
+        counts = {kind: len(self.of_level(kind, end)) for kind in ("slower", "faster")}
+        ok, failed = sum(link.ok for link in links), sum(link.failed for link in links)
+        middles = [
+            median([value for link in links if not isnan(value := getattr(link, name))] or [nan])
+            for name in ("now", "usual")
+        ]
+        ratio = median(self.ratios(end) or [nan])
+        return [
+            (rf"({NUMBER})× of usual", lambda m: close(m[1], ratio)),
+            (
+                rf"median link: ({NUMBER}), usually ({NUMBER}) MB/s",
+                lambda m: close_all(m.groups(), middles),
+            ),
+            (rf"median link: ({NUMBER})", lambda m: close(m[1], middles[0])),
+            (rf"usually ({NUMBER})", lambda m: close(m[1], middles[1])),
+            (rf"({COUNT}) links? failing", lambda m: same(m[1], len(self.failing(end)))),
+            (rf"({COUNT}) slower than usual", lambda m: same(m[1], counts["slower"])),
+            (rf"({COUNT}) faster", lambda m: same(m[1], counts["faster"])),
+            (
+                rf"({COUNT}) of ({COUNT}) links? tested",
+                lambda m: (
+                    same(m[1], sum(link.tests > 0 for link in links)),
+                    same(m[2], len(links)),
+                ),
+            ),
+            (
+                rf"({NUMBER}) % of ({COUNT}) tests? succeeded",
+                lambda m: (share(m[1], ok / (ok + failed)), same(m[2], ok + failed)),
+            ),
+        ]
+
+
+def share(text: str, value: float) -> None:
+    """Assert a share in percent; only what is the whole is 100."""
+    assert float(text) == (100 if value == 1 else min(round(100 * value), 99)), (text, value)
+
+
+def since_of(row: dict[str, Any]) -> str:
+    return str(row["since"])[:16].replace("T", " ")
+
+
+def since_text(text: str, on: Asked) -> str:
+    return f"{time_in(text, on.end):%Y-%m-%d %H:%M}"
+
+
+@dataclass(frozen=True)
+class TwoWayFit:
+    """``log rate = level + source + destination + rest``, by lstsq over dummies."""
+
+    effects: dict[tuple[str, str], tuple[float, float]]
+    partners: dict[tuple[str, str], int]
+    dof: int
+    sigma: float
+    r2: float
+    cells: int
+
+
+def two_way(rates: dict[Pair, float]) -> TwoWayFit:
+    """Fit the model to links that are all connected; effects are against all others of an end."""
+    names = {
+        end: sorted({pair[at] for pair in rates})
+        for at, end in enumerate(("source", "destination"))
+    }
+    columns = [("source", name) for name in names["source"]]
+    columns += [("destination", name) for name in names["destination"]]
+    design = np.array(
+        [
+            [1.0, *(float(name == pair[end == "destination"]) for end, name in columns)]
+            for pair in rates
+        ]
+    )
+    logs = np.log(list(rates.values()))
+    inverse = np.linalg.pinv(design.T @ design)
+    solved = inverse @ design.T @ logs
+    dof = len(logs) - np.linalg.matrix_rank(design)
+    rest = logs - design @ solved
+    sigma = sqrt(float(rest @ rest) / dof)
+    effects = {}
+    for end, of_end in names.items():
+        own = [1 + columns.index((end, name)) for name in of_end]
+        for name in of_end:
+            contrast = np.zeros(len(solved))
+            contrast[own] = -1 / (len(own) - 1)
+            contrast[1 + columns.index((end, name))] = 1
+            error = sigma * sqrt(float(contrast @ inverse @ contrast))
+            effects[end, name] = float(contrast @ solved), error
+    partners = {
+        (end, name): sum(pair[end == "destination"] == name for pair in rates)
+        for end, name in columns
+    }
+    spread = logs - logs.mean()
+    r2 = 1 - float(rest @ rest) / float(spread @ spread)
+    return TwoWayFit(effects, partners, int(dof), sigma, r2, len(logs))
+
+
+def peer_rules(model: TwoWayFit, name: str) -> list[Rule]:
+    """Return the rules for what a site, or an endpoint, does against its peers."""
+    factor = (
+        rf"({PERCENT})(?: of what its partners reach elsewhere)? \((?:({NUMBER})–({PERCENT}), )?"
+    )
+
+    def check_end(end: str, *texts: str) -> None:
+        percent, low, high, count = texts
+        effect, error = model.effects[end, name]
+        half = stats.t.ppf(0.975, model.dof) * error
+        close(percent, 100 * exp(effect))
+        same(count, model.partners[end, name])
+        close_all((low, high), [100 * exp(effect - half), 100 * exp(effect + half)])
+
+    return [
+        (
+            rf"{verb} {factor}({COUNT}) partners?\)",
+            lambda m, end=end: check_end(end, *m.groups()),
+        )
+        for end, verb in (
+            ("source", r"(?:sends at|Sending:)"),
+            ("destination", r"(?:receives at|Receiving:)"),
+        )
+    ]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_causes_say_what_a_fit_by_numpy_says(client: Client, seed: int) -> None:
+    on = asked(client, seed)
+    model = two_way(medians(on.facts, "large", 1))
+    page = on.page("/causes/")
+    record = responses.answer(client, f"/api/v1/causes/?{on.text}")
+    slow = {
+        end: sum(effect["kind"] == "slow" for effect in record[f"{end}s"])
+        for end in ("source", "destination")
+    }
+    check(
+        part(page, "<h1", "</h1>"),
+        [
+            *(
+                (rf"({COUNT}) {end}s?", lambda m, end=end: same(m[1], slow[end]))
+                for end in ("source", "destination")
+            ),
+            (rf"explain ({COUNT}) % of", lambda m: share(m[1], model.r2)),
+            (rf"between ({COUNT}) links", lambda m: same(m[1], model.cells)),
+        ],
+    )
+    meaning = part(page, 'class="question"', "</p>")
+    assert check(
+        meaning.partition(". ")[2],
+        [(rf"within a factor of ({NUMBER})", lambda m: close(m[1], exp(model.sigma)))],
+    )
+    findings = page.partition('aria-labelledby="findings"')[2].partition("</section>")[0]
+    for sentence in re.findall(r'<p class="finding.*?</p>', findings, re.DOTALL):
+        text = escapes.unescape(words(sentence))
+        name = text.split()[0]
+        assert check(text.removeprefix(name), peer_rules(model, name))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_table_has_the_figures_of_sql(client: Client, seed: int) -> None:
+    on = asked(client, seed)
+    page, levels = on.page("/table/"), on.levels()
+    head, _, body = page.partition('<table class="links"')[2].partition("<tbody")
+    titles = re.findall(r"<th scope=\"col\".*?</th>", head, re.DOTALL)
+    names = [words(title) for title in titles]
+    lines = re.findall(r"<tr.*?</tr>", body.partition("</tbody>")[0], re.DOTALL)
+    assert lines, names
+    for line in lines:
+        cells = [words(cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", line, re.DOTALL)]
+        row = dict(zip(names, cells, strict=True))
+        (pair,) = set(re.findall(r'href="/links/(\w+)/(\w+)/', line))
+        check_line(on, pair, row, levels[pair])
+
+
+def check_line(on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any]) -> None:
+    for size in CLASSES:
+        link = on.of(pair, size)
+        mean = re.findall(NUMBER, row[f"{size} files MB/s"])
+        close_all(mean, [value for value in (link.mean, link.std) if not isnan(value)])
+        counts = re.findall(COUNT, row[f"{size} files ok {size} files + failed"])
+        expected = [link.ok, link.failed] if link.failed else [link.ok] if link.ok else []
+        assert list(map(int, counts)) == expected
+    link = on.of(pair)
+    for name, value in (("now", link.now), ("usual", link.usual), ("ratio", link.ratio)):
+        for text in re.findall(NUMBER, row[f"large files {name}"]):
+            close(text, value)
+    state = row["large files state large files (since)"]
+    if said["state"] == "failing":
+        since = link.since
+        assert since
+        check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - since))])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_strip_counts_what_sql_counts(client: Client, seed: int) -> None:
+    """Its titles are made of these counts by the hour: see tests/browser/test_time_strip.py."""
+    on = asked(client, seed)
+    strip = responses.answer(client, f"/api/v1/strip/?{on.text}&bucket=1h".replace("?&", "?"))
+    buckets = strip["buckets"]
+    counted = rows(
+        """SELECT date_trunc('hour', started_at AT TIME ZONE 'UTC'), source_id, destination_id,
+                  count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed')
+           FROM sonar_transfer JOIN sonar_sizeclass c ON c.id = size_class_id
+           WHERE c.name = 'large' AND state <> 'lost'
+             AND started_at >= %(start)s AND started_at < %(end)s GROUP BY 1, 2, 3""",
+        **{name: on.facts.bounds()[name] for name in ("start", "end")},
+    )
+    expected: dict[str, list[int]] = {}
+    for hour, _, _, ok, failed in counted:
+        of_hour = expected.setdefault(f"{hour:%Y-%m-%dT%H:%M:%SZ}", [0] * 5)
+        added = (1, failed > 0, failed > 0 and not ok, ok, failed)
+        expected[f"{hour:%Y-%m-%dT%H:%M:%SZ}"] = [
+            a + b for a, b in zip(of_hour, added, strict=True)
+        ]
+    names = ("links", "failed_links", "all_failed_links", "ok", "failed")
+    found = zip(buckets["start"], *(buckets[name] for name in names), strict=True)
+    assert {start: counts for start, *counts in found if any(counts)} == expected
+
+
+def test_a_figure_without_a_rule_fails() -> None:
+    with pytest.raises(AssertionError, match="no rule explains"):
+        check("All 3 tests failed, 4 of them twice.", [(r"All (\d+)", lambda m: same(m[1], 3))])
+    for text, value in (("0.43", 0.436), ("12", 12.6), ("1.0", 1.06)):
+        with pytest.raises(AssertionError):
+            close(text, value)
+    close("0.43", 0.4349)
+    assert not check("Nothing.", [])
+
+
+def test_moments_and_spans_are_read_as_they_are_written() -> None:
+    at("20 Nov 12:00", NOW)
+    at("2026-11-20 12:00 UTC", NOW)
+    span("30 h", timedelta(hours=30, minutes=59))
+    with pytest.raises(AssertionError):
+        at("20 Nov 12:01", NOW)
+    with pytest.raises(AssertionError):
+        span("30 h", timedelta(hours=31))
