@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.daily_effects import logs_of, mean_of, sums_of
+from matrix.statistics.daily_effects import logs_of
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import FAILED_BIT, Run, by_day
 from matrix.statistics.two_samples import KnownScatter
@@ -36,7 +36,7 @@ def scatter_in_a_row(runs: Sequence[Run], numbering: Numbering, count: int) -> K
     Of more tests a day these few share a day, and what it does to them, with fewer others: then
     how tests scatter within their days counts, and only a part of how days differ. They may
     share an hour, too: where tests differ more within days than days do, as by the time of the
-    day, that is their scatter.
+    day, that is their scatter. Of links with few days it is that of all their tests.
     """
     days = Days.of(runs, numbering)
     between, dof = days.between()
@@ -48,9 +48,13 @@ def scatter_in_a_row(runs: Sequence[Run], numbering: Numbering, count: int) -> K
             np.square(kept) / within_dof + np.square(added) / dof
         )
     is_of_days, is_calm = (share == 1) | (within_dof == 0), between <= within
-    variance = np.where(is_of_days, between, np.where(is_calm, within, kept + added))
-    dof = np.where(is_of_days | (dof == 0), dof, np.where(is_calm, within_dof, mixed_dof))
-    return known_scatter(numbering, variance, dof)
+    # The first that holds counts.
+    cases = [dof == 0, is_of_days, is_calm]
+    whole, whole_dof = days.whole()
+    variance = np.select(cases, [whole, between, within], kept + added)
+    return known_scatter(
+        numbering, variance, np.select(cases, [whole_dof, dof, within_dof], mixed_dof)
+    )
 
 
 def known_scatter(numbering: Numbering, variance: Floats, dof: Floats) -> KnownScatter:
@@ -65,6 +69,7 @@ class Days:
     ``squares`` are those of the ``steps`` from the mean of a day to that of the next, each over the
     variance that it has where that of a test is 1; ``tests`` are those of a day, added up over
     steps. ``inner`` are squares beside the mean of a day, ``inner_dof`` their degrees of freedom.
+    ``moments`` are those of moments_of(), of all days.
     """
 
     squares: Floats
@@ -72,31 +77,28 @@ class Days:
     tests: Floats
     inner: Floats
     inner_dof: Floats
+    moments: Floats
 
     @classmethod
     def of(cls, runs: Sequence[Run], numbering: Numbering) -> Days:
         links = numbering.stride**2
-        days = cls(*np.zeros((5, links)))
-        last, last_count = np.full(links, np.nan), np.zeros(links)
+        squares, steps, tests, inner, inner_dof, last, last_count = np.zeros((7, links))
+        days = cls(squares, steps, tests, inner, inner_dof, np.zeros((3, links)))
         for _, of_day in by_day(runs):
-            sums = sums_of(of_day, numbering)
-            mean, tested = mean_of(sums), np.flatnonzero(sums[1])
-            pairs = tested[last_count[tested] > 0]
-            error = 1 / sums[1][pairs] + 1 / last_count[pairs]
-            days.squares[pairs] += np.square(mean[pairs] - last[pairs]) / error
-            days.steps[pairs] += 1
-            days.tests[pairs] += 2 / error
-            days._add_inner(of_day, mean, numbering)
-            days.inner_dof[tested] += sums[1][tested] - 1
-            last[tested], last_count[tested] = mean[tested], sums[1][tested]
+            moments = moments_of(of_day, numbering)
+            count, mean = moments[0], moments[1] / np.maximum(moments[0], 1)
+            # The variance of a step where that of a test is 1, inverted: 0 for no step.
+            weight = count * last_count / np.maximum(count + last_count, 1)
+            days.squares[:] += np.square(mean - last) * weight
+            days.steps[:] += weight > 0
+            days.tests[:] += 2 * weight
+            days.inner[:] += beside_mean(moments)
+            days.inner_dof[:] += np.maximum(count - 1, 0)
+            days.moments[:] += moments
+            last, last_count = (
+                np.where(count > 0, *of) for of in ((mean, last), (count, last_count))
+            )
         return days
-
-    def _add_inner(self, of_day: Sequence[Run], mean: Floats, numbering: Numbering) -> None:
-        for run in of_day:
-            keys = run.keys[run.keys & FAILED_BIT == 0]
-            number = numbering.numbers(keys)
-            beside = np.square(logs_of(keys) - mean.take(number))
-            self.inner[:] += np.bincount(number, beside, minlength=len(self.inner))
 
     def between(self) -> tuple[Floats, Floats]:
         """Return the variance of a test by how days differ; of 0 degrees of freedom of few days."""
@@ -105,6 +107,11 @@ class Days:
     def within(self) -> tuple[Floats, Floats]:
         """Return the variance of a test within its day, and its degrees of freedom."""
         return self.inner / np.maximum(self.inner_dof, 1), self.inner_dof
+
+    def whole(self) -> tuple[Floats, Floats]:
+        """Return the variance of all tests, and its degrees of freedom."""
+        dof = np.maximum(self.moments[0] - 1, 0)
+        return beside_mean(self.moments) / np.maximum(dof, 1), dof
 
     def tests_a_day(self) -> Floats:
         """Return how many tests a day has; few count more, as in how much its mean scatters."""
@@ -118,3 +125,23 @@ def dof_of_steps(steps: Floats) -> Floats:
     """
     whole = 2 * np.square(steps) / np.maximum(3 * steps - 1, 1)
     return np.where(steps >= FEWEST_DAYS - 1, whole, 0.0)
+
+
+def moments_of(runs: Sequence[Run], numbering: Numbering) -> Floats:
+    """Return by link how many successes there are, their logs and the squares of these, added up.
+
+    Squares of logs lose three digits of sixteen where those beside their mean are taken of them.
+    """
+    moments = np.zeros((3, numbering.stride**2))
+    for run in runs:
+        keys = run.keys[run.keys & FAILED_BIT == 0]
+        number, logs = numbering.numbers(keys), logs_of(keys)
+        for power, weights in enumerate((None, logs, np.square(logs))):
+            moments[power] += np.bincount(number, weights, minlength=moments.shape[1])
+    return moments
+
+
+def beside_mean(moments: Floats) -> Floats:
+    """Return the squares beside the mean, added up."""
+    count, total, squares = moments
+    return np.asarray(np.maximum(squares - np.square(total) / np.maximum(count, 1), 0))

@@ -22,7 +22,7 @@ from matrix.statistics.moderation import Prior
 from matrix.statistics.newest import KEPT as NEWEST
 from matrix.statistics.newest import LinkSamples, NewestTests
 from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.reduce import LOG_SQUARES, Reduced, reduce
+from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run
 from matrix.statistics.threads import THREADS, each
 from matrix.statistics.two_samples import FALSE_SHARE, GROUPS, KnownScatter, Precision
@@ -96,11 +96,11 @@ class UsualRates:
         every_link = np.ones((places, places), dtype=bool)
         pooling = Pooling(numbering, place, place, every_link, every_link.shape)
         names = ("median", LOW.name, HIGH.name)
-        reduced = reduce(runs, pooling, (*names, LOG_SQUARES))
+        reduced = reduce(runs, pooling, names)
         few = reduced.ok < FEWEST
         median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
-        of_days = scatter_in_a_row(runs, numbering, NEWEST)
-        return cls(median, low, high, precision_of(reduced, of_days))
+        scatter = scatter_in_a_row(runs, numbering, NEWEST)
+        return cls(median, low, high, precision_of(reduced.ok, scatter))
 
     @property
     def nbytes(self) -> int:
@@ -108,18 +108,15 @@ class UsualRates:
         return rates + self.precision.nbytes
 
 
-def precision_of(usual: Reduced, of_days: KnownScatter) -> Precision:
-    """Return how well the median of the newest successes, in parts of the usual one, is known.
+def precision_of(usual: Integers, scatter: KnownScatter) -> Precision:
+    """Return how well the median of the newest successes is known, in parts of the usual one.
 
-    By how far the tests of each link scatter, where its days tell, or else its usual tests.
+    ``usual`` counts the successes behind that; the scatter of each link is drawn to that of all.
     """
-    counts = np.stack([np.full_like(usual.ok, NEWEST), usual.ok])
-    squares, dof = np.nan_to_num(usual.extras[LOG_SQUARES]), np.maximum(usual.ok - 1.0, 1.0)
-    squares = np.where(of_days.dof > 0, of_days.squares, squares)
-    dof = np.where(of_days.dof > 0, of_days.dof, dof)
-    enough = usual.ok >= FEWEST
-    prior = Prior.of(squares[enough], dof[enough])
-    precise = Precision.of(counts, "median", *prior.moderated(squares, dof))
+    enough, counts = usual >= FEWEST, np.stack([np.full_like(usual, NEWEST), usual])
+    prior = Prior.of(scatter.squares[enough], scatter.dof[enough])
+    dof = np.maximum(scatter.dof, 1)  # of what has too few tests anyway
+    precise = Precision.of(counts, "median", *prior.moderated(scatter.squares, dof))
     # Six digits are more than anybody needs, at half of the memory.
     return Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
 
@@ -268,7 +265,7 @@ def agree(rates: Rates, usual: Floats) -> Flags:
 def precisely(ratio: Floats, precision: Precision) -> tuple[Rates, Rates, Floats]:
     """Return the interval of each ratio, and how probable one as far from 1 is by chance.
 
-    With several threads if there are many.
+    Of that, only what is below FALSE_SHARE is exact. With several threads if there are many.
     """
     number = THREADS if ratio.size > GROUPS else 1
     low, high = np.empty((2, *ratio.shape), dtype=np.float32)
@@ -278,7 +275,7 @@ def precisely(ratio: Floats, precision: Precision) -> tuple[Rates, Rates, Floats
         part = slice(rows[0], rows[-1] + 1)
         of_part = Precision(precision.error[part], precision.dof[part])
         low[part], high[part] = of_part.interval(ratio[part])
-        p[part] = of_part.chance(ratio[part])
+        p[part] = of_part.chance(ratio[part], FALSE_SHARE)
 
     each(of_rows, [rows for rows in np.array_split(np.arange(len(ratio)), number) if rows.size])
     return low, high, p
