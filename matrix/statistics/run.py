@@ -101,6 +101,21 @@ def failures_of(
     return failures
 
 
+def of_links(run: Run, links: NDArray[np.uint32]) -> Run:
+    """Return a run with the results of these links alone, and with nothing but its keys.
+
+    A few of many links cost little: nothing else is looked at.
+    """
+    if len(links) > len(run.links) // 2:
+        return run
+    first = np.sort(links).astype(np.uint64) << np.uint64(32)
+    low, high = run.keys.searchsorted(np.stack([first, first | np.uint64(2**32 - 1)]))
+    counts = high - low
+    rows = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    nothing = np.empty(0, dtype=np.int64)
+    return Run(run.keys[rows], nothing.astype(np.uint32), nothing, start=run.start)
+
+
 def reversed_run(run: Run) -> Run:
     """Return a run as if each transfer had gone the opposite way; it has nothing but its keys."""
     # The source is in the highest 16 bits, the destination in the next.

@@ -18,7 +18,7 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.day_scatter import dof_of_steps
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import reduce
-from matrix.statistics.run import Run, by_day
+from matrix.statistics.run import Run, by_day, of_links
 from matrix.statistics.two_samples import FEWEST, UPPER, KnownScatter, inflation, is_apart
 
 # A link with fewer than FEWEST tests on a side has no median that would keep an odd test out: it is
@@ -139,11 +139,13 @@ def day_shifts(
     places = np.arange(len(numbering.ids))
     shown = np.asarray(choices.any(axis=0))
     pooling = Pooling(numbering, places, places, shown, choices.shape[1:])
+    links = numbering.links(np.flatnonzero(shown))
     squares, steps = np.zeros((2, len(choices)))
     centres = np.full((2, *choices.shape[1:]), np.nan)
     counts = np.zeros(centres.shape, dtype=np.int64)
     for _, of_day in by_day(runs):
-        day = reduce(of_day, pooling, (of,) if of != "mean" else ())
+        few = [of_links(run, links) for run in of_day]
+        day = reduce(few, pooling, (of,) if of != "mean" else ())
         tested = day.ok > 0
         centres[0], counts[0] = day.mean if of == "mean" else day.extras[of], day.ok
         for number, choice in enumerate(choices):

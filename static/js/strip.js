@@ -90,7 +90,7 @@ function draw() {
   const around = part.querySelector(".aside .around");
   around.hidden = !part.dataset.preset;
   around.href = aroundUrl();
-  around.textContent = `before and after ${momentName(chosen()[0])}`;
+  around.title = `Compare before and after ${momentName(chosen()[0])} UTC`;
   if (isReady) say(hours);
 }
 

@@ -109,7 +109,8 @@ def daily_variance(links: list[tuple[str, str]], midnight: datetime) -> tuple[fl
     """Return the variance of a single test by the 28 days before, and its degrees of freedom."""
     days = [midnight - timedelta(days=ago) for ago in range(28, -1, -1)]
     by_day = [[rates(*link, Window(*day)) for link in links] for day in pairwise(days)]
-    steps = [shift_by_hand(*pair) for pair in zip(by_day[1:], by_day[:-1], strict=True)]
+    tested = [of_day for of_day in by_day if any(of_day)]
+    steps = [shift_by_hand(*pair) for pair in zip(tested[1:], tested[:-1], strict=True)]
     count = len(steps)
     mean = float(np.mean([shift**2 * weight for shift, weight in steps]))
     return mean, 2 * count**2 / (3 * count - 1)

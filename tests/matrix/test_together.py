@@ -140,6 +140,9 @@ def test_days_tell_how_far_the_links_of_each_choice_scatter_together() -> None:
         expected = scatter_by_hand(logs[:, chosen])
         assert found.squares[number] == pytest.approx(float(expected.squares), rel=1e-5)
         assert found.dof[number] == pytest.approx(float(expected.dof))
+    # Of a few links, nothing else is read.
+    alone = day_shifts(runs, Numbering(np.array([1, 2, 3])), from_first[None])
+    assert alone.squares[0] == found.squares[1]
     # What all links of a day share counts the more, the more links there are.
     assert found.squares[0] > 1.5 * found.squares[1]
     short = day_shifts(runs[: FEWEST_DAYS - 1], Numbering(np.array([1, 2, 3])), every[None])
