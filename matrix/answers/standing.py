@@ -19,7 +19,7 @@ from matrix.statistics.newest import NewestTests
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
 from matrix.statistics.standing import Standings, UsualRates
-from matrix.statistics.together import day_shifts
+from matrix.statistics.together import DayScatter, day_shifts
 from matrix.statistics.two_samples import KnownScatter
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
@@ -64,10 +64,10 @@ class ResultsOfLinks(NamedTuple):
 
     def day_shifts(
         self, days: Window, version: str, numbering: Numbering, choices: Flags, of: str
-    ) -> KnownScatter:
+    ) -> DayScatter:
         """Return how far some choices of links scatter together; kept as long as that holds."""
         chosen = hashlib.sha256(np.packbits(choices).tobytes()).digest()
-        shifts: KnownScatter = STANDINGS.get(
+        shifts: DayScatter = STANDINGS.get(
             ("day shifts", self, days, version, chosen, choices.shape, of),
             lambda: day_shifts(self.runs(days), numbering, choices, of),
         )
@@ -89,7 +89,7 @@ def day_to_day(
     choices: Flags,
     *,
     of: str,
-) -> list[KnownScatter]:
+) -> list[DayScatter]:
     """Return of each window how far some choices of links scatter together in the weeks before it.
 
     ``choices`` have shape (choices, places, places). One statement, if there are windows.

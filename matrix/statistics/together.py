@@ -2,13 +2,16 @@
 
 Each link is taken against itself, so that it does not matter which of them were tested on a side,
 and counts by its tests. How far such a factor scatters is told by the days of weeks: the same is
-done with each day and the one before, so that what befalls all links of a choice at once counts.
+done with each day and the one before. How far links differ in that is the scatter of single tests,
+and what is beyond it befalls all of them at once.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -19,7 +22,8 @@ from matrix.statistics.day_scatter import dof_of_steps
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run, by_day, of_links
-from matrix.statistics.two_samples import FEWEST, UPPER, KnownScatter, inflation, is_apart
+from matrix.statistics.two_samples import FEWEST, UPPER, inflation, is_apart
+from sonar.windows import Window
 
 # A link with fewer than FEWEST tests on a side has no median that would keep an odd test out: it is
 # drawn in to so many of what such links scatter.
@@ -28,6 +32,7 @@ FURTHEST = 2.0
 NORMAL = 1.4826
 # Each draws in by what the one before says; of so few that are far off, the rest is nothing.
 STEPS = 5
+DAY = timedelta(days=1)
 
 
 class LogShift(NamedTuple):
@@ -79,6 +84,39 @@ def drawn_in(logs: Floats, weights: Floats, few: Flags) -> Floats:
 
 
 @dataclass(frozen=True)
+class DayScatter:
+    """How far links scatter from day to day, by choice of links; arrays of shape (choices).
+
+    ``single`` is the variance of a single test, as far as links differ in it, ``common`` that of
+    what befalls all of them from one day to the next; ``dof`` are degrees of freedom of the latter
+    and, for each link but one, of the former: 0 where there are too few days.
+    """
+
+    single: Floats
+    common: Floats
+    dof: Floats
+
+    @property
+    def nbytes(self) -> int:
+        return self.single.nbytes + self.common.nbytes + self.dof.nbytes
+
+    def of_choice(self, number: int) -> DayScatter:
+        parts = (self.single, self.common, self.dof)
+        return DayScatter(*(values[number : number + 1] for values in parts))
+
+    def error(self, shift: LogShift, apart: float) -> tuple[float, float]:
+        """Return the standard error of a shift of the only choice, and its degrees of freedom.
+
+        The latter as Satterthwaite (1946) has them of a sum of two variances.
+        """
+        single, common = float(self.single[0]) / shift.weight, float(self.common[0]) * apart
+        dof = float(self.dof[0])
+        of_single = dof * max(shift.logs.size - 1, 1)
+        squares = single**2 / of_single + common**2 / dof
+        return math.sqrt(single + common), (single + common) ** 2 / squares if squares else dof
+
+
+@dataclass(frozen=True)
 class Together:
     """What links have in common between this side and the other: a factor, NaN for none.
 
@@ -97,20 +135,24 @@ class Together:
 
     @classmethod
     def of(
-        cls, centres: Floats, counts: Integers, of: str, scatter: KnownScatter | None = None
+        cls,
+        centres: Floats,
+        counts: Integers,
+        of: str,
+        scatter: DayScatter | None = None,
+        apart: float = 0.0,
     ) -> Self:
         """Compare medians or means of so many tests by link, both of shape (2, links).
 
-        ``scatter`` is how far single tests of all of them scatter, of one value; where it knows
-        nothing, the difference between links tells.
+        ``scatter`` is that of these links, where only time differs, by so many days ``apart``, as
+        days_apart() has it. Where no days tell, the difference between links does.
         """
         shift = LogShift.of(centres, counts, of)
         paired = counts[:, np.isfinite(centres).all(axis=0) & (centres > 0).all(axis=0)]
         ok, other_ok = paired.sum(axis=1).tolist()
         error, dof = shift.error(), float(max(shift.logs.size - 1, 1))
-        if scatter is not None and scatter.dof > 0 and shift.weight:
-            variance, dof = float(scatter.squares / scatter.dof), float(scatter.dof)
-            error = float(np.sqrt(variance / shift.weight))
+        if scatter is not None and scatter.dof[0] > 0 and shift.weight:
+            error, dof = scatter.error(shift, apart)
         half = float(student.quantile(UPPER, dof)) * error
         with np.errstate(divide="ignore", invalid="ignore"):  # links that are all alike
             t = np.divide(shift.log, error) if shift.log else 0.0 * error
@@ -128,19 +170,42 @@ class Together:
         return "slower" if self.ratio < 1 else "faster"
 
 
+def days_apart(own: Window, other: Window) -> float:
+    """Return how far two windows differ in what a day does to all links; 1 for two days in a row.
+
+    What it does is taken to fade within a day: two hours in a row share most of it, and of a week
+    it is a seventh. In parts of its variance.
+    """
+
+    def shared(first: Window, second: Window) -> float:
+        starts, ends = first.start - second.start, first.end - second.end
+        spread = _faded(first.end - second.start) + _faded(first.start - second.end)
+        lengths = (first.end - first.start) / DAY * ((second.end - second.start) / DAY)
+        return (spread - _faded(starts) - _faded(ends)) / lengths
+
+    return shared(own, own) + shared(other, other) - 2 * shared(own, other)
+
+
+def _faded(between: timedelta) -> float:
+    """Return the second integral of 1 - x up to a day, and of nothing beyond."""
+    days = abs(between / DAY)
+    within = min(days, 1.0)
+    return within**2 / 2 - within**3 / 6 + (days - within) / 2
+
+
 def day_shifts(
     runs: Sequence[Run], numbering: Numbering, choices: Flags, of: str = "median"
-) -> KnownScatter:
-    """Return how far each of some choices of links scatters from day to day, as single tests do.
+) -> DayScatter:
+    """Return how far each of some choices of links scatters from day to day.
 
     ``runs`` are in the order of time, each of a day or a part of one; ``choices`` have shape
-    (choices, ids, ids), the result (choices). It has dof of 0 where there are too few days.
+    (choices, ids, ids).
     """
     places = np.arange(len(numbering.ids))
     shown = np.asarray(choices.any(axis=0))
     pooling = Pooling(numbering, places, places, shown, choices.shape[1:])
     links = numbering.links(np.flatnonzero(shown))
-    squares, steps = np.zeros((2, len(choices)))
+    steps: list[list[tuple[float, float, float]]] = [[] for _ in choices]
     centres = np.full((2, *choices.shape[1:]), np.nan)
     counts = np.zeros(centres.shape, dtype=np.int64)
     for _, of_day in by_day(runs):
@@ -148,12 +213,24 @@ def day_shifts(
         day = reduce(few, pooling, (of,) if of != "mean" else ())
         tested = day.ok > 0
         centres[0], counts[0] = day.mean if of == "mean" else day.extras[of], day.ok
-        for number, choice in enumerate(choices):
+        for choice, of_choice in zip(choices, steps, strict=True):
             pairs = choice & tested & (counts[1] > 0)
             shift = LogShift.of(centres[:, pairs], counts[:, pairs], of)
             if shift.weight:
-                squares[number] += shift.log**2 * shift.weight
-                steps[number] += 1
+                of_choice.append((shift.log, shift.weight, shift.error()))
         centres[1, tested], counts[1, tested] = centres[0, tested], counts[0, tested]
-    dof = dof_of_steps(steps)
-    return KnownScatter(squares / np.maximum(steps, 1) * dof, dof)
+    return DayScatter(*np.array([scatter_of(*of_choice) for of_choice in steps]).T)
+
+
+def scatter_of(*steps: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return what DayScatter has of one choice, by the log, weight and error of steps of a day."""
+    dof = float(dof_of_steps(np.array(float(len(steps)))))
+    if not dof:
+        return 0.0, 0.0, 0.0
+    moved, weights, errors = np.array(steps).T
+    several = ~np.isnan(errors)
+    if not several.any():  # of one link, which has nothing in common with others
+        return float((moved**2 * weights).mean()), 0.0, dof
+    moved, weights, errors = moved[several], weights[several], errors[several]
+    common = max(float((moved**2 - errors**2).mean()), 0.0)
+    return float((errors**2 * weights).mean()), common, dof

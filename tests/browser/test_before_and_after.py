@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
-from scipy import stats
 
 from sonar.models import Transfer
 from sonar.windows import Window, format_time
@@ -23,7 +22,7 @@ from tests.browser.test_everyday_tasks import GLASGOW, Hand, hand
 from tests.browser.test_time_strip import strip
 from tests.matrix import changed_site
 from tests.matrix.changed_site import CHANGED, NOTED, ChangedSite
-from tests.matrix.test_site_comparison import daily_variance, rates, shift_by_hand
+from tests.matrix.test_site_comparison import interval_by_hand, rates, shift_by_hand
 from tests.matrix.world import HOUR, NOW
 
 SITE = f"/sites/{GLASGOW}/"
@@ -53,11 +52,9 @@ def check(said: str, end: str, own: Window, other: Window) -> tuple[str, int]:
     sides = [[rates(*link, side) for link in links] for side in (own, other)]
     counts = [sum(map(len, side)) for side in sides]
     assert [int(after), int(before)] == counts
-    shift, weight = shift_by_hand(*sides)
-    variance, dof = daily_variance(links, own.start.replace(hour=0, minute=0, second=0))
-    bounds = stats.t(dof, shift, np.sqrt(variance / weight)).interval(0.95)
     # As far as two digits say.
-    assert (ratio, low, high) == pytest.approx(tuple(np.exp([shift, *bounds])), abs=0.006, rel=0.05)
+    expected = interval_by_hand(links, own, other)
+    assert (ratio, low, high) == pytest.approx(expected, abs=0.006, rel=0.05)
     return verdict, counts[0]
 
 
@@ -159,7 +156,7 @@ def test_all_links_together_are_said_above_the_matrix(visit: Visit, changed: Cha
     own, other = around(CHANGED)
     links = [*links_at("source"), *links_at("destination")]
     sides = [[rates(*link, side) for link in links] for side in (own, other)]
-    shift, _ = shift_by_hand(*sides)
+    shift = shift_by_hand(*sides).log
     assert float(match[1]) == pytest.approx(np.exp(shift), abs=0.006)
     both = [pair for pair in zip(*sides, strict=True) if all(pair)]
     assert int(match[5]) == sum(len(pair[0]) for pair in both)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
@@ -24,6 +25,7 @@ from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.question import compared_question
 from matrix.answers.site.site_now import SiteNow, site_now
 from matrix.api.schema.sites import SiteReport
+from matrix.statistics.together import days_apart
 from matrix.statistics.two_samples import Pairs, Ratios, judged
 from sonar.models import Transfer
 from sonar.units import format_factor
@@ -96,24 +98,44 @@ def inflation(counts: np.ndarray) -> np.ndarray:
     return np.pi / 2 - np.where(counts % 2, 0.68 / counts, 2.25 / (counts + 2))
 
 
-def shift_by_hand(own: list[list[float]], other: list[list[float]]) -> tuple[float, float]:
-    """Return the mean log of the ratios of medians of links, by their tests, and its weight."""
+class Shift(NamedTuple):
+    """The mean log of the ratios of medians of links, by their tests, with all their weights."""
+
+    log: float
+    weight: float
+    error: float
+
+
+def shift_by_hand(own: list[list[float]], other: list[list[float]]) -> Shift:
     pairs = [pair for pair in zip(own, other, strict=True) if all(pair)]
     counts = np.array([[len(side) for side in pair] for pair in pairs])
-    logs = [np.log(np.median(here) / np.median(there)) for here, there in pairs]
+    logs = np.array([np.log(np.median(here) / np.median(there)) for here, there in pairs])
     weights = 1 / (inflation(counts) / counts).sum(axis=1)
-    return float(np.average(logs, weights=weights)), float(weights.sum())
+    mean, weight = float(np.average(logs, weights=weights)), float(weights.sum())
+    squares = ((weights * (logs - mean)) ** 2).sum() * len(logs) / (len(logs) - 1)
+    return Shift(mean, weight, float(np.sqrt(squares)) / weight)
 
 
-def daily_variance(links: list[tuple[str, str]], midnight: datetime) -> tuple[float, float]:
-    """Return the variance of a single test by the 28 days before, and its degrees of freedom."""
+def interval_by_hand(
+    links: list[tuple[str, str]], own: Window, other: Window
+) -> tuple[float, float, float]:
+    """Return the factor of all links between two windows in a row, with its bounds.
+
+    By the 28 days before: how far links differ from each other from one day to the next, and how
+    far all of them move together, which fades within a day.
+    """
+    midnight = own.start.replace(hour=0, minute=0, second=0)
     days = [midnight - timedelta(days=ago) for ago in range(28, -1, -1)]
     by_day = [[rates(*link, Window(*day)) for link in links] for day in pairwise(days)]
-    tested = [of_day for of_day in by_day if any(of_day)]
-    steps = [shift_by_hand(*pair) for pair in zip(tested[1:], tested[:-1], strict=True)]
-    count = len(steps)
-    mean = float(np.mean([shift**2 * weight for shift, weight in steps]))
-    return mean, 2 * count**2 / (3 * count - 1)
+    steps = [shift_by_hand(*pair[::-1]) for pair in pairwise(day for day in by_day if any(day))]
+    single = np.mean([step.error**2 * step.weight for step in steps])
+    common = max(np.mean([step.log**2 - step.error**2 for step in steps]), 0)
+    shift = shift_by_hand(*([rates(*link, side) for link in links] for side in (own, other)))
+    of_days = 2 * len(steps) ** 2 / (3 * len(steps) - 1)
+    parts = single / shift.weight, common * days_apart(own, other)
+    dof = sum(parts) ** 2 / (parts[0] ** 2 / (of_days * (len(links) - 1)) + parts[1] ** 2 / of_days)
+    low, high = np.exp(stats.t(dof, shift.log, np.sqrt(sum(parts))).interval(0.95)).tolist()
+    return float(np.exp(shift.log)), low, high
 
 
 def test_all_links_together_are_as_sql_numpy_and_scipy_have_them(db: None) -> None:
@@ -122,14 +144,9 @@ def test_all_links_together_are_as_sql_numpy_and_scipy_have_them(db: None) -> No
     for end, comparison in site.comparisons.items():
         links = [(link.source, link.destination) for link in site.links[end]]
         own, other = ([rates(*link, side) for link in links] for side in (AFTER, BEFORE))
-        shift, weight = shift_by_hand(own, other)
-        variance, dof = daily_variance(links, AFTER.start.replace(hour=0, minute=0))
-        test = stats.t(dof, shift, np.sqrt(variance / weight))
         found = comparison.together
-        assert found.ratio == pytest.approx(np.exp(shift), rel=1e-5)
-        assert (found.low, found.high) == pytest.approx(
-            tuple(np.exp(test.interval(0.95))), rel=1e-3
-        )
+        expected = interval_by_hand(links, AFTER, BEFORE)
+        assert (found.ratio, found.low, found.high) == pytest.approx(expected, rel=1e-3)
         both = [pair for pair in zip(own, other, strict=True) if all(pair)]
         counts = (len(both), *(sum(len(pair[side]) for pair in both) for side in (0, 1)))
         assert (found.links, found.ok, found.other_ok) == counts
@@ -309,7 +326,7 @@ def ratios(value: float, other: float, counts: tuple[int, int]) -> Ratios:
 
 def test_a_link_that_is_alone_has_its_own_interval() -> None:
     alone = ratios(5.0, 10.0, (6, 5))
-    together = of_ratios(alone, "median", None)
+    together = of_ratios(alone, "median")
     assert (together.ratio, together.links, together.ok, together.other_ok) == (0.5, 1, 6, 5)
     assert (together.low, together.high) == (float(alone.low[0]), float(alone.high[0]))
     end = EndComparison(
@@ -329,7 +346,7 @@ def test_a_link_that_is_alone_has_its_own_interval() -> None:
 
 
 def test_of_one_test_on_a_side_nothing_is_certain() -> None:
-    together = of_ratios(ratios(5.0, 10.0, (1, 5)), "median", None)
+    together = of_ratios(ratios(5.0, 10.0, (1, 5)), "median")
     assert (together.ratio, together.ok) == (0.5, 1)
     assert np.isnan([together.low, together.high, together.p]).all()
     assert factor_words(together, AROUND) == "0.50×, not certain: 1 test after and 5 before"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from scipy import stats
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.day_scatter import FEWEST_DAYS
 from matrix.statistics.pooling import Numbering
-from matrix.statistics.together import Together, day_shifts
-from matrix.statistics.two_samples import KnownScatter
+from matrix.statistics.together import DayScatter, Together, day_shifts, days_apart
+from sonar.windows import Window
 from tests.matrix.samples import Sample, run_of
 
 DAY_MS = 86_400_000
@@ -20,8 +21,8 @@ DAY_MS = 86_400_000
 INFLATION = {2: np.pi / 2 - 2.25 / 4, 3: np.pi / 2 - 0.68 / 3, 6: np.pi / 2 - 2.25 / 8}
 
 
-def known(variance: float, dof: float) -> KnownScatter:
-    return KnownScatter(np.array(variance * dof), np.array(dof))
+def known(single: float, dof: float, common: float = 0.0) -> DayScatter:
+    return DayScatter(np.array([single]), np.array([common]), np.array([dof]))
 
 
 def centres_of(logs: Floats) -> Floats:
@@ -36,11 +37,52 @@ def test_each_link_counts_by_its_tests_and_against_itself() -> None:
     weights = [1 / (INFLATION[own] / own + INFLATION[6] / 6) for own in counts[0].tolist()]
     found = Together.of(centres_of(logs), counts, "median", known(0.04, 18.3))
     mean = np.average(logs, weights=weights)
-    test = stats.t(18.3, mean, np.sqrt(0.04 / sum(weights)))
+    # The scatter of three links about what they share has two degrees of freedom on each day.
+    test = stats.t(2 * 18.3, mean, np.sqrt(0.04 / sum(weights)))
     assert found.ratio == pytest.approx(np.exp(mean))
     assert (found.low, found.high) == pytest.approx(tuple(np.exp(test.interval(0.95))), rel=1e-6)
     assert found.p == pytest.approx(2 * test.cdf(2 * mean) if mean > 0 else 2 * test.sf(0))
     assert (found.links, found.ok, found.other_ok) == (3, 11, 18)
+
+
+def test_what_all_links_share_does_not_grow_less_with_their_number() -> None:
+    counts, logs = np.full((2, 40), 6), np.full(40, -0.2)
+    found = Together.of(centres_of(logs), counts, "median", known(0.04, 18.0, 0.01), 0.5)
+    single, common = 0.04 * 2 * INFLATION[6] / 6 / 40, 0.01 * 0.5
+    dof = (single + common) ** 2 / (single**2 / (18 * 39) + common**2 / 18)
+    half = stats.t(dof).ppf(0.975) * np.sqrt(single + common)
+    assert np.log(found.high / found.ratio) == pytest.approx(half)
+    assert half > 5 * np.sqrt(single)
+
+
+def window(start: float, end: float) -> Window:
+    return Window(*(datetime(2026, 11, 10, tzinfo=UTC) + timedelta(days=at) for at in (start, end)))
+
+
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [
+        ((1, 2), (0, 1)),
+        ((0.5, 0.75), (0.25, 0.5)),
+        ((7, 14), (0, 7)),
+        ((7, 8), (0, 1)),
+        ((30, 31), (0, 30)),
+        ((0.3, 0.31), (0.29, 0.3)),
+    ],
+)
+def test_windows_share_what_fades_within_a_day(
+    own: tuple[float, float], other: tuple[float, float]
+) -> None:
+    """Against the mean of 1 - |t - s| over the squares and the rectangle of both windows."""
+    times = [np.linspace(*side, 2001)[:-1] + (side[1] - side[0]) / 4000 for side in (own, other)]
+    shared = [
+        [np.clip(1 - np.abs(first[:, None] - second), 0, None).mean() for second in times]
+        for first in times
+    ]
+    expected = shared[0][0] + shared[1][1] - 2 * shared[0][1]
+    assert days_apart(window(*own), window(*other)) == pytest.approx(expected, rel=2e-3)
+    if (own, other) == ((1, 2), (0, 1)):
+        assert days_apart(window(*own), window(*other)) == pytest.approx(1)
 
 
 def test_of_means_the_tests_alone_weigh() -> None:
@@ -107,14 +149,15 @@ def history(rng: np.random.Generator, days: int, links: int, tests: int, **of: f
     return (levels + shared[:, None] + own)[..., None] + 0.2 * drawn
 
 
-def scatter_by_hand(logs: Floats) -> KnownScatter:
+def scatter_by_hand(logs: Floats) -> tuple[float, float, float]:
     """Do with each day and the one before what is done with two sides, all tested alike."""
     medians = np.median(logs, axis=2)
-    steps = np.diff(medians, axis=0).mean(axis=1)
-    tests = logs.shape[2]
-    weight = logs.shape[1] / (2 * INFLATION[tests] / tests)
-    count = len(steps)
-    return known(float((steps**2).mean() * weight), 2 * count**2 / (3 * count - 1))
+    moved = np.diff(medians, axis=0)
+    tests, links, steps = logs.shape[2], logs.shape[1], len(moved)
+    errors = moved.var(axis=1, ddof=1) / links
+    single = float(errors.mean()) * links / (2 * INFLATION[tests] / tests)
+    common = max(float((moved.mean(axis=1) ** 2 - errors).mean()), 0.0)
+    return single, common, 2 * steps**2 / (3 * steps - 1)
 
 
 def test_days_tell_how_far_the_links_of_each_choice_scatter_together() -> None:
@@ -137,16 +180,21 @@ def test_days_tell_how_far_the_links_of_each_choice_scatter_together() -> None:
     from_first[0, 1:] = True
     found = day_shifts(runs, Numbering(np.array([1, 2, 3])), np.stack([every, from_first]))
     for number, chosen in enumerate((slice(None), slice(0, 2))):
-        expected = scatter_by_hand(logs[:, chosen])
-        assert found.squares[number] == pytest.approx(float(expected.squares), rel=1e-5)
-        assert found.dof[number] == pytest.approx(float(expected.dof))
+        told = (found.single[number], found.common[number], found.dof[number])
+        assert told == pytest.approx(scatter_by_hand(logs[:, chosen]), rel=1e-4)
     # Of a few links, nothing else is read.
     alone = day_shifts(runs, Numbering(np.array([1, 2, 3])), from_first[None])
-    assert alone.squares[0] == found.squares[1]
-    # What all links of a day share counts the more, the more links there are.
-    assert found.squares[0] > 1.5 * found.squares[1]
+    assert alone.single[0] == found.single[1]
+    # That of two days, 0.1 each, as far as 28 days tell.
+    assert 0.005 < found.common[0] < 0.04
     short = day_shifts(runs[: FEWEST_DAYS - 1], Numbering(np.array([1, 2, 3])), every[None])
-    assert (short.squares[0], short.dof[0]) == (0, 0)
+    assert (short.single[0], short.common[0], short.dof[0]) == (0, 0, 0)
+    single = np.zeros((3, 3), dtype=bool)
+    single[0, 1] = True
+    lonely = day_shifts(runs, Numbering(np.array([1, 2, 3])), single[None])
+    moved = np.diff(np.median(logs[:, 0], axis=1))
+    of_one = (moved**2).mean() / (2 * INFLATION[3] / 3)
+    assert (lonely.single[0], lonely.common[0]) == (pytest.approx(of_one, rel=1e-4), 0)
 
 
 @pytest.mark.parametrize("of", [{}, {"heavy": 1.0}, {"link_days": 0.1, "site_days": 0.05}], ids=str)
@@ -164,9 +212,11 @@ def test_a_site_at_four_fifths_is_found_and_one_that_did_not_change_is_not(
 def certain_of(rng: np.random.Generator, **of: float) -> tuple[bool, bool]:
     """Say of a history whether it is certain to change as it is, and at four fifths."""
     logs = history(rng, 30, 18, 6, **of)
-    scatter = scatter_by_hand(logs[:28])
+    single, common, dof = scatter_by_hand(logs[:28])
     centres = np.exp(np.median(logs[[29, 28]], axis=2))
     counts: Integers = np.full((2, 18), 6)
     pairs = (np.stack([centres[0] * factor, centres[1]]) for factor in (1, 0.8))
-    same, slower = (Together.of(pair, counts, "median", scatter) for pair in pairs)
+    same, slower = (
+        Together.of(pair, counts, "median", known(single, dof, common), 1.0) for pair in pairs
+    )
     return same.p < 0.05, slower.kind == "slower"

@@ -17,8 +17,8 @@ from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import AxisGroup, LinkIndex
-from matrix.statistics.together import Together
-from matrix.statistics.two_samples import SMALLEST, KnownScatter, Ratios
+from matrix.statistics.together import DayScatter, Together, days_apart
+from matrix.statistics.two_samples import SMALLEST, Ratios
 from matrix.store import registry
 from sonar.units import format_count, format_factor
 
@@ -42,13 +42,16 @@ class CountWords(NamedTuple):
 AROUND = CountWords("after", "before")
 
 
-def of_ratios(ratios: Ratios, of: str, scatter: KnownScatter | None) -> Together:
+def of_ratios(
+    ratios: Ratios, of: str, scatter: DayScatter | None = None, apart: float = 0.0
+) -> Together:
     """Put links together that were compared each by itself; ``of`` is `median` or `mean`.
 
-    A link that is alone has its own interval, where there is no ``scatter``.
+    A link that is alone has its own interval, where there is no ``scatter``; that and ``apart`` are
+    as Together.of() has them.
     """
     centres = np.stack([ratios.value, ratios.other])
-    together = Together.of(centres, np.stack([ratios.ok, ratios.other_ok]), of, scatter)
+    together = Together.of(centres, np.stack([ratios.ok, ratios.other_ok]), of, scatter, apart)
     if together.links != 1 or not np.isnan(together.low):
         return together
     (place,) = np.flatnonzero((centres > 0).all(axis=0))
@@ -71,20 +74,15 @@ def of_grid(grid: Grid, now: datetime) -> Together | None:
     whole = grid if is_whole else all_links.build(query, now)
     if whole.comparison is None:
         return None
-    scatter = None
+    scatter, apart = None, 0.0
     if compare.is_of_time:
-        window = [query.window_at(now)]
+        windows = query.window_at(now), query.other(now).window_at(now)
         (of_choices,) = standing.day_to_day(
-            query.size, query.filters, window, links, choice[None], of=compare.of
+            query.size, query.filters, windows[:1], links, choice[None], of=compare.of
         )
-        scatter = taken(of_choices, 0)
+        scatter, apart = of_choices, days_apart(*windows)
     shown = shown_in(whole, links, choice)
-    return of_ratios(whole.comparison.taken(shown), compare.of, scatter)
-
-
-def taken(scatter: KnownScatter, number: int) -> KnownScatter:
-    """Return how far one of several choices scatters."""
-    return KnownScatter(scatter.squares[number], scatter.dof[number])
+    return of_ratios(whole.comparison.taken(shown), compare.of, scatter, apart)
 
 
 def shown_in(whole: Grid, links: LinkIndex, choice: Flags) -> Flags:

@@ -17,8 +17,8 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
 from matrix.statistics.arrays import Flags
-from matrix.statistics.together import Together
-from matrix.statistics.two_samples import KnownScatter, Ratios
+from matrix.statistics.together import DayScatter, Together, days_apart
+from matrix.statistics.two_samples import Ratios
 from matrix.store.link_rows import Ends
 from sonar.units import format_count
 from sonar.windows import Window
@@ -87,7 +87,7 @@ def compare(
     report: Report,
     links: Mapping[str, Sequence[SiteLink]],
     histories: Mapping[str, EndHistory],
-    scatters: Mapping[str, KnownScatter],
+    scatters: Mapping[str, DayScatter],
     now: datetime,
 ) -> dict[str, EndComparison]:
     """Compare the links of each end as the query asks for it: one SQL statement, or none.
@@ -114,7 +114,8 @@ def compare(
         ratios = all_links.ratios_of(all_compared, names)
         cut = cut_like(drawable(window, [there[end]]), histories[end].series.bucket)
         series = series_of(there[end], histories[end].usual, window, cut)
-        together = of_ratios(ratios, query.compare.of, scatters.get(end))
+        apart = days_apart(report.window, window)
+        together = of_ratios(ratios, query.compare.of, scatters.get(end), apart)
         comparisons[end] = EndComparison(
             end, query.other_words(), window, ratios, series, together, CountWords.of(query, now)
         )

@@ -18,8 +18,7 @@ from matrix.query.moments import around
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.ratios import across_links, quantiles_by
 from matrix.statistics.reduce import ratio
-from matrix.statistics.together import Together
-from matrix.statistics.two_samples import KnownScatter
+from matrix.statistics.together import DayScatter, Together, days_apart
 from matrix.store.read_plan import Span, moment
 from sonar.windows import Window
 
@@ -138,12 +137,12 @@ class EndHistory:
         """Return the results in the window."""
         return self.results.during(self.window.start, self.window.end)
 
-    def together(self, sides: WindowPair, scatter: KnownScatter | None) -> Together:
+    def together(self, sides: WindowPair, scatter: DayScatter) -> Together:
         """Compare all links together; ``scatter`` is how far they scatter then."""
         links = len(self.usual)
         own, other = (by_link(self.results, side, links) for side in (sides.own, sides.other))
         centres, counts = (np.stack(pair) for pair in zip(own, other, strict=True))
-        return Together.of(centres, counts, OF[0], scatter)
+        return Together.of(centres, counts, OF[0], scatter, days_apart(sides.own, sides.other))
 
     def sizes(self) -> list[tuple[float, float]]:
         """Return mean and standard deviation of the bytes of each link's files in the window."""

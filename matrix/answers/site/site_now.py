@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from matrix.answers import standing
-from matrix.answers.comparison.together import taken
 from matrix.answers.site import comparison
 from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.history import EndHistory, WindowPair, history_of
@@ -21,8 +20,7 @@ from matrix.answers.site.verdict import SiteAnswer
 from matrix.query.comparison import OF
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import LinkIndex
-from matrix.statistics.together import Together
-from matrix.statistics.two_samples import KnownScatter
+from matrix.statistics.together import DayScatter, Together
 from sonar.models import Annotation
 from sonar.windows import Window
 
@@ -100,9 +98,7 @@ def halves_of(window: Window) -> WindowPair | None:
     return WindowPair(Window(middle, window.end), Window(window.start, middle))
 
 
-def day_scatters(
-    report: Report, windows: Sequence[Window], of: str
-) -> list[dict[str, KnownScatter]]:
+def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dict[str, DayScatter]]:
     """Return of each window, by end, how far the links scatter before it.
 
     ``of`` is `median` or `mean`. One SQL statement, or none without windows.
@@ -111,11 +107,12 @@ def day_scatters(
     choices = links_at(links, report.name)
     of_windows = standing.day_to_day(query.size, query.filters, windows, links, choices, of=of)
     return [
-        {end: taken(scatter, number) for number, end in enumerate(ENDS)} for scatter in of_windows
+        {end: scatter.of_choice(number) for number, end in enumerate(ENDS)}
+        for scatter in of_windows
     ]
 
 
-def scatter_of_question(report: Report) -> dict[str, KnownScatter]:
+def scatter_of_question(report: Report) -> dict[str, DayScatter]:
     """Return the same of the question; nothing where it compares more than time, or nothing."""
     compare = report.query.compare
     if compare is None or not compare.is_of_time:
