@@ -21,6 +21,7 @@ from sonar.models import Profile
 from sonar.windows import format_time
 from tests.matrix import world
 from tests.matrix.responses import answer, html, words
+from tests.matrix.sent import send
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -145,6 +146,24 @@ def test_experiments_are_there_for_who_asks(client: Client, measured: World) -> 
     assert both["cells"]["value"][row][column] > 50
     series = answer(client, f"/api/v1/series/?{ENDS}&purpose=experiment")
     assert sum(series["buckets"]["ok"]) == ok
+
+
+def test_the_inside_of_experiments_is_looked_into_for_who_asks(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    samples = [[second, second * 200e6] for second in range(1, 11)]
+    for hour in range(3):
+        send(*ends, NOW - (hour + 1) * HOUR, samples=samples, moved_bytes=2 * 10**9)
+    asked = f"/api/v1/inside/?{ENDS}&window=24h"
+    before = answer(client, asked)
+    for hour in range(4):
+        faster = [[second / 2, moved] for second, moved in samples]
+        more = {"samples": faster, "moved_bytes": 2 * 10**9, "seconds": 5.0}
+        send(*ends, NOW - hour * HOUR, profile_id=experiment().id, **more)
+    assert answer(client, asked) == before
+    tried = answer(client, f"{asked}&purpose=experiment")
+    assert [each["inside"]["looked_at"] for each in (before, tried)] == [3, 4]
 
 
 def test_lists_of_single_results_show_experiments_and_say_why_each_was_made(
