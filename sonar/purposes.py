@@ -30,5 +30,5 @@ def differs_from_meshes(probe: Probe) -> bool:
     scheduled = Schedule.objects.filter(
         source=probe.source_id, destination=probe.destination_id, size_class=probe.size_class_id
     )
-    ways = set(scheduled.values_list(*(f"mesh__{name}" for name in SETTINGS)))
-    return bool(ways) and tuple(getattr(probe, name) for name in SETTINGS) not in ways
+    of_meshes = set(scheduled.values_list(*(f"mesh__{name}" for name in SETTINGS)))
+    return bool(of_meshes) and tuple(getattr(probe, name) for name in SETTINGS) not in of_meshes

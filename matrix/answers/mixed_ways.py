@@ -68,10 +68,10 @@ def of_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
     among = choices.among(grid.profiles)
     if not among.differing:
         return NOTHING
-    ways: MixedWays = ANSWERS.get(
+    mixture: MixedWays = ANSWERS.get(
         ("mixed", grid.version, grid.query), partial(_look_at_grid, grid, among)
     )
-    return ways
+    return mixture
 
 
 def _look_at_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
@@ -101,8 +101,8 @@ def of_table(
     if version is None:
         return look()
     key = ("mixed", version, tuple(on_links(query.filters)))
-    ways: MixedWays = ANSWERS.get(key, look)
-    return ways
+    mixture: MixedWays = ANSWERS.get(key, look)
+    return mixture
 
 
 def _look_at_table(table: LinkTable, query: MatrixQuery, choices: ProfileChoices) -> MixedWays:

@@ -84,5 +84,5 @@ def compared(
 def named(number: int, tests: Iterable[Transfer]) -> str:
     """Say so many streams; `requested` where nobody can tell how many some tests used."""
     streams = f"{number} stream{'s' * (number != 1)}"
-    known = all(test.profile.streams_used for test in tests)
-    return streams if known else f"{streams} requested"
+    are_counted = all(test.profile.streams_used for test in tests)
+    return streams if are_counted else f"{streams} requested"

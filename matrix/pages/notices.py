@@ -131,24 +131,24 @@ def no_planner(work: WorkAtHand, overdue: datetime | None, now: datetime) -> Not
 def mixed(
     query: MatrixQuery,
     address: Callable[[MatrixQuery], str],
-    ways: MixedWays,
+    mixture: MixedWays,
     cells: str = "",
 ) -> Notice | None:
     """Name the ways that results are mixed of; ``cells`` are what there are several of, if any.
 
     ``address`` is that of another question on the same page.
     """
-    if not ways.mixed:
+    if not mixture.mixed:
         return None
     subject = "Mixes"
-    if cells and ways.cells > 1:
-        subject = f"{format_count(ways.mixed)} of {format_count(ways.cells)} {cells} mix"
+    if cells and mixture.cells > 1:
+        subject = f"{format_count(mixture.mixed)} of {format_count(mixture.cells)} {cells} mix"
     conditions = [
         Filter(name, value)
-        for name, values in ways.values.items()
+        for name, values in mixture.values.items()
         for value in values[:MOST_VALUES]
     ]
-    phrases = [way_words(name, values) for name, values in ways.values.items()]
+    phrases = [way_words(name, values) for name, values in mixture.values.items()]
     return Notice(
         "pooled",
         f"{subject} tests {', '.join(phrases)}.",

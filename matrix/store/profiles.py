@@ -9,7 +9,6 @@ import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 
 from matrix.query.attributes import OF_PROFILES
-from matrix.query.filters import PROFILE_FILTERS, Filter, alternatives, counted
 from matrix.statistics.arrays import Integers
 from matrix.store.profile_filters import IDS, PROFILE_FIELDS
 from sonar.models import Profile
@@ -31,17 +30,6 @@ class ProfileChoices:
     def among(self, profiles: Collection[int]) -> ProfileChoices:
         """Return those that some of these profiles, by their ids, have."""
         return self._kept(not ids.isdisjoint(profiles) for ids in self.ids)
-
-    def passing(self, filters: Iterable[Filter]) -> ProfileChoices:
-        """Return those that count; what is unknown is never an excluded value."""
-        of_profiles = [
-            (options[0].parameter, {option.value for option in options}, options[0].exclude)
-            for options in alternatives(counted(filters), PROFILE_FILTERS)
-        ]
-        return self._kept(
-            all((values[name] in allowed) != exclude for name, allowed, exclude in of_profiles)
-            for values in self.combinations
-        )
 
     @property
     def differing(self) -> list[str]:

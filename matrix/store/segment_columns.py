@@ -120,9 +120,11 @@ def load(
         for source in SOURCES.get(key.column, (key.column,))
     }
     loaded = _load(whole | raw, {*once, *raw})
-    made = {counted[key]: _without(apart[key.segment], key, loaded, starts[key]) for key in missing}
-    CACHE.put({counted[key]: made[counted[key]] for key in missing if key not in once}, made)
-    rest = {key: (kept | made)[of_rest] for key, of_rest in counted.items()}
+    fresh = {
+        counted[key]: _without(apart[key.segment], key, loaded, starts[key]) for key in missing
+    }
+    CACHE.put({counted[key]: fresh[counted[key]] for key in missing if key not in once}, fresh)
+    rest = {key: (kept | fresh)[of_rest] for key, of_rest in counted.items()}
     return {key: loaded[key] for key in whole} | rest
 
 
@@ -151,12 +153,12 @@ def rows_with(profiles: Sequence[int], starts: Mapping[int, int]) -> dict[int, A
         if Key(segment, ROWS) not in kept
     }
     is_other = all_but(profiles)
-    found = {
+    fresh = {
         Key(key.segment, ROWS): np.flatnonzero(~is_other.take(column))
         for key, column in _load(keys, keys).items()
     }
-    CACHE.put(found)
-    return {key.segment: rows for key, rows in (kept | found).items() if rows.size}
+    CACHE.put(fresh)
+    return {key.segment: rows for key, rows in (kept | fresh).items() if rows.size}
 
 
 def _load(starts: Mapping[Key, int], once: Collection[Key]) -> dict[Key, Array]:

@@ -190,6 +190,7 @@ def test_now_stands_beside_the_week_before_and_the_usual(
     planned = world.profile(mesh=Mesh.objects.get(name="everything"), mode="pull", streams=1)
     single, several = ordered(used=1), ordered(4, used=4, purpose="experiment")
     week = [4.0, 4.2, 4.7, 3.9, 4.4]
+    with_tried = [*week, 20.0]
     older = [2.0, 2.2, 2.4]
     with world.transfers() as some:
         for number, rate in enumerate(week):
@@ -197,6 +198,9 @@ def test_now_stands_beside_the_week_before_and_the_usual(
         for number, rate in enumerate(older):
             some.add(made.ral, made.desy, rate, ago=DAY * (number + 9), made=planned)
         some.add(made.ral, made.desy, 99.0, ago=timedelta(days=40), made=planned)
+        # Asked for with 16, and sent over 1 stream; not usual, but of as many streams.
+        tried = ordered(16, used=1, purpose="experiment")
+        some.add(made.ral, made.desy, 20.0, ago=4 * DAY, made=tried, worker="worker-1")
         some.add(made.desy, made.ral, 50.0, ago=DAY, made=planned)
         some.add(made.ral, made.desy, None, ago=2 * DAY, made=planned)
         for minutes, rate, profile in ((9, 4.1, single), (7, 8.0, several), (5, 4.3, single)):
@@ -212,7 +216,7 @@ def test_now_stands_beside_the_week_before_and_the_usual(
             "1",
             "pull",
             "4.10, 4.30",
-            f"{mean(week):.2f} ± {stdev(week):.3f} (n = 5)",
+            f"{mean(with_tried):.2f} ± {stdev(with_tried):.2f} (n = 6)",
             f"{median(week + older):.2f}",
         ],
         [

@@ -116,7 +116,7 @@ class LinkPage(QueryPage):
         ends = {"source": self.source.name, "destination": self.destination.name}
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
-        ways = profiles.read()
+        profile_choices = profiles.read()
         network_part = network.part_of(answer.network, answer.question.ends)
         diagnosis = link_diagnosis.of_report(answer, newest, now)
         said = verdict_of(answer.link_now())
@@ -127,7 +127,7 @@ class LinkPage(QueryPage):
             "sentence": self.sentence(),
             "window_times": format_window(answer.window),
             "simulated": self.source.simulated or self.destination.simulated,
-            "controls": self.controls(answer, ways),
+            "controls": self.controls(answer, profile_choices),
             "verdict": network.verdict_of(network_part) or self.verdict(answer, said),
             "fault": diagnosis.fault if fails else None,
             "against_others": None if said.kind in NOT_COMPARED else diagnosis.against_others,
@@ -151,7 +151,7 @@ class LinkPage(QueryPage):
             "drawn": drawn(answer, notes_on_link, events.spans(size), reverse=self.draws_reverse),
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
-            **lists(self, answer, ways),
+            **lists(self, answer, profile_choices),
             "network": network_part,
             "inside_rates": inside_part.part_of(answer.inside),
             **probes_part(
@@ -186,14 +186,14 @@ class LinkPage(QueryPage):
         filters = [words_of(group) for group in alternatives(self.query.filters)]
         return capfirst(", ".join([self.query.window_words(), *filters]))
 
-    def controls(self, answer: LinkReport, ways: ProfileChoices) -> dict[str, Any]:
+    def controls(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
         """Return what can be changed; the size class is chosen by its tile."""
         return {
             "windows": window_choices(self),
             "bounds": bounds_of(self, answer.window),
             "chips": filter_chips(self),
             "compare": compare_control(
-                self, answer.window, ways, [part.size for part in answer.classes]
+                self, answer.window, choices, [part.size for part in answer.classes]
             ),
             "directions": [
                 Choice(text, dataclasses.replace(self, reverse=both).url(), self.reverse == both)
@@ -240,7 +240,7 @@ class LinkPage(QueryPage):
         return query.url(address("api-transfers"), **only, **ends)
 
 
-def lists(page: LinkPage, answer: LinkReport, ways: ProfileChoices) -> dict[str, Any]:
+def lists(page: LinkPage, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
     """Return the lists of results, of ways of measuring, and of tests to come."""
     sizes = {line.size for line in answer.classes}
     cursor = answer.listing.next
@@ -271,7 +271,7 @@ def lists(page: LinkPage, answer: LinkReport, ways: ProfileChoices) -> dict[str,
         "mixed": mixed(
             page.query,
             lambda query: page.asking(query).url(),
-            mixed_ways.of_link([line.results for line in answer.classes], ways),
+            mixed_ways.of_link([line.results for line in answer.classes], choices),
         ),
         "left_out": left_out(page, answer),
         "company": company_of(page, answer),

@@ -52,7 +52,7 @@ class View:
         return self.address(query, self.arrangement.display)
 
 
-def notices_for(view: View, ways: MixedWays, now: datetime) -> list[Notice]:
+def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
     """Return the notices, most serious first; of mixed ways only if many cells mix some.
 
     Two SQL queries, and one more where there are no results; up to two without rows.
@@ -71,7 +71,7 @@ def notices_for(view: View, ways: MixedWays, now: datetime) -> list[Notice]:
         about_pauses(view.grid),
         about_lines(view.grid),
         about_focus(view),
-        mixed(view.grid.query, view.asking, ways, "cells") if ways.are_many else None,
+        mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
     ]
     return [notice for notice in notices if notice]
 

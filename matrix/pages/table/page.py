@@ -145,7 +145,7 @@ class TablePage(QueryPage):
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         heads = [self.head(column.column) for column in shown.columns]
         profile_choices = profiles.read()
-        ways = mixed_ways.of_table(table, self.query, version, profile_choices)
+        mixture = mixed_ways.of_table(table, self.query, version, profile_choices)
         return {
             "heading": self.heading(),
             "sizes": list(self.sizes(table)),
@@ -155,7 +155,7 @@ class TablePage(QueryPage):
             "bounds": bounds_of(self, table.window),
             "quantiles": list(self.quantile_choices()),
             "chips": list(self.chips()),
-            "notices": list(self.notices(table, len(data), ways, now)),
+            "notices": list(self.notices(table, len(data), mixture, now)),
             "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(table),
             "count": count_words(at, len(table)),
@@ -225,7 +225,7 @@ class TablePage(QueryPage):
         yield line_choice(self.listing, self.listed)
 
     def notices(
-        self, table: LinkTable, shown: int, ways: MixedWays, now: datetime
+        self, table: LinkTable, shown: int, mixture: MixedWays, now: datetime
     ) -> Iterator[Notice]:
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
@@ -234,17 +234,19 @@ class TablePage(QueryPage):
             return
         yield from notices.about_work(self.query.size, now)
         if shown:
-            yield from self.about_results(table, ways, now)
+            yield from self.about_results(table, mixture, now)
         else:
             every_link = self.listing.replace(search="", conditions=())
             dropped = bare.listed(every_link) if everything else ""
             yield notices.nothing_found(self.listed(every_link), dropped)
 
-    def about_results(self, table: LinkTable, ways: MixedWays, now: datetime) -> Iterator[Notice]:
+    def about_results(
+        self, table: LinkTable, mixture: MixedWays, now: datetime
+    ) -> Iterator[Notice]:
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = notices.about_results(table, now, longest)
-        if notice is None and ways.are_many:
-            notice = mixed(self.query, lambda query: self.asking(query).url(), ways, "rates")
+        if notice is None and mixture.are_many:
+            notice = mixed(self.query, lambda query: self.asking(query).url(), mixture, "rates")
         if notice:
             yield notice
 
