@@ -23,7 +23,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 from sonar import partitions, results, sealing
-from sonar.models import Downtime
+from sonar.models import Downtime, Transfer
 from tests.matrix import moderated
 from tests.matrix.world import HOUR, NOW, World, transfer
 from tests.properties import examples
@@ -316,6 +316,31 @@ def test_a_third_of_the_usual_is_slower_since_it_began(small_world: World) -> No
     assert cell["streak"] == 8
     assert cell["usual"] == pytest.approx(11.0)
     assert cell["now"] == pytest.approx(3.5)
+
+
+def test_within_a_factor_of_one_and_a_half_a_link_is_as_usual_however_sure_the_difference_is(
+    small_world: World,
+) -> None:
+    before_the_window(small_world)
+    for rate, level in ((7.5, "usual"), (7.2, "slower"), (16.3, "usual"), (16.7, "faster")):
+        hourly(small_world, rates=[rate] * 3, until=timedelta(minutes=1))
+        cell = cell_of()
+        assert LEVELS[cell["level"]] == level, rate
+        assert not cell["ratio_low"] < 1 < cell["ratio_high"], rate
+        Transfer.objects.filter(started_at__gt=NOW - DAY).delete()
+
+
+def test_a_lone_bad_test_or_two_among_three_are_no_change(small_world: World) -> None:
+    before_the_window(small_world)
+    hourly(small_world, rates=[3.5, 3.5, 10.5])
+    assert LEVELS[cell_of()["level"]] == "usual"
+    for minutes in (30, 20):
+        hourly(small_world, rates=[3.5], until=timedelta(minutes=minutes))
+        assert LEVELS[cell_of()["level"]] == "usual"
+    hourly(small_world, rates=[3.5], until=timedelta(minutes=10))
+    cell = cell_of()
+    assert LEVELS[cell["level"]] == "slower"
+    assert (cell["streak"], cell["since"]) == (6, (NOW - 3 * HOUR).timestamp())
 
 
 def test_a_jump_upwards_is_faster(small_world: World) -> None:

@@ -125,13 +125,13 @@ def test_intervals_hold_what_is_true_nineteen_times_in_twenty() -> None:
 
 
 def test_tests_that_do_not_agree_are_no_change() -> None:
-    """Two at a third and one as ever: their median is at a third, and surely by chance not so."""
+    """Of two at a third and one nearly as ever the median is at a third, and that is no chance."""
     draw, numbering = np.random.default_rng(5), Numbering(IDS)
     usual = [run(day, np.exp(17 + noise(draw, (len(LINKS), 4), Case(28, 4)))) for day in range(28)]
     rates = np.exp(17 + noise(draw, (len(LINKS), 3), Case(28, 4)))
     of_usual = UsualRates.of(usual, numbering)
     for slow, level in ((2, "usual"), (3, "slower")):
-        rates[0] = np.exp(17) / np.array([3.0] * slow + [1.0] * (3 - slow))
+        rates[0] = np.exp(17) / np.array([3.0] * slow + [1.2] * (3 - slow))
         latest = [run(29, rates)]
         newest = NewestTests.of(latest, numbering)
         standings = Standings.of(newest, of_usual, numbering, lambda latest=latest: latest)
