@@ -97,7 +97,7 @@ def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> No
     page.keyboard.press("Enter")
     page.wait_for_url("**/causes/?from=2026-11-19T12:00:00Z&to=*compare=*")
     finding = page.locator(".finding.slow").first
-    expect(finding).to_contain_text("UKI-NORTHGRID-MAN-HEP_DATADISK sends at 0.3")
+    expect(finding).to_contain_text("UKI-NORTHGRID-MAN-HEP_DATADISK sends at 34 %")
 
 
 @seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
@@ -109,7 +109,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(
     page.select_option("#compare-menu select[name=compare]", "previous")
     page.click("#compare-menu button >> nth=0")
     assert page.url.endswith("/causes/?window=24h&compare=previous")
-    assert "sends at 0.3" in page.locator(".finding").first.inner_text()
+    assert "sends at 34 %" in page.locator(".finding").first.inner_text()
     assert "0.3" in page.locator(".causes tbody tr").first.inner_text()
     visit.open("/events/?level=source").click("table.events tbody .where a")
     assert SITE in page.url

@@ -191,6 +191,15 @@ def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past
     assert 'id="against-others"' not in responses.html(client, BACK), "nothing to compare"
 
 
+def test_the_newest_error_keeps_its_reason_however_long_it_is(
+    client: Client, small_world: World
+) -> None:
+    long = f"failure: COPY {'x' * 500} refused: HTTP 403 Permission refused"
+    for hours in (3, 2, 1):
+        send(small_world.ral, small_world.glasgow, NOW - hours * HOUR, error=long)
+    assert "refused: HTTP 403 Permission refused. " in verdict(client)
+
+
 def test_failures_from_before_the_window_are_told_too(client: Client, small_world: World) -> None:
     for days in (2, 3, 4):
         send(small_world.ral, small_world.glasgow, NOW - days * DAY, error=NO_SPACE)
