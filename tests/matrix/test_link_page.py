@@ -501,7 +501,7 @@ def test_a_link_that_only_fails_says_so_above_its_failures(
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
     html = page(client)
-    assert "Failed in this window: the one test with large files" in verdict(html)
+    assert "Failed in this window: the only test with large files" in verdict(html)
     assert html.index('id="verdict"') < html.index('id="failures"') < html.index('id="rates"')
     drawn = figure(html)
     assert drawn["layout"]["annotations"][0]["text"] == "no transfer succeeded"
