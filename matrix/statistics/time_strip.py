@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.newest import KEPT as NEWEST
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.quantiles import of_sorted
 from matrix.statistics.run import FAILED_BIT, Run, by_day
 from matrix.statistics.standing import FACTOR, UsualRates
 from matrix.statistics.threads import each
+from matrix.statistics.two_samples import FALSE_SHARE, inflation
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class StripCounts:
     """Counts by bucket: arrays of shape (buckets).
 
     ``links`` were tested, ``failed_links`` have a failed test and ``all_failed_links`` no other;
-    of ``slower_links`` the median is below the usual range, and at most the usual rate over
-    FACTOR. ``ok`` and ``failed`` count tests.
+    of ``slower_links`` the median is no higher than limits() says. ``ok`` and ``failed`` count
+    tests.
     """
 
     links: Integers
@@ -50,12 +52,24 @@ class StripCounts:
 
 
 def limits(usual: UsualRates) -> Floats:
-    """Return the rate up to which each link counts as slower than usual, by its number.
+    """Return the rate up to which each link counts as slower than usual, shape (NEWEST, links).
 
-    In bytes/s; NaN, which no rate is below, where the usual rate is not known.
+    It is lowest where it is the median of a single test, then of two, and then of three or more.
+    So low by chance is a link of all together in FALSE_SHARE of the buckets at most, whichever
+    are shown. In bytes/s; NaN, which no rate is below, where the usual rate is not known.
     """
-    highest = np.minimum(usual.median / FACTOR, np.nextafter(usual.low, -np.inf))
-    return np.pad(highest, (0, 1), constant_values=np.nan).ravel()
+    counts = np.arange(1, NEWEST + 1)
+    # How much more the median of fewer tests scatters.
+    errors = np.sqrt(inflation("median", counts, np.zeros(NEWEST)) / counts)
+    errors[0] = 1.0  # a median of one is that test
+    known = int(np.count_nonzero(~np.isnan(usual.median)))
+    reach = usual.precision.reach(FALSE_SHARE / max(known, 1))
+    highest = [
+        np.minimum(usual.median / FACTOR, usual.median * np.exp(-reach * error / errors[-1]))
+        for error in errors
+    ]
+    edges = [(0, 0), (0, 1), (0, 1)]
+    return np.pad(highest, edges, constant_values=np.nan).reshape(NEWEST, -1)
 
 
 def count(
@@ -116,7 +130,7 @@ def _counts(
     # The ok results of a group come first in it, in the order of their rates.
     has = ok > 0
     median[has] = of_sorted(keys.astype(np.uint32), starts[has], ok[has], [0.5])[0]
-    slower = median <= highest.take(numbering.numbers(links))
+    slower = median <= highest[np.clip(ok, 1, NEWEST) - 1, numbering.numbers(links)]
     flags = [np.ones(len(starts)), failed > 0, ok == 0, slower, ok, failed]
     rows = [np.bincount(of_group, weights, minlength=count) for weights in flags]
     return np.stack(rows).astype(np.int64)

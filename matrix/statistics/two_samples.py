@@ -29,8 +29,8 @@ FEWEST = 3
 SMALLEST = 1.1
 # Of those that are called sure, at most this share is so by chance, in the mean over many lists.
 FALSE_SHARE = 0.03
-# So much of the distribution is below the upper end of an interval of 95 %.
-UPPER = 0.975
+# With what probability an interval holds what is true.
+CONFIDENCE = 0.95
 # Of logs, within which those of rates are that make any sense.
 LEAST_VARIANCE, MOST_VARIANCE = 1e-12, 100.0
 # Of a p that is computed again beside others.
@@ -113,9 +113,13 @@ class Precision:
 
     def interval(self, ratio: Floats) -> tuple[Floats, Floats]:
         """Return the bounds within which each ratio is with 95 % confidence."""
+        half = self.reach(1 - CONFIDENCE)
         with np.errstate(invalid="ignore", over="ignore"):  # of a rate of 0
-            half = np.interp(1 / self.dof, *_quantiles()) * self.error
             return ratio * np.exp(-half), ratio * np.exp(half)
+
+    def reach(self, chance: float) -> Floats:
+        """Return how far from 1 a ratio is, as a natural log, that is so probable by chance."""
+        return np.interp(1 / self.dof, *_quantiles(chance)) * self.error
 
     def chance(self, ratio: Floats, most: float = 1.0) -> Floats:
         """Return how probable a ratio as far from 1 is by chance, to either side; NaN for NaN.
@@ -297,9 +301,9 @@ def log_squares(rates: Floats) -> float:
     return float(np.square(logs - logs.mean()).sum()) if rates.size else 0.0
 
 
-@lru_cache(maxsize=1)
-def _quantiles() -> tuple[Floats, Floats]:
-    """Return places of 1 / dof from 0 to 1, and the quantiles of t there."""
-    places = np.linspace(0, 1, PLACES)
-    normal = NormalDist().inv_cdf(UPPER)
-    return places, np.append(normal, student.quantile(UPPER, 1 / places[1:]))
+@lru_cache(maxsize=8)
+def _quantiles(chance: float) -> tuple[Floats, Floats]:
+    """Return places of 1 / dof from 0 to 1, and beyond which t so much is there, to both sides."""
+    places, upper = np.linspace(0, 1, PLACES), 1 - chance / 2
+    normal = NormalDist().inv_cdf(upper)
+    return places, np.append(normal, student.quantile(upper, 1 / places[1:]))

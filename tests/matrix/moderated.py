@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +52,37 @@ def prior_of(parts: Sequence[tuple[float, float]]) -> Prior:
         own = min(2 * float(np.exp(root)), MOST_DOF)
     centre = e.mean() + special.digamma(own / 2) - np.log(own / 2)
     return Prior(float(np.exp(centre)), own)
+
+
+def in_a_row(rates: Samples, days: Sequence[object]) -> tuple[float, float]:
+    """Return squares and degrees of freedom of three tests in a row, of a link by its days.
+
+    ``days`` are those of the rates, which are in the order of time.
+    """
+    logs = np.log(rates)
+    of_day = [
+        [log for log, _ in tests]
+        for _, tests in groupby(zip(logs, days, strict=True), itemgetter(1))
+    ]
+    steps = [
+        (np.mean(later) - np.mean(before)) ** 2 / (1 / len(later) + 1 / len(before))
+        for before, later in pairwise(of_day)
+    ]
+    if len(steps) < 4:
+        return float(np.square(logs - logs.mean()).sum()), len(logs) - 1
+    between, dof = float(np.mean(steps)), 2 * len(steps) ** 2 / (3 * len(steps) - 1)
+    sizes = [len(day) for day in of_day]
+    a_day = np.mean([2 / (1 / later + 1 / before) for before, later in pairwise(sizes)])
+    inner_dof = sum(sizes) - len(sizes)
+    if a_day <= 3 or not inner_dof:
+        return between * dof, dof
+    within = sum(np.square(np.subtract(day, np.mean(day))).sum() for day in of_day) / inner_dof
+    if between <= within:
+        return within * inner_dof, inner_dof
+    share = 3 / a_day
+    variance = (1 - share) * within + share * between
+    errors = ((1 - share) * within) ** 2 / inner_dof + (share * between) ** 2 / dof
+    return variance * variance**2 / errors, variance**2 / errors
 
 
 def expected(own: Samples, other: Samples, known: Prior, of: str = "median") -> Expected:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -127,31 +125,7 @@ class Stands:
         return float(np.median(self.usual_rates)) if len(self.usual_rates) >= 5 else np.nan
 
     def scatter(self) -> tuple[float, float]:
-        """Return the squares of logs beside what they are about, and how many are free."""
-        logs = np.log(self.usual_rates)
-        of_day = [
-            [log for log, _ in tests]
-            for _, tests in groupby(zip(logs, self.days, strict=True), itemgetter(1))
-        ]
-        steps = [
-            (np.mean(later) - np.mean(before)) ** 2 / (1 / len(later) + 1 / len(before))
-            for before, later in pairwise(of_day)
-        ]
-        if len(steps) < 4:
-            return float(np.square(logs - logs.mean()).sum()), len(logs) - 1
-        between, dof = float(np.mean(steps)), 2 * len(steps) ** 2 / (3 * len(steps) - 1)
-        sizes = [len(day) for day in of_day]
-        a_day = np.mean([2 / (1 / later + 1 / before) for before, later in pairwise(sizes)])
-        inner_dof = sum(sizes) - len(sizes)
-        if a_day <= 3 or not inner_dof:
-            return between * dof, dof
-        within = sum(np.square(np.subtract(day, np.mean(day))).sum() for day in of_day) / inner_dof
-        if between <= within:
-            return within * inner_dof, inner_dof
-        share = 3 / a_day
-        variance = (1 - share) * within + share * between
-        errors = ((1 - share) * within) ** 2 / inner_dof + (share * between) ** 2 / dof
-        return variance * variance**2 / errors, variance**2 / errors
+        return moderated.in_a_row(self.usual_rates, self.days)
 
     def is_level(self, p: float) -> str:
         """Say what it is if p is that of its ratio, adjusted to all links."""

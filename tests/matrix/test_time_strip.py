@@ -8,21 +8,24 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from matrix.answers import time_strip
 from matrix.answers.time_strip import StripQuestion
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.moderation import Prior
 from matrix.store.cache import ANSWERS
 from sonar import sealing
 from sonar.models import SizeClass
-from tests.matrix import responses, world
+from tests.matrix import moderated, responses, world
 from tests.matrix.test_runs import undone
 from tests.matrix.world import HOUR, NOW, World
 from tests.properties import examples
@@ -41,11 +44,12 @@ BY_SQL = """
         FROM sonar_transfer WHERE size_class_id = %(size)s AND state <> 'lost'),
     usual AS (
         SELECT source_id, destination_id,
-            percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) AS median,
-            percentile_cont(0.05) WITHIN GROUP (ORDER BY rate) AS low
+            array_agg(rate ORDER BY started_at) AS rates,
+            array_agg(date_trunc('day', started_at, 'UTC') ORDER BY started_at) AS days
         FROM rated
         WHERE started_at < date_trunc('day', %(start)s::timestamptz, 'UTC')
           AND started_at >= date_trunc('day', %(start)s::timestamptz, 'UTC') - interval '28 days'
+          AND state = 'done'
         GROUP BY 1, 2 HAVING count(rate) >= 5),
     by_link AS (
         SELECT date_trunc(%(unit)s, started_at, 'UTC') AS bucket, source_id, destination_id,
@@ -53,12 +57,10 @@ BY_SQL = """
             count(*) FILTER (WHERE state = 'failed') AS failed,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) AS median
         FROM rated WHERE started_at >= %(start)s AND started_at < %(end)s
-          AND source_id = ANY(%(sources)s)
         GROUP BY 1, 2, 3)
-    SELECT bucket, count(*), count(*) FILTER (WHERE failed > 0), count(*) FILTER (WHERE ok = 0),
-        count(*) FILTER (WHERE by_link.median <= usual.median / 1.5 AND by_link.median < low),
-        sum(ok)::int, sum(failed)::int
-    FROM by_link LEFT JOIN usual USING (source_id, destination_id) GROUP BY 1
+    SELECT ARRAY[source_id, destination_id], rates, days, bucket,
+        source_id = ANY(%(sources)s) AND bucket IS NOT NULL, ok, failed, median
+    FROM by_link FULL JOIN usual USING (source_id, destination_id)
 """
 
 RATES = st.one_of(st.none(), st.sampled_from([1.0, 4.0, 6.0, 6.2, 9.0]), st.floats(0.001, 5000))
@@ -66,7 +68,7 @@ STATES = st.sampled_from(["", "", "", "", "lost"])
 # In hours from START: the usual days, what is before them, and what is shown.
 BEFORE = st.one_of(st.integers(-28 * 24 - 30, 2), st.sampled_from([-694, -695, -22, -23]))
 WITHIN = st.one_of(st.integers(-2, 60), st.sampled_from([0, 1, 2, 3, 26, 49, 50]))
-# Such that the usual rate, two thirds of it and the low end of its range are rates as well.
+# Such that the usual rate and two thirds of it are rates as well.
 USUAL_RATES = st.sampled_from([4.0, 4.0, 6.0, 9.0, 9.0, None])
 RESULTS = st.tuples(
     st.lists(st.tuples(BEFORE, st.sampled_from(LINKS), USUAL_RATES, STATES), max_size=40),
@@ -101,7 +103,47 @@ def by_sql(question: StripQuestion, sources: Sequence[int]) -> dict[float, tuple
     }
     with connection.cursor() as cursor:
         cursor.execute(BY_SQL, parameters)
-        return {row[0].timestamp(): row[1:] for row in cursor.fetchall()}
+        rows = cursor.fetchall()
+    scatters = {
+        tuple(link): moderated.in_a_row(rates, days) for link, rates, days, *_ in rows if rates
+    }
+    return counted(rows, scatters)
+
+
+def counted(rows: Sequence[tuple[Any, ...]], scatters: dict[Any, Any]) -> dict[float, Any]:
+    """Count by bucket, with the scatter of each link that has a usual rate."""
+    known = moderated.prior_of([*scatters.values()])
+    counts: dict[float, list[int]] = {}
+    for link, rates, _, bucket, is_shown, ok, failed, median in rows:
+        if not is_shown:
+            continue
+        of_bucket = counts.setdefault(bucket.timestamp(), [0] * len(FIELDS))
+        slower = bool(ok and rates) and is_slower(
+            median, ok, rates, scatters[tuple(link)], known, len(scatters)
+        )
+        for at, number in enumerate((1, failed > 0, ok == 0, slower, ok, failed)):
+            of_bucket[at] += number
+    return {bucket: tuple(numbers) for bucket, numbers in counts.items()}
+
+
+def is_slower(
+    median: float,
+    ok: int,
+    rates: Sequence[float],
+    scatter: tuple[float, float],
+    known: Prior,
+    links: int,
+) -> bool:
+    usual = float(np.median(rates))
+    of_three = moderated.of_scatter(median / usual, (3, len(rates)), *scatter, known)
+    if median > usual / 1.5:
+        return False
+    # By how much fewer tests scatter more: those of one, two and three or more.
+    of_one = [1, np.sqrt((np.pi / 2 - 2.25 / 4) / 2), np.sqrt((np.pi / 2 - 0.68 / 3) / 3)]
+    half = np.log(of_three.high / of_three.ratio) * of_one[min(ok, 3) - 1] / of_one[2]
+    dof = scatter[1] + known.dof
+    reach = half * stats.t.isf(0.015 / links, dof) / stats.t.isf(0.025, dof)
+    return bool(median <= usual * np.exp(-reach) * (1 + 1e-9))
 
 
 def by_bucket(question: StripQuestion) -> dict[float, tuple[int, ...]]:
@@ -178,6 +220,21 @@ def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(
     assert [(line["start"], line["failed_links"], line["ok"]) for line in lines] == [
         ("2026-11-19T00:00:00Z", "2", "4"), ("2026-11-20T00:00:00Z", "0", "0"),
     ]  # fmt: skip
+
+
+def test_a_single_test_must_be_lower_than_three_to_be_no_chance(client: Client, small_world: World):
+    """Usual is 10, and a test is off by a factor of 1.25; by chance 1 in 100 of three links are."""
+    past = [(-24 * day, link, 8 * 1.25 ** (day % 3), "") for day in range(1, 22) for link in LINKS]
+    first, second, third = LINKS
+    one, three, lower = [(0, first, 6.0, "")], [(0, second, 6.0, "")] * 3, [(0, third, 5.0, "")]
+    fill(small_world, [*past, *one])
+    span = "from=2026-11-19T22:00:00Z&to=2026-11-19T23:00:00Z"
+    for more, slower in (([], 0), (three, 1), (lower, 2)):
+        fill(small_world, more)
+        answer = responses.answer(client, f"/api/v1/strip/?{span}")
+        assert answer["buckets"]["slower_links"] == [slower]
+        answer = responses.answer(client, f"/api/v1/strip/?{span}&source_site=DESY")
+        assert answer["buckets"]["slower_links"] == [int(slower == 2)]
 
 
 def test_filters_choose_the_links_that_are_counted(client: Client, small_world: World):

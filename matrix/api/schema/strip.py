@@ -17,8 +17,9 @@ class StripBuckets(Answer):
     """A value for each bucket, including empty ones; `links` counts the links tested in it.
 
     Of `failed_links` a test failed, of `all_failed_links` all did. The successful tests of
-    `slower_links` have a median below their usual range and at most two thirds of the usual rate,
-    both of the 28 days before the day in which the window begins. `ok` and `failed` count tests.
+    `slower_links` have a median of at most two thirds of the usual rate, that of the 28 days before
+    the day in which the window begins, and so low that by chance a link would be in 3 of 100
+    buckets at most, of all links of the class. `ok` and `failed` count tests.
     """
 
     start: list[datetime]
