@@ -330,7 +330,7 @@ class LinkRules:
 
     def against_others(self) -> list[Rule]:
         pattern = (
-            rf"other links: ({PERCENT}) of what both reach there "
+            rf"other links in this window: ({PERCENT}) of what both reach there "
             rf"\((?:({NUMBER})–({PERCENT}), )?({COUNT}) tests\)\. ({NUMBER}) MB/s with ({SIZES}) "
             rf"files\. {self.rate_pattern('source')}\. {self.rate_pattern('destination')}\."
         )

@@ -68,7 +68,7 @@ def test_an_end_that_fails_with_some_others_is_named() -> None:
 
 def test_without_other_links_nothing_is_said_of_others() -> None:
     assert said({"destination": 9}, destination=FEW) == Fault(
-        "Most tests fail at the destination, which has no other links to compare.",
+        "The destination fails; its other links have too few tests to compare.",
         "Check CAM first.",
     )
     assert said({"transfer": 9}, source=FEW) is None

@@ -59,6 +59,20 @@ def test_heading_and_sentence_say_the_link_the_window_and_the_filters(
     assert "Small files over time" in html
 
 
+def test_a_picture_to_take_away_says_link_size_class_and_window(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 10.0, size="small")
+    html = page(client, "?size=small&window=24h")
+    assert inside(html, 'data-png-title="', '"') == (
+        "From RAL_DATADISK to Glasgow_DATADISK, small files, 2026-11-19 12:01 to 2026-11-20 12:01 "
+        "UTC"
+    )
+    html = page(client, "?size=small", "/sites/RAL/")
+    titles = re.findall(r'data-png-title="([^"]*)"', html)
+    assert titles == ["RAL as source, small files, 2026-11-13 12:01 to 2026-11-20 12:01 UTC"]
+
+
 def test_each_direction_has_its_numbers_and_a_comparison(
     client: Client, small_world: World
 ) -> None:

@@ -184,7 +184,8 @@ def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past
     html = responses.html(client, LINK)
     assert box(html, "verdict").startswith("As usual: large 1.0×.")
     assert unescape(box(html, "against-others")) == (
-        "Slow against its endpoints' other links: 12 % of what both reach there (12–12 %, 168 "
+        "Slow against its endpoints' other links in this window: 12 % of what both reach there "
+        "(12–12 %, 168 "
         "tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 MB/s to 1 other destination. "
         "Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
     )

@@ -63,6 +63,14 @@ def test_usual_is_a_line_in_the_middle_of_a_logarithmic_axis() -> None:
     assert (usual.y0, usual.y1) == (1, 1)
 
 
+@pytest.mark.parametrize("lowest", [0.3, 0.25, 0.26, 0.12])
+def test_no_tick_stands_at_an_end_of_the_axis_where_other_words_are(lowest: float) -> None:
+    axis = drawn(series([1.0, lowest, 1.0, 1.0, 1.0, 1.0])).layout.yaxis
+    assert 1 in axis.tickvals
+    for tick in axis.tickvals:
+        assert abs(np.log10(tick)) <= axis.range[1] - np.log10(1.25) + 1e-9
+
+
 def test_failed_tests_are_bars_from_zero_that_say_of_how_many() -> None:
     picture = drawn(series([1.0] * 6, failed=[0, 2, 0, 0, 5, 0]))
     bars = trace(picture, "failed tests")

@@ -314,7 +314,7 @@ def test_a_note_is_written_in_place(admin: Client, small_world: World) -> None:
         NOW,
         None,
     )
-    assert "It is shown to all readers." in words
+    assert "routed over the backup. It is shown to all readers." in words
     assert entries()[0][2].startswith("Added a note, valid from 2026-11-20 12:00:30 UTC")
 
 

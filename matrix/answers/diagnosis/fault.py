@@ -90,7 +90,7 @@ def of_place(counts: FailureCounts, end: str) -> Fault:
     """Say of the end where most tests fail whether this link is the only one."""
     check = f"Check {counts.names[end]} first."
     if not counts.judged(end):
-        return Fault(f"Most tests fail at the {end}, which has no other links to compare.", check)
+        return Fault(f"The {end} fails; its other links have too few tests to compare.", check)
     if counts.fails(end, PARTLY_FROM):
         return Fault(f"The {end} fails with some others, too: {counts.others(end)}.", check)
     bad, tests = counts.elsewhere[end]

@@ -34,7 +34,7 @@ def against_others(evidence: LinkEvidence) -> AgainstOthers | None:
     interval = "" if math.isnan(low) else f"{two_digits(100 * low)}–{percent(high)}, "
     return AgainstOthers(
         kind,
-        f"{words} {OTHER_LINKS}: {percent(part)} of what both reach there "
+        f"{words} {OTHER_LINKS} in this window: {percent(part)} of what both reach there "
         f"({interval}{format_count(evidence.ok)} tests).",
         f"{three_digits(evidence.median)} MB/s with {evidence.size} files. "
         f"{rate_words(evidence, 'source')}. {rate_words(evidence, 'destination')}.",
