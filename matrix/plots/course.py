@@ -51,16 +51,14 @@ def course_of(event: Event) -> CoursePicture | None:
 
 
 def lines(course: Sequence[float | None], across: tuple[float, float]) -> list[str]:
-    """Return the points of a line over a part of the width; a bin without a success cuts it."""
+    """Return the points of a line over a part of the width; it leads on where tests are rare."""
     step = (across[1] - across[0]) / max(len(course), 1)
-    parts: list[list[str]] = [[]]
-    for at, value in enumerate(course):
-        if value is None:
-            parts.append([])
-        else:
-            x = WIDTH * (across[0] + (at + 0.5) * step)
-            parts[-1].append(f"{x:.1f},{upward(value):.1f}")
-    return [" ".join(twice(part)) for part in parts if part]
+    points = [
+        f"{WIDTH * (across[0] + (at + 0.5) * step):.1f},{upward(value):.1f}"
+        for at, value in enumerate(course)
+        if value is not None
+    ]
+    return [" ".join(twice(points))] if points else []
 
 
 def twice(points: list[str]) -> list[str]:

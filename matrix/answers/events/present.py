@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.answers.changes.explained import ALIKE
 from matrix.answers.events.happening import FAILING, FASTER, SLOWER, ByEnds, Ends, Happening
 from matrix.answers.grid import Grid
 
 LOOKS = (FAILING, SLOWER, FASTER)
 # An endpoint fails on as long as at least so many of its links do.
 FEWEST_LINKS = 3
+# What is slower or faster than a jump explains by more than this is something new.
+MUCH = math.log(2)
 
 
 def of_grid(grid: Grid, ids: Mapping[str, int]) -> list[Happening]:
@@ -89,10 +90,13 @@ def joined(
 
 
 def is_known(present: Happening, lasting: ByEnds) -> bool:
-    """Say whether a stored jump that lasts is what makes a link slower, or faster, now."""
+    """Say whether a stored jump that lasts is what makes a link slower, or faster, now.
+
+    The newest three tests are no exact measure: only much more than the jump is another one.
+    """
     shift = math.log(present.factor or 1)
     return any(
-        abs(shift) - abs(math.log(other.factor)) <= ALIKE
+        abs(shift) - abs(math.log(other.factor)) <= MUCH
         for other in lasting.of(present)
         if other.factor
     )
