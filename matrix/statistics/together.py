@@ -22,7 +22,7 @@ from matrix.statistics.day_scatter import dof_of_steps
 from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run, by_day, of_links
-from matrix.statistics.two_samples import FEWEST, UPPER, inflation, is_apart
+from matrix.statistics.two_samples import CONFIDENCE, FEWEST, inflation, is_apart
 from sonar.windows import Window
 
 # A link with fewer than FEWEST tests on a side has no median that would keep an odd test out: it is
@@ -153,7 +153,7 @@ class Together:
         error, dof = shift.error(), float(max(shift.logs.size - 1, 1))
         if scatter is not None and scatter.dof[0] > 0 and shift.weight:
             error, dof = scatter.error(shift, apart)
-        half = float(student.quantile(UPPER, dof)) * error
+        half = float(student.quantile((1 + CONFIDENCE) / 2, dof)) * error
         with np.errstate(divide="ignore", invalid="ignore"):  # links that are all alike
             t = np.divide(shift.log, error) if shift.log else 0.0 * error
         p = float(student.two_sided(t, dof))
