@@ -36,8 +36,8 @@ NONE = np.float32(np.nan)
 LEVELS = ("unknown", "usual", "slower", "faster")
 UNKNOWN, USUAL, SLOWER, FASTER = range(len(LEVELS))
 LEVEL_WORDS = {
-    level: f"{level} than usual: the median of its newest three successful tests is {bound} the "
-    "median of the 28 days before this window, and that is no chance among all links"
+    level: f"{level} than usual: its newest three successful tests agree, their median is {bound} "
+    "that of the 28 days before this window, and this is no chance among all links"
     for level, bound in (
         ("slower", "at most two thirds of"),
         ("faster", "at least one and a half times"),
@@ -49,8 +49,8 @@ DAYS = 28
 FEWEST = 5
 # What is within this factor of its usual is as usual, however sure the difference is.
 FACTOR = 1.5
-# Each of the newest successes is so much of the way from usual to their median, or they do not
-# agree: two bad tests among three are no change, and with tests as they are not so rare.
+# So much of the way from usual to their median, in logarithms, each of the newest successes is at
+# least, or they do not agree: two bad tests among three are no change.
 PART_OF_WAY = 1 / 3
 
 
@@ -90,7 +90,10 @@ class UsualRates:
 
     @classmethod
     def of(cls, runs: Sequence[Run], numbering: Numbering) -> UsualRates:
-        """Reduce the runs of usual_window(), in the order of time."""
+        """Reduce the runs of usual_window(), in the order of time, each of a day or a part of one.
+
+        The precision is worth something only if all links are among them.
+        """
         places = len(numbering.ids)
         place = np.arange(places)
         every_link = np.ones((places, places), dtype=bool)

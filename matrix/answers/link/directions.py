@@ -133,6 +133,7 @@ class History:
         )
 
     def usual_rates(self, numbering: Numbering) -> UsualRates:
+        """Return what is usual; how precise that is, only all links together tell."""
         return UsualRates.of([run_of(self.usual)] if len(self.usual) else [], numbering)
 
     def standings(self, usual: Floats, numbering: Numbering) -> Standings:
