@@ -62,8 +62,8 @@ def limits(usual: UsualRates) -> Floats:
     # How much more the median of fewer tests scatters.
     errors = np.sqrt(inflation("median", counts, np.zeros(NEWEST)) / counts)
     errors[0] = 1.0  # a median of one is that test
-    known = int(np.count_nonzero(~np.isnan(usual.median)))
-    reach = usual.precision.reach(FALSE_SHARE / max(known, 1))
+    links = int(np.count_nonzero(~np.isnan(usual.median)))
+    reach = usual.precision.reach(FALSE_SHARE / max(links, 1))
     highest = [
         np.minimum(usual.median / FACTOR, usual.median * np.exp(-reach * error / errors[-1]))
         for error in errors
