@@ -39,13 +39,15 @@ class LogShift(NamedTuple):
     """How far the logs of links lie from those of the other side: their mean, by ``weights``.
 
     ``weights`` are in tests, and so is ``weight``, of all: by so many the variance of a single
-    test is to be divided. ``logs`` are by link, drawn in.
+    test is to be divided. ``logs`` are by link, drawn in. It ``is_thin`` where links with fewer
+    than FEWEST tests on a side weigh more than the others.
     """
 
     log: float
     weight: float
     logs: Floats
     weights: Floats
+    is_thin: bool = False
 
     @classmethod
     def of(cls, centres: Floats, counts: Integers, of: str) -> Self:
@@ -58,8 +60,10 @@ class LogShift(NamedTuple):
             return cls(np.nan, 0.0, logs, logs)
         by_median = inflation(of, counts, np.zeros(logs.shape)) if of == "median" else 1.0
         weights = 1 / (by_median / counts).sum(axis=0)
-        logs = drawn_in(logs, weights, counts.min(axis=0) < FEWEST)
-        return cls(float(np.average(logs, weights=weights)), float(weights.sum()), logs, weights)
+        few = counts.min(axis=0) < FEWEST
+        logs, weight = drawn_in(logs, weights, few), float(weights.sum())
+        is_thin = float(weights[few].sum()) > weight / 2
+        return cls(float(np.average(logs, weights=weights)), weight, logs, weights, is_thin)
 
     def error(self) -> float:
         """Return the standard error by how far links differ from each other; NaN for one."""
@@ -110,8 +114,11 @@ class DayScatter:
         The latter as Satterthwaite (1946) has them of a sum of two variances.
         """
         single, common = float(self.single[0]) / shift.weight, float(self.common[0]) * apart
-        dof = float(self.dof[0])
-        of_single = dof * max(shift.logs.size - 1, 1)
+        dof, links = float(self.dof[0]), shift.logs.size
+        of_single = dof * max(links - 1, 1)
+        # Days of more tests do not tell how far single ones are off now and then.
+        if shift.is_thin and links > 1 and (own := shift.error() ** 2) > single:
+            single, of_single = own, links - 1
         squares = single**2 / of_single + common**2 / dof
         return math.sqrt(single + common), (single + common) ** 2 / squares if squares else dof
 

@@ -132,6 +132,16 @@ def test_one_odd_test_of_a_link_with_few_does_not_move_all() -> None:
     assert full.ratio == pytest.approx(np.exp(logs.mean()))
 
 
+@pytest.mark.parametrize("tests", [1, 3])
+def test_single_tests_that_are_further_apart_than_days_say_so(tests: int) -> None:
+    logs = np.array([0.5, -0.5] * 6)
+    days = known(0.01, 18.0)
+    found = Together.of(centres_of(logs), np.full((2, 12), tests), "median", days)
+    bounds = tuple(np.exp(stats.ttest_1samp(logs, 0).confidence_interval()))
+    assert ((found.low, found.high) == pytest.approx(bounds, rel=1e-6)) == (tests == 1)
+    assert found.low >= bounds[0] * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(("ratio", "kind"), [(0.8, "slower"), (1.3, "faster"), (1.06, "same")])
 def test_what_is_certain_and_small_is_no_change(ratio: float, kind: str) -> None:
     centres = centres_of(np.full(50, np.log(ratio)))
