@@ -68,12 +68,9 @@ def run_all(lab: Lab, repeats: int = REPEATS) -> None:
 
 def tests_of(scenario: Scenario, links: Sequence[Link], repeats: int) -> Iterator[Claim]:
     """Return the tests of some links of a scenario, each once those before it have ended."""
-    *smaller, large = SizeClass.objects.all()
+    sizes = list(SizeClass.objects.all())
     for link in links * repeats:
-        yield from (partial(scheduled, link, size_class) for size_class in smaller)
-        # An experiment tests large files with a single stream, too.
-        if not (scenario.experiment and is_own(scenario, link)):
-            yield partial(scheduled, link, large)
+        yield from (partial(scheduled, link, size_class) for size_class in sizes)
     for link in links:
         if scenario.experiment and is_own(scenario, link):
             yield from (partial(step_of, link, step) for step in experiment(link, scenario))
