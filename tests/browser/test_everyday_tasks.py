@@ -113,7 +113,7 @@ def test_did_the_change_help_this_site(visit: Visit, changed: ChangedSite) -> No
     on.click(on.page.locator("table.sites").get_by_role("link", name=GLASGOW))
     effects = on.page.get_by_role("region", name="Before and after each note", exact=True)
     expect(effects).to_contain_text("new firmware of the switch")
-    expect(effects).to_contain_text(re.compile(r"0\.99× \(0\.9\d–1\.0\) about the same"))
+    expect(effects).to_contain_text(re.compile(r"0\.99× \(0\.9\d–1\.0\d*\)\s+about the same"))
 
 
 # The rates of what was ordered on a link, by how many streams its servers used.
