@@ -163,7 +163,8 @@ function markOf(swatch) {
 
 function drawSwatch(ink, { state, mark, stops }, colours, x, y) {
   const isOnRamp = ON_RAMP.includes(state);
-  ink.fillStyle = isOnRamp ? ramp(ink, x, stops, state === "stale") : colours[GROUNDS[state] ?? state.replace("_", "-")];
+  const ground = colours[GROUNDS[state] ?? state.replace("_", "-")];
+  ink.fillStyle = isOnRamp ? ramp(ink, x, stops, state === "stale") : ground;
   ink.fillRect(x, y + 1, 20, 13);
   ink.lineWidth = state === "failing" ? 2 : 1;
   ink.strokeStyle = state === "failing" ? colours.failing : colours.line;
