@@ -43,7 +43,8 @@ WHERE = {
 }
 PLACE = rf"({'|'.join(WHERE)})(?:, (\w+))?"
 LIST = rf"{NUMBER}(?:(?:, | and ){NUMBER})*"
-FACTORS = rf"(?:{SIZES}) {NUMBER}×(?:, (?:{SIZES}) {NUMBER}×)*"
+FACTOR = rf"{NUMBER}×(?: \({NUMBER}–{NUMBER}\))?"
+FACTORS = rf"(?:{SIZES}) {FACTOR}(?:, (?:{SIZES}) {FACTOR})*"
 RATES_OF = rf"{NUMBER} MB/s with (?:{SIZES}) files"
 # What is true of all factors that are called so.
 PARTS = {
@@ -254,6 +255,8 @@ class LinkRules:
         classes = each_size(factors)
         found = [self.there[size] for size in classes]
         close_all(re.findall(rf"({NUMBER})×", factors), [each.ratio for each in found])
+        for factor, low, high in re.findall(rf"({NUMBER})× \(({NUMBER})–({NUMBER})\)", factors):
+            assert float(low) <= float(factor) <= float(high)
         close_all(re.findall(NUMBER, now), [each.now for each in found])
         close_all(re.findall(NUMBER, usual), [each.usual for each in found])
 

@@ -205,7 +205,7 @@ def check_rail(
         link, back = on.of(pair), on.of(pair[::-1])
         text = escapes.unescape(words(item.partition("</a>")[2]))
         check(text, [*item_rules(on, kind, pair, link, back)])
-        (last,) = re.findall(r'title="last result ([^"]*) UTC"', item)
+        (last,) = re.findall(r'title="(?:[^"]*, )?last result ([^"]*) UTC"', item)
         assert link.last is None or time_in(last[:16], link.last) <= link.last.replace(tzinfo=None)
 
 
