@@ -141,7 +141,7 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("matrix-one-site", f"/?site={site}"),
         Shot("matrix-compared", "/?compare=reverse"),
         Shot("causes", "/causes/", WIDE_DESK, tall=1000),
-        Shot("events", "/events/", WIDE_DESK),
+        Shot("events", "/events/?size=large", WIDE_DESK),
         Shot("experiment", sonar.experiment(fast)),
         Shot("operations", "/operations/", WIDE_DESK, tall=1300),
         Shot("wall", "/?wall=1&views=&views=size=medium&views=size=small", WALL),
