@@ -67,8 +67,12 @@ def twice(points: list[str]) -> list[str]:
 
 
 def upward(value: float) -> float:
-    share = math.log(min(max(value, 1 / FURTHEST), FURTHEST)) / math.log(FURTHEST)
-    return (TOP + FOOT) / 2 - share * (FOOT - TOP) / 2
+    return (TOP + FOOT) / 2 - share_of(value) * (FOOT - TOP) / 2
+
+
+def share_of(factor: float) -> float:
+    """Return where a factor is on a logarithmic axis: from -1 to 1, at most FURTHEST either way."""
+    return math.log(min(max(factor, 1 / FURTHEST), FURTHEST)) / math.log(FURTHEST)
 
 
 def crossed(start: float, end: float) -> str:

@@ -110,38 +110,6 @@ def listing(
     return page, ChangeCursor(*last) if last else None
 
 
-def of_link(source: int, destination: int, window: Window, size: str = "") -> list[Change]:
-    """Return what befell a link in a window: by itself, by its ends, or with all others.
-
-    Given by the ids of its ends. Unsure ones of the link itself are among them: for somebody who
-    looks at one link it is one search, not one of thousands.
-    """
-    ends = (
-        Q(kind=Change.Kind.LINK, source=source, destination=destination)
-        | Q(kind=Change.Kind.SOURCE, source=source, sure=True)
-        | Q(kind=Change.Kind.DESTINATION, destination=destination, sure=True)
-        | Q(kind=Change.Kind.GRID, sure=True)
-    )
-    return _in(window, ends, size)
-
-
-def of_endpoints(ids: Sequence[int], window: Window, size: str) -> list[Change]:
-    """Return the sure changes of some endpoints, at either end, and of the whole grid."""
-    ends = (
-        Q(kind=Change.Kind.SOURCE, source__in=ids)
-        | Q(kind=Change.Kind.DESTINATION, destination__in=ids)
-        | Q(kind=Change.Kind.GRID)
-    )
-    return _in(window, ends & Q(sure=True), size)
-
-
-def _in(window: Window, condition: Q, size: str) -> list[Change]:
-    rows = Change.objects.filter(condition, at__gte=window.start, at__lt=window.end)
-    if size:
-        rows = rows.filter(size_class__name=size)
-    return list(rows.select_related("size_class").order_by(*ORDER))
-
-
 def searches() -> list[ChangeSearch]:
     """Return when each size class was last searched, by the size of its files. One SQL query."""
     rows = ChangeSearch.objects.select_related("size_class")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import combinations
 
+from matrix.statistics.change_points import NORMAL
 from sonar.changes import FoundChange
 
 # A link that is tested now and then shows what befell its endpoint at its own next test.
@@ -17,7 +18,7 @@ APART = timedelta(days=1)
 ALIKE = math.log(1.5)
 ERRORS = 2.0
 # From both ends of an interval of 95 % to a standard error.
-INTERVAL = 2 * 1.959964
+INTERVAL = 2 * NORMAL
 
 
 def unexplained(links: Iterable[FoundChange], common: Iterable[FoundChange]) -> list[FoundChange]:

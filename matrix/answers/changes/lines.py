@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.query.addresses import address, link_path
@@ -15,10 +15,6 @@ from matrix.store.changes import WrittenNear
 from sonar.models import Change
 from sonar.units import MB, format_chance, format_count, format_factor, three_digits
 from sonar.windows import format_minute
-
-# A page that a change leads to shows so much before and after it.
-AROUND = timedelta(days=14)
-MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -33,10 +29,6 @@ class ChangeLine:
     @property
     def size(self) -> str:
         return self.change.size_class.name
-
-    @property
-    def is_slower(self) -> bool:
-        return self.change.factor < 1
 
     @property
     def earliest(self) -> datetime:
@@ -55,29 +47,9 @@ class ChangeLine:
         return self.change.destination_id
 
     @property
-    def level(self) -> str:
-        return "slower" if self.is_slower else "faster"
-
-    @property
     def sites(self) -> list[str]:
         """Return the names of the sites that it is of."""
         return sorted({end.site for end in (self.source, self.destination) if end})
-
-    @property
-    def subject(self) -> str:
-        """Say what changed."""
-        if self.source and self.destination:
-            return f"from {self.source.name} to {self.destination.name}"
-        if self.source:
-            return f"{self.source.name} as a source"
-        return f"{self.destination.name} as a destination" if self.destination else "all links"
-
-    @property
-    def mark(self) -> str:
-        """Say in few words, for a picture, what changed."""
-        if self.source and self.destination:
-            return "link"
-        return self.subject
 
     @property
     def factor_words(self) -> str:
@@ -103,12 +75,6 @@ class ChangeLine:
         return format_chance(self.change.chance)
 
     @property
-    def between(self) -> str:
-        """Say within which time it came to pass."""
-        first, last = (format_minute(at) for at in (self.change.earliest, self.change.latest))
-        return f"between {first} and {last}" if first != last else f"at {last}"
-
-    @property
     def sentence(self) -> str:
         """Say all of it in one sentence, which can be quoted."""
         parts = [f"{self.factor_words} since {format_minute(self.change.at)}"]
@@ -120,18 +86,13 @@ class ChangeLine:
     @property
     def opening(self) -> str:
         if self.source and self.destination:
-            return f"{self.size.capitalize()} files {self.subject}:"
+            ends = f"from {self.source.name} to {self.destination.name}"
+            return f"{self.size.capitalize()} files {ends}:"
         if self.source:
             return f"{self.source.name} sends {self.size} files at"
         if self.destination:
             return f"{self.destination.name} receives {self.size} files at"
         return f"All links together move {self.size} files at"
-
-    def url(self, now: datetime) -> str:
-        """Return the page that shows it, with some time before and after: of link, site or grid."""
-        start = (self.change.earliest - AROUND).replace(second=0, microsecond=0)
-        end = min(self.change.latest + AROUND, now).replace(second=0, microsecond=0) + MINUTE
-        return MatrixQuery(size=self.size, window="", start=start, end=end).url(self.path)
 
     def comparison_url(self, now: datetime) -> str:
         """Return the page that compares up to 7 days of the new level with the 7 days before."""

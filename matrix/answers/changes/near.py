@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from matrix.store.changes import WrittenNear, turns_near
+from matrix.store.changes import Timed, WrittenNear, turns_near
 from sonar.models import Annotation, Downtime
 from sonar.windows import format_minute
 
 
-class Happened(Protocol):
+class Happened(Timed, Protocol):
     """What came to pass between two times, to some ``sites`` and endpoints; None for any."""
 
-    @property
-    def earliest(self) -> datetime: ...
-    @property
-    def latest(self) -> datetime: ...
     @property
     def sites(self) -> Sequence[str]: ...
     @property

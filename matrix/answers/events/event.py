@@ -12,6 +12,7 @@ from matrix.query.addresses import address, link_path
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import LONGEST
 from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.change_points import NORMAL
 from sonar.units import format_factor
 
 RECOVERED = "recovered"
@@ -21,8 +22,6 @@ ARROW = "→"
 # The page of an event shows so much before and after it.
 AROUND = timedelta(days=14)
 MINUTE = timedelta(minutes=1)
-# The normal quantile of an interval of 95 %.
-NORMAL = 1.959964
 NO_NAMES: Mapping[str, str] = {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +11,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.answers.events.event import NO_NAMES, Event
-from matrix.plots.course import FURTHEST, CoursePicture, course_of
+from matrix.plots.course import CoursePicture, course_of, share_of
 from matrix.store.changes import WrittenNear
 from sonar.units import format_count, format_factor, two_digits
 
@@ -145,8 +144,7 @@ def by_day(rows: Iterable[EventRow]) -> Iterator[tuple[str, list[EventRow]]]:
 
 
 def place(factor: float) -> float:
-    share = math.log(min(max(factor, 1 / FURTHEST), FURTHEST)) / math.log(FURTHEST)
-    return round(50 + 50 * share, 1)
+    return round(50 + 50 * share_of(factor), 1)
 
 
 def long_words(span: timedelta) -> str:
