@@ -28,14 +28,16 @@ if TYPE_CHECKING:  # its library comes with a web framework, which few tests nee
 MONTHS = [datetime(2026, month, 1, tzinfo=UTC) for month in (10, 11, 12)]
 
 
-# How many examples Hypothesis tries. `quick` takes the same ones each time, so that what has passed
-# passes again; `thorough` takes several times as many and looks for new ones. Nothing is timed: the
-# machine may be busy. That fixtures stay from one example to the next is on purpose.
+# How many examples Hypothesis tries. `quick` and `thorough`, CI's, take the same ones each time, so
+# that what has passed passes again; `searching` looks for new ones, for whoever has the time.
+# Nothing is timed: the machine may be busy. That fixtures stay from one example to the next is on
+# purpose.
 COMMON = hypothesis.settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-hypothesis.settings.register_profile("thorough", COMMON, max_examples=60)
+hypothesis.settings.register_profile("searching", COMMON, max_examples=400)
+hypothesis.settings.register_profile("thorough", COMMON, max_examples=60, derandomize=True)
 hypothesis.settings.register_profile("quick", COMMON, max_examples=15, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "quick")
 

@@ -6,7 +6,7 @@ from hypothesis import settings
 
 
 def examples(thorough: int) -> settings:
-    """Try so many in the thorough profile, and as much fewer in the quick one as all others.
+    """Try so many where most properties try a hundred, and in each profile as much more or less.
 
     For properties whose examples cost much more, or much less, than most.
     """
