@@ -43,6 +43,8 @@ KEEP_ALIVE = [
 PIECE_BYTES = 16 * 1024
 """What goes into one record of TLS, which the time for a write is counted by."""
 SHORTEST_SECONDS = 0.001
+TOO_SHORT_SECONDS = 0.5
+"""In which a server that is there may not be reached: it says nothing of the server."""
 FIRST_REFUSAL = 400
 LOOK_UP_SLICE_SECONDS = 0.1
 
@@ -52,10 +54,10 @@ class Wait:
 
     def __init__(self, answer: float, total: float) -> None:
         self.answer = answer
-        self.sent_at = time.monotonic()
-        self.end = self.sent_at + total
+        self.began = self.sent_at = time.monotonic()
+        self.end = self.began + total
         self.deadline = self.end
-        self.stopped = False
+        self.stopped = self.is_shortened = False
         self.was_sent = False
         """Whether the whole request has left."""
         self.route = Route()
@@ -65,6 +67,7 @@ class Wait:
 
     def end_by(self, end: float) -> None:
         """Be over by then at the latest, whatever else is allowed."""
+        self.is_shortened |= end < self.end
         self.end = min(self.end, end)
         self.deadline = min(self.deadline, end)
 
@@ -120,7 +123,10 @@ class Wait:
     def overdue(self, end: End, place: str) -> MoverError:
         """Say what it means that the time is up."""
         if not self.was_sent:
+            took = time.monotonic() - self.began
             why = "not connected, or the request not accepted, in time (host down, or a firewall)"
+            if self.is_shortened and took < TOO_SHORT_SECONDS:
+                why = f"the {took:.2g} s that were left of the whole test were too short"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
         return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")
