@@ -57,7 +57,8 @@ def compared(size: str, window: Window) -> Grid:
 
 
 def as_bytes(one: Grid) -> bytes:
-    return matrix_formats.as_json(one, matrix_formats.PLAIN_FIELDS)
+    """Write what is answered to who names no fields: each other one costs who asks for it."""
+    return matrix_formats.as_json(one, matrix_formats.DEFAULT_FIELDS)
 
 
 def answer(size: str, window: Window) -> Answer:
