@@ -126,7 +126,7 @@ class Wait:
             took = time.monotonic() - self.began
             why = "not connected, or the request not accepted, in time (host down, or a firewall)"
             if self.is_shortened and took < TOO_SHORT_SECONDS:
-                why = f"the {took:.2g} s that were left of the whole test were too short"
+                why = f"the {round(took, 2):g} s that were left of the whole test were too short"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
         return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")
