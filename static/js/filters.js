@@ -16,7 +16,6 @@ document.addEventListener("mousedown", (event) => event.target.closest(".offers"
 document.addEventListener("click", ({ target }) => {
   const option = target.closest(".offers [role=option]");
   if (option) choose(boxOf(option.closest(".offers")), option);
-  for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(target)) menu.open = false;
 });
 document.addEventListener("submit", (event) => {
   const box = event.target.querySelector?.("[data-offers]");
@@ -30,8 +29,8 @@ document.addEventListener("htmx:after:swap", () => {
   sent.clear();
 });
 document.addEventListener("toggle", ({ target }) => {
-  if (!target.matches?.(".menu[open]")) return;
-  target.querySelector(":scope > div > form:only-child > [data-offers]")?.focus();
+  if (!target.matches?.(".sheet:popover-open")) return;
+  target.querySelector(":scope > form:only-child > [data-offers]")?.focus();
   // What a menu fetches, it fetches when it is opened.
   target.querySelector("[hx-trigger=opened]")?.dispatchEvent(new Event("opened"));
 }, true);

@@ -70,16 +70,13 @@ working.querySelector("button").addEventListener("click", () => {
   for (const request of asked.keys()) request.request.abort();
 });
 
-// Escape closes a menu, and the focus is where it was opened.
-document.addEventListener("keydown", (event) => {
-  const menu = event.key === "Escape" && !event.defaultPrevented && event.target.closest?.(".menu[open]");
-  if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
-});
-
 function isRefresh(request) {
   return request.sourceElement.matches(REFRESHED);
+}
+
+// What a menu fetches when it is opened.
+function isOfMenu(request) {
+  return request.sourceElement.matches("[hx-trigger=opened]");
 }
 
 function isSearch(request) {
@@ -112,7 +109,7 @@ document.addEventListener("htmx:after:swap", (event) => {
   if (isSearch(request) || request.response?.status >= 400) return;
   if (!isRefresh(request)) {
     settleForms();
-    closeMenus();
+    if (!isOfMenu(request)) closeMenus();
   }
   trouble.hidden = true;
   lateSince = null;
@@ -127,11 +124,12 @@ function settleForms() {
   for (const form of document.querySelectorAll("#page .controls form")) if (!form.contains(typing)) form.reset();
 }
 
-// What was chosen in these is answered by the page, which they would cover.
+// What was chosen in a menu is answered by the page, which it would cover; but not while one ticks
+// boxes. The focus goes back to where the menu was opened.
 function closeMenus() {
-  for (const menu of document.querySelectorAll("#compare-menu[open], .menu.bounds[open]")) {
-    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
-    menu.open = false;
+  const { activeElement: active } = document;
+  for (const menu of document.querySelectorAll(".sheet:popover-open")) {
+    if (!menu.contains(active) || !active.matches("[type=checkbox]")) menu.hidePopover();
   }
 }
 

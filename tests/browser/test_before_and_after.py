@@ -91,14 +91,14 @@ def covered(page: Page, what: str) -> bool:
 def test_did_what_we_changed_yesterday_at_20_15_help(visit: Visit, changed: ChangedSite) -> None:
     on = hand(visit, 3)
     find(on, GLASGOW)
-    on.click(on.page.locator("#compare-menu > summary"))
+    on.click(on.page.locator("[popovertarget=compare-menu]"))
     on.clicks -= 1
     ask(on.page, "yesterday 20:15")
     on.page.wait_for_url("**from=2026-11-19T20:15:00Z**")
     assert on.clicks == 0
     answer = on.page.locator("#comparison")
     expect(answer).to_contain_text(f"{GLASGOW} received at")
-    expect(on.page.locator("#compare-menu")).not_to_have_attribute("open", "")
+    expect(on.page.locator("#compare-menu")).to_be_hidden()
     assert not covered(on.page, "#comparison")
     first = on.page.locator("#answer").bounding_box()
     box = answer.bounding_box()
@@ -115,7 +115,7 @@ def test_did_what_we_changed_yesterday_at_20_15_help(visit: Visit, changed: Chan
 @seen_by(SCRIPTLESS)
 def test_without_javascript_the_form_takes_words(visit: Visit, changed: ChangedSite) -> None:
     page = visit.open(SITE)
-    page.click("#compare-menu > summary")
+    page.click("[popovertarget=compare-menu]")
     ask(page, "yesterday 20:15")
     assert "from=2026-11-19T20:15:00Z" in page.url
     received, _ = page.locator("#comparison p:not(.rest)").all_inner_texts()
@@ -143,12 +143,12 @@ def test_has_the_site_drifted_in_a_month(visit: Visit, changed: ChangedSite) -> 
 
 def test_all_links_together_are_said_above_the_matrix(visit: Visit, changed: ChangedSite) -> None:
     on = hand(visit, 2)
-    on.click(on.page.locator("#compare-menu > summary"))
+    on.click(on.page.locator("[popovertarget=compare-menu]"))
     on.clicks -= 1
     ask(on.page, "yesterday 20:15")
     said = on.page.locator("#answer .together")
     expect(said).to_contain_text("links with tests on both sides, together: 0.")
-    expect(on.page.locator("#compare-menu")).not_to_have_attribute("open", "")
+    expect(on.page.locator("#compare-menu")).to_be_hidden()
     wait_until_drawn(on.page)
     look(on.page, "before-after-matrix")
     match = re.search(FACTOR, said.inner_text())
@@ -211,9 +211,9 @@ def test_keys_on_the_strip_do_so_too(visit: Visit, changed: ChangedSite) -> None
 
 def test_dates_in_words_close_their_menu(visit: Visit, changed: ChangedSite) -> None:
     page = wait_until_drawn(visit.open("/"))
-    page.click(".menu.bounds > summary")
+    page.click("[popovertarget=dates-menu]")
     page.fill("[name=from]", "thu 20:15")
     page.fill("[name=to]", "now")
     page.press("[name=to]", "Enter")
     page.wait_for_url("**/?from=2026-11-19T20:15:00Z&to=2026-11-20T12:00:30Z")
-    expect(page.locator(".menu.bounds")).not_to_have_attribute("open", "")
+    expect(page.locator("#dates-menu")).to_be_hidden()

@@ -72,10 +72,10 @@ def test_nothing_of_the_card_stands_on_anything_else(visit: Visit, changed: Worl
 @seen_by(NARROW)
 def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
     page = wait_until_drawn(visit.open(COMPARED))
-    page.click("#compare-menu summary")
+    page.click("[popovertarget=compare-menu]")
     look(page, "compared-menu-narrow")
     assert fits(page)
-    box = page.locator("#compare-menu > div").bounding_box()
+    box = page.locator("#compare-menu").bounding_box()
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
@@ -102,14 +102,14 @@ def test_the_keyboard_says_the_ratio_of_a_cell(visit: Visit, changed: World) -> 
 
 def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World) -> None:
     page = wait_until_drawn(visit.open("/?window=24h"))
-    page.click("#compare-menu summary")
+    page.click("[popovertarget=compare-menu]")
     page.click("#compare-menu >> text=the 24 hours before")
     expect(page.locator("h1")).to_contain_text("1 link slower with large files")
     assert page.url.endswith(COMPARED)
     expect(page.locator(".chip")).to_contain_text("compared with the 24 hours before")
     page.click(".chip")
     expect(page.locator(".chip")).to_have_count(0)
-    page.click("#compare-menu summary")
+    page.click("[popovertarget=compare-menu]")
     page.select_option("#compare-menu [name='compare.size']", "small")
     page.click("#compare-menu button")
     until(page, "location.search === '?window=24h&compare.size=small'")
@@ -118,7 +118,7 @@ def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World
 @seen_by(SCRIPTLESS)
 def test_the_form_needs_no_script(visit: Visit, changed: World) -> None:
     page = visit.open("/?window=24h")
-    page.click("#compare-menu summary")
+    page.click("[popovertarget=compare-menu]")
     page.select_option("#compare-menu select[name=compare]", "previous")
     page.click("#compare-menu button")
     assert page.url.endswith(COMPARED)

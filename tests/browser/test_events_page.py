@@ -25,8 +25,8 @@ COURSE = [*[1.0] * 12, *[0.5] * 11, None]
 
 
 @pytest.fixture
-def events(scene_of_today: Scene) -> Scene:
-    made = scene_of_today.world
+def events(scene: Scene) -> Scene:
+    made = scene.world
     for size in ("small", "large"):
         change(made.ral, made.glasgow, 0.5, 3 * HOUR, size=size, course=COURSE)
     change(made.glasgow, None, 2.0, 2 * DAY, course=[1 / one if one else None for one in COURSE])
@@ -41,7 +41,7 @@ def events(scene_of_today: Scene) -> Scene:
         public=True,
     )
     changed.searched()
-    return scene_of_today
+    return scene
 
 
 @seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
@@ -58,7 +58,7 @@ def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None
     page.get_by_role("link", name="slower ").first.click()
     expect(page.locator("table.events tr.faster")).to_have_count(0)
     certain = rows.count()
-    page.locator("#more-filters summary").click()
+    page.locator("[popovertarget=more-filters]").click()
     page.get_by_role("link", name="certain or not").click()
     expect(rows).to_have_count(certain + 1)
     assert page.url.endswith("/events/?kind=slower&certain=any")
@@ -85,7 +85,7 @@ def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit: Visit, events: 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
 def test_filters_are_added_without_a_script(visit: Visit, events: Scene) -> None:
     page = visit.open("/events/")
-    page.locator("#more-filters summary").click()
+    page.locator("[popovertarget=more-filters]").click()
     page.select_option("#more-filters [name=filter_end]", "source")
     page.select_option("#more-filters [name=filter_on]", "site")
     page.fill("#more-filters [name=filter_value]", "Glasgow")

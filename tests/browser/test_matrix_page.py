@@ -121,14 +121,14 @@ def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
 
 def test_a_custom_window_is_asked_for_in_utc(visit: Visit, small_world: world.World) -> None:
     page = visit.go()
-    page.locator(".bounds summary").click()
+    page.locator("[popovertarget=dates-menu]").click()
     begin = page.get_by_label("begin")
     begin.fill("1.11.2026 4 pm")
     page.get_by_role("button", name="Show this window").click()
     expect(page.locator("#page")).to_contain_text("“1.11.2026 4 pm” is not a valid time")
     visit.expect_refusal(400)
     visit.go()
-    page.locator(".bounds summary").click()
+    page.locator("[popovertarget=dates-menu]").click()
     begin.fill("2026-11-01 16:00")
     page.get_by_label("end", exact=True).fill("2100-01-01 00:00:30")
     page.get_by_role("button", name="Show this window").click()
@@ -168,7 +168,7 @@ def test_fields_show_what_counts_after_a_chip_is_dropped(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
-    page.locator("#more > summary").click()
+    page.locator("[popovertarget=more]").click()
     failed = page.get_by_label("failed (1)")
     failed.check()
     page.wait_for_url("**/?only=failed")
@@ -177,7 +177,7 @@ def test_fields_show_what_counts_after_a_chip_is_dropped(
     age.press("Enter")
     page.wait_for_url("**/?max_age=6h&only=failed")
     page.keyboard.press("Escape")
-    expect(page.locator("#more > summary")).to_be_focused()
+    expect(page.locator("[popovertarget=more]")).to_be_focused()
     page.get_by_role("link", name="only failed").click()
     page.wait_for_url("**/?max_age=6h")
     expect(failed).not_to_be_checked()

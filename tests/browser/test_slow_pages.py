@@ -75,22 +75,22 @@ def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
 ) -> None:
     page = visit.open(f"{path}?window=24h")
     until_settled(page)
-    for menu in page.locator(".controls details.menu").all():
-        summary = menu.locator("summary").first
-        summary.focus()
+    for button in page.locator(".controls .menu").all():
+        menu = page.locator(f"#{button.get_attribute('popovertarget')}")
+        button.focus()
         page.keyboard.press("Enter")
-        expect(menu).to_have_attribute("open", "")
+        expect(menu).to_be_visible()
         menu.locator(":is(a, input, select, button):visible").last.focus()
         if page.locator(".offers:visible").count():
             page.keyboard.press("Escape")  # what the box offers
         page.keyboard.press("Escape")
-        expect(menu).not_to_have_attribute("open", "")
-        expect(summary).to_be_focused()
+        expect(menu).to_be_hidden()
+        expect(button).to_be_focused()
 
 
 def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> None:
     page = visit.open("/causes/?window=24h")
-    page.locator("#compare-menu > summary").focus()
+    page.locator("[popovertarget=compare-menu]").focus()
     page.keyboard.press("Enter")
     tab_to(page, page.locator("#compare-menu [name='compare.around']"))
     page.keyboard.type("2026-11-19 12:00")
@@ -105,7 +105,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(
     visit: Visit, slow_scene: SlowScene
 ) -> None:
     page = visit.open("/causes/?window=24h")
-    page.click("#compare-menu summary")
+    page.click("[popovertarget=compare-menu]")
     page.select_option("#compare-menu select[name=compare]", "previous")
     page.click("#compare-menu button >> nth=0")
     assert page.url.endswith("/causes/?window=24h&compare=previous")
