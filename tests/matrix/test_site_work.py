@@ -318,6 +318,19 @@ def test_a_note_is_written_in_place(admin: Client, small_world: World) -> None:
     assert entries()[0][2].startswith("Added a note, valid from 2026-11-20 12:00:30 UTC")
 
 
+@pytest.mark.parametrize("text", ["New disks", "New disks.", "New disks!"])
+def test_what_was_written_ends_once_before_the_next_sentence(
+    admin: Client, small_world: World, text: str
+) -> None:
+    end = "" if text[-1] in ".!" else "."
+    note = followed(admin, admin.post(NOTES, {"text": text}))
+    assert f": {text}{end} It is shown to operators and admins of the site." in note
+    pause = followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": text}))
+    assert f": {text}{end} No tests of its links start meanwhile" in pause
+    downtime = followed(admin, admin.post(DECLARE, DOWNTIME | {"reason": text}))
+    assert f": {text}{end} No tests of its links start in that time" in downtime
+
+
 @pytest.mark.parametrize(
     ("change", "field", "sentence"),
     [
@@ -413,7 +426,7 @@ def test_what_is_wrong_with_quiet_hours_stands_by_its_field(
 
 
 def test_tests_are_paused_without_an_end_and_resumed(admin: Client, small_world: World) -> None:
-    words = followed(admin, admin.post(PAUSE, REASON))
+    words = followed(admin, admin.post(f"{SITE}pause/", REASON))
     row = desy()
     assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
         NOW,
@@ -428,18 +441,18 @@ def test_tests_are_paused_without_an_end_and_resumed(admin: Client, small_world:
     assert "Paused now , until somebody resumes them: new firewall" in words
     public = plain(Client().get(SITE))
     assert "DESY has paused its tests since 2026-11-20 12:00:30 UTC, until somebody" in public
-    words = followed(admin, admin.post(PAUSE, {"resume": "", "paused_until": "nonsense"}))
+    words = followed(admin, admin.post(f"{SITE}pause/", {"resume": "", "paused_until": "nonsense"}))
     assert "Resumed the tests of DESY, paused since 2026-11-20 12:00:30 UTC" in words
     assert not desy().is_paused(NOW)
     assert 'id="paused"' not in admin.get(SITE).content.decode()
     assert "are not paused: nothing was changed." in followed(
-        admin, admin.post(PAUSE, {"resume": ""})
+        admin, admin.post(f"{SITE}pause/", {"resume": ""})
     )
     assert len(entries()) == 2
 
 
 def test_a_pause_gets_another_end_and_keeps_who_began_it(admin: Client, small_world: World) -> None:
-    followed(admin, admin.post(PAUSE, REASON))
+    followed(admin, admin.post(f"{SITE}pause/", REASON))
     Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
     changed = {"pause_reason": "firewall and disks", "paused_until": "2026-11-20 14:00"}
@@ -468,7 +481,7 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(
     assert 'id="paused"' not in page
     assert "disks" not in page
     assert "<summary>Pause the tests" in page
-    followed(admin, admin.post(PAUSE, REASON))
+    followed(admin, admin.post(f"{SITE}pause/", REASON))
     assert (desy().paused_since, desy().paused_until) == (NOW, None)
 
 
@@ -485,7 +498,7 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(
 def test_what_is_wrong_with_a_pause_stands_by_its_field(
     admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
 ) -> None:
-    response = admin.post(PAUSE, REASON | {"paused_until": "2026-11-20 14:00"} | change)
+    response = admin.post(f"{SITE}pause/", REASON | {"paused_until": "2026-11-20 14:00"} | change)
     assert sentence in error(response, field)
     page = response.content.decode()
     assert "<details open><summary>Pause the tests" in page
@@ -495,5 +508,5 @@ def test_what_is_wrong_with_a_pause_stands_by_its_field(
 
 
 def test_a_reason_is_text_and_no_markup(admin: Client, small_world: World) -> None:
-    followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
+    followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": "<b>disks</b>"}))
     assert "<b>disks" not in plain_page(admin)

@@ -64,7 +64,7 @@ def declare_downtime(request: HttpRequest, name: str) -> HttpResponse:
             request,
             site,
             f"Declared a downtime of {subjects} from {format_moment(first.starts_at)} to "
-            f"{format_moment(first.ends_at)}: {first.reason}.",
+            f"{format_moment(first.ends_at)}: {ended(first.reason)}",
             "No tests of its links start in that time; running tests continue.",
         )
 
@@ -167,7 +167,7 @@ def change_pause(request: HttpRequest, name: str) -> HttpResponse:
         return done(
             request,
             site,
-            f"{verb} {row.name}, {row.pause_end()}: {reason}.",
+            f"{verb} {row.name}, {row.pause_end()}: {ended(reason)}",
             "No tests of its links start meanwhile, whoever orders them; running tests continue.",
         )
 
@@ -193,8 +193,7 @@ def write_note(request: HttpRequest, name: str) -> HttpResponse:
     with transaction.atomic():
         note = form.save()
         whom = "all readers" if note.public else "operators and admins of the site"
-        stop = "" if note.text[-1:] in ".!?" else "."
-        sentence = f"Added a note, valid from {format_moment(note.starts_at)}: {note.text}{stop}"
+        sentence = f"Added a note, valid from {format_moment(note.starts_at)}: {ended(note.text)}"
         return done(request, site, sentence, f"It is shown to {whom}.")
 
 
@@ -211,6 +210,11 @@ def done(request: HttpRequest, site: Site, sentence: str, effect: str = "") -> H
     LogEntry.objects.log_actions(user.pk, [site], LOG_CHANGE, sentence, single_object=True)
     messages.success(request, f"{sentence} {effect}".strip())
     return to_site(request, site)
+
+
+def ended(text: str) -> str:
+    """Return what somebody wrote, which another sentence follows, with a full stop if it has none."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def to_site(request: HttpRequest, site: Site) -> HttpResponse:
