@@ -72,8 +72,9 @@ async function textsOf({ dataset }) {
   if (dataset.copy !== undefined) return { [TEXT]: dataset.copy };
   const tables = document.querySelectorAll("main table");
   if (dataset.copyTable) return ofTable(tables[dataset.copyTable]);
-  const matrix = document.querySelector("#table table:has(tfoot)");
-  if (matrix || !dataset.copyCsv) return ofTable(matrix ?? tables[0]);
+  // A page with several tables marks the one that it is about.
+  const main = document.querySelector("main table[data-main]");
+  if (main || !dataset.copyCsv) return ofTable(main ?? tables[0]);
   // A matrix that is too large to stand on the page as a table is fetched as one.
   const answer = await fetch(dataset.copyCsv);
   if (!answer.ok) throw new Error(answer.status);
@@ -100,14 +101,19 @@ function worded(element) {
   return copy.textContent.replace(/[ \t\r\n]+/g, " ").trim();
 }
 
-// The line above the table says what it is and of when.
+// The line above the table says what it is and of when, and what is made up.
 function written(name, rows) {
-  const caption = [name, document.querySelector(".from-to")?.textContent.trim()].filter(Boolean).join(". ");
+  const texts = [name, document.querySelector(".from-to")?.textContent.trim(), isSimulated() && "Simulated endpoints"];
+  const caption = texts.filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
   const html = rows.map((row) => `<tr>${row.map(htmlOf).join("")}</tr>`).join("\n");
   return {
     [HTML]: `<p>${escaped(caption)}</p>\n<table>\n${html}\n</table>`,
     [TEXT]: [caption, ...rows.map((row) => row.flatMap(tsvOf).join("\t"))].join("\n"),
   };
+}
+
+function isSimulated() {
+  return Boolean(document.querySelector("#page .simulated"));
 }
 
 function htmlOf({ text, isHead, span }) {

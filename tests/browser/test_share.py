@@ -9,7 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar.models import Probe, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
+from sonar.roles import Role
+from tests.accounts import account
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
@@ -25,8 +27,16 @@ READ_HTML = """async () => {
   const [item] = await navigator.clipboard.read();
   return (await item.getType("text/html")).text();
 }"""
+# What is written into pictures.
+WRITTEN = """const { fillText } = CanvasRenderingContext2D.prototype;
+  globalThis.written = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    written.push(text);
+    return fillText.call(this, text, ...at);
+  };"""
 MINUTE = timedelta(minutes=1)
 WINDOW = r"Window: \d{4}-\d\d-\d\d \d\d:\d\d to \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+WINDOW_IN_FORCE = "2026-11-13 12:01 to 2026-11-20 12:01 UTC"
 copying = pytest.mark.parametrize("reader", [COPYING], ids=str)
 
 
@@ -133,6 +143,31 @@ def test_every_page_with_data_copies_its_main_table(path: str, visit: Visit, sce
 
 
 @copying
+@pytest.mark.parametrize(
+    ("path", "head"),
+    [("/", r"from \ to"), (SITE, "partner"), (LINK, "started (UTC)")],
+)
+def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
+    path: str, head: str, visit: Visit, scene: Scene
+) -> None:
+    visit.log_in(account(Role.ADMINISTRATOR))
+    # Above the results of its link stands what was ordered there.
+    ordered = world.profile(mesh=None, purpose="ordered")
+    for hour in range(2):
+        world.transfer(scene.world.ral, scene.world.glasgow, 9.0, ago=hour * MINUTE, made=ordered)
+    for simulated in (False, True):
+        Endpoint.objects.update(simulated=simulated)
+        page = visit.open(path)
+        page.get_by_role("button", name="Copy table", exact=True).click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        (caption,), heads, *_ = lines_of(page)
+        assert heads[0] == head
+        assert ".." not in caption
+        assert caption.endswith(". Simulated endpoints") is simulated
+        assert ("Simulated endpoints</p>" in page.evaluate(READ_HTML)) is simulated
+
+
+@copying
 def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) -> None:
     page = visit.open(LINK)
     page.locator("#export summary").click()
@@ -215,6 +250,31 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
     assert "&lt;b&gt; &amp;" in html
     row = next(line for line in lines_of(page) if "HYPERLINK" in line[0])
     assert row == ['"\'=HYPERLINK(""x"")"', "-1.5", "1234", "<b> &"]
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "when"),
+    [
+        ("/", "Mean rate of large-file transfers", WINDOW_IN_FORCE),
+        (SITE, "RAL as destination, large files", WINDOW_IN_FORCE),
+        (LINK, "From RAL_DATADISK to Glasgow_DATADISK, large files", WINDOW_IN_FORCE),
+        (
+            "/transfers/{sampled}/",
+            "Transfer from RAL_DATADISK to Glasgow_DATADISK, large file",
+            "2026-11-20 11:50:30 UTC",
+        ),
+    ],
+)
+def test_a_png_says_its_size_class_and_its_window(
+    path: str, title: str, when: str, visit: Visit, scene: Scene
+) -> None:
+    visit.run_before_each_page(WRITTEN)
+    page = visit.open(path.format(sampled=scene.sampled))
+    with page.expect_download():
+        page.get_by_role("button", name="PNG", exact=True).first.click()
+    texts = page.evaluate("written.join(' ')")
+    assert title in texts
+    assert when in texts
 
 
 REFUSED = "Promise.reject(new DOMException('', 'NotAllowedError'))"
