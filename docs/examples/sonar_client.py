@@ -50,6 +50,8 @@ MEDIA_TYPES = {
     "ndjson": "application/x-ndjson",
     "markdown": "text/markdown",
     "latex": "application/x-latex",
+    "plotly": "application/vnd.plotly.v1+json",
+    "html": "text/html",
 }
 # What columns of CSV hold, by the last part of their names.
 TEXTS = (
@@ -363,6 +365,10 @@ class Sonar:
         """Return the JSON answer of any call that reads."""
         answer: Record = json.loads(self._get(path, params, "json"))
         return answer
+
+    def figure(self, path: str, /, **params: object) -> str:
+        """Return the figure of matrix/, series/, strip/ or a site, for plotly.io.from_json()."""
+        return self._get(path, params, "plotly").decode()
 
     def call(self, method: str, path: str, body: object = None) -> Record:
         """Make any call that writes, like call("POST", "downtimes/", {...}); return its answer."""

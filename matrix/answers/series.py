@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from matrix.query.catalogue import LINK_QUANTILES
 from matrix.query.filters import Filter
+from matrix.query.forms import BadQueryError
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.quantiles import quantiles
 from matrix.statistics.reduce import ratio
@@ -98,6 +100,14 @@ def cut_for(window: Window, bucket: str = AUTO) -> Cut:
 def is_too_long(window: Window) -> bool:
     """Say whether even the days of a window are more than can be shown."""
     return count_of(Span.of(window), BUCKETS["1d"]) > MOST
+
+
+def check_length(query: MatrixQuery) -> None:
+    """Raise BadQueryError for a window that is too long to be drawn, on either side."""
+    for parameter, sides in (("from", query), ("compare", query.compare)):
+        if sides and sides.start and sides.end and is_too_long(Window(sides.start, sides.end)):
+            sentence = f"{parameter} must be at most {MOST:,} days before the end of its window"
+            raise BadQueryError({parameter: [f"{sentence}: a link is shown by the day."]})
 
 
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:

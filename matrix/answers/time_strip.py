@@ -51,10 +51,14 @@ class StripQuestion:
 
 @dataclass(frozen=True)
 class TimeStrip:
-    """Counts by bucket, and when each begins (Unix s); the outer ones may reach over the window."""
+    """Counts by bucket, and when each begins (Unix s); the outer ones may reach over the window.
+
+    ``simulated`` says that an end of these links is a sandbox node.
+    """
 
     starts: Floats
     counts: StripCounts
+    simulated: bool
 
     @property
     def nbytes(self) -> int:
@@ -81,15 +85,17 @@ def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
     """Count from the transfers that started in the window; at most ten SQL statements."""
     query, cut = question.query, question.cut
     links = LinkIndex(registry.read_places(known_version))
+    matching = links.matching(query.filters)
     counts = time_strip.count(
         runs.read(query.size, question.window, query.filters, offsets=True),
         links.numbering,
-        links.matching(query.filters).reshape(links.shape),
+        matching.reshape(links.shape),
         time_strip.limits(usual_rates(question, links)),
         TimeBuckets(cut.first, question.width, cut.count),
     )
     starts = (cut.first + np.arange(cut.count) * question.width) / 1000
-    return TimeStrip(starts, counts)
+    touched = np.flatnonzero(np.logical_or(*links.touched(matching))).tolist()
+    return TimeStrip(starts, counts, simulated=any(links.places[at].simulated for at in touched))
 
 
 def usual_rates(question: StripQuestion, links: LinkIndex) -> UsualRates:

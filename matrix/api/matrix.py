@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from django.http import QueryDict
+from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
-from matrix.api import matrix_formats, wide_matrix
+from matrix.api import figures, matrix_formats, wide_matrix
 from matrix.api.base import ApiView, unless_known
 from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.matrix import FORMATS, MATRIX, SHAPES
 from matrix.http.compression import respond_once
-from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, asked_format
+from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, FIGURE, asked_format
 from matrix.http.questions import read_once
+from matrix.plots.arrangement import arrange
+from matrix.plots.display import Display
+from matrix.plots.matrix_alone import figure_alone
+from matrix.plots.standalone import FigureTitle
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 
@@ -32,6 +36,9 @@ class MatrixView(ApiView, one_snapshot=False):
         query, fields, form, shape = question
 
         def make() -> HttpResponseBase:
+            if form in FIGURE:
+                # Not kept: of an HTML file, the library is nearly all.
+                return as_figure(grid.build(query, now, version), form)
             response = respond_once(
                 request,
                 ("matrix", version, *question),
@@ -39,7 +46,7 @@ class MatrixView(ApiView, one_snapshot=False):
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
             if form != "json":
-                name = f"sonar-{query.size}-{query.statistic.name}.{ENDINGS[form]}"
+                name = f"{file_name(query)}.{ENDINGS[form]}"
                 response["Content-Disposition"] = f'inline; filename="{name}"'
             return response
 
@@ -55,6 +62,19 @@ def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes
     return matrix_formats.as_csv(grid, fields) if shape == "long" else wide_matrix.as_csv(grid)
 
 
+def file_name(query: MatrixQuery) -> str:
+    return f"sonar-{query.size}-{query.statistic.name}"
+
+
+def as_figure(grid: Grid, form: str) -> HttpResponse:
+    query = grid.query
+    title = FigureTitle(
+        query.describe(), grid.window, query.statistic.unit.behind, simulated=grid.simulated
+    )
+    figure = figure_alone(arrange(grid, Display()))
+    return figures.answer(figure, title, form, file_name(query))
+
+
 def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     """Return the question, the fields that are answered, the format, and the shape of CSV."""
     params = request.query_params
@@ -64,6 +84,8 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
         raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
     fields = fields_of(params, default=default_fields(query))
     only_value = default_fields(query), ("value",)
+    if form in FIGURE and fields != default_fields(query):
+        raise wrong("fields", "fields must be left out: a figure has no fields.")
     if (shape == "wide" or form in DOCUMENTS) and fields not in only_value:
         raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
     return query, fields, form, shape or "long"

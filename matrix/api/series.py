@@ -16,25 +16,34 @@ from rest_framework.request import Request
 
 from matrix.answers import series, standing
 from matrix.answers.comparison import all_links
+from matrix.answers.events.near import events_of_link
+from matrix.answers.link import report as link_report
+from matrix.answers.link.report import Question
 from matrix.answers.ratio_words import PairRatio
-from matrix.answers.series import AUTO, BUCKETS, TimeSeries
+from matrix.answers.series import AUTO, BUCKETS, TimeSeries, check_length
+from matrix.api import figures
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
 from matrix.api.compared import of_pair
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, one_of, text, wrong
-from matrix.api.schema.series import SERIES
-from matrix.http.negotiation import CONTENT_TYPES, asked_format
+from matrix.api.schema.series import FORMATS, SERIES
+from matrix.http.negotiation import CONTENT_TYPES, FIGURE, asked_format
+from matrix.plots.event_marks import marks_of
+from matrix.plots.link_lines import lines_of, rates_over_time
+from matrix.plots.standalone import FigureTitle
 from matrix.query import comparison
-from matrix.query.catalogue import SERIES_FIELDS
+from matrix.query.addresses import about_link
+from matrix.query.catalogue import RATE, SERIES_FIELDS
 from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
-from matrix.store import data_version, registry
+from matrix.store import data_version, notes, registry
 from matrix.store.data_version import DataVersion
+from sonar.roles import Anyone
 from sonar.windows import Window, format_time
 
 OWN = ("source", "destination", "bucket", "points", "format")
@@ -128,8 +137,11 @@ class ComparedSeries:
 class SeriesView(ApiView):
     @SERIES
     def get(self, request: Request) -> HttpResponseBase:
-        form, now = asked_format(request), timezone.now()
+        form, now = asked_format(request, FORMATS), timezone.now()
         question = SeriesRequest.read(request.query_params, now)
+        if form in FIGURE:
+            # It has notes, which not everybody may see: the version of the results says too little.
+            return as_figure(question, form, request.user, now)
         write = as_csv if form == "csv" else as_json
         tag = question.version(now).shown(form)
         return unless_known(request, tag, lambda: write(ComparedSeries.read(question, now)))
@@ -184,6 +196,30 @@ def points(answer: TimeSeries, started: object) -> dict[str, Any]:
         "state": state.tolist(),
         "rate_mb_s": rounded(answer.points.rate),
     }
+
+
+def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime) -> HttpResponse:
+    """Draw what the page of the link does: each test, the running median, what explains them."""
+    if question.bucket != AUTO or question.points:
+        raise wrong("bucket", "bucket and points must be left out: a figure has every result.")
+    query, names = question.query, (question.source.name, question.destination.name)
+    check_length(query)
+    report = link_report.answer(
+        Question(question.source, question.destination, about_link(query)), now
+    )
+    figure = rates_over_time(
+        report,
+        lines_of(report),
+        notes.on_link(*names, report.window, reader),
+        marks_of(events_of_link(report), query.size),
+    )
+    title = FigureTitle(
+        f"From {names[0]} to {names[1]}, {query.size} files",
+        report.window,
+        RATE.name,
+        simulated=question.source.simulated or question.destination.simulated,
+    )
+    return figures.answer(figure, title, form, "sonar-series")
 
 
 def times(unix: Floats) -> list[str]:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.diagnosis import site_diagnosis
+from matrix.answers.events.near import events_of_site
 from matrix.answers.site import overview, question, reports, sites_query
 from matrix.answers.site.overview import SiteOverview
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import site_now
+from matrix.api import figures
 from matrix.api.base import ApiView
 from matrix.api.compared_site import compared_links, of_comparison
 from matrix.api.diagnosis import of_rule
 from matrix.api.numbers import number, time
 from matrix.api.pagination import PAGING, PageRequest, TableCursor, following
+from matrix.api.parameters import one_of, wrong
 from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
 from matrix.api.registry.sites import SITES
 from matrix.api.schema.compared import ComparedRates
-from matrix.api.schema.sites import ALL_SITES, REPORT_ON_SITE
+from matrix.api.schema.sites import ALL_SITES, FORMATS, REPORT_ON_SITE
 from matrix.api.site_report import Json, echo, of_cell, of_report, of_site
-from matrix.http.negotiation import LIST, asked_format
-from matrix.store import notes
+from matrix.http.negotiation import FIGURE, LIST, asked_format
+from matrix.plots.site_ends import end_figures
+from matrix.plots.standalone import FigureTitle
+from matrix.store import downtimes, notes
 
 OWN = ("format", *PAGING)
 
@@ -60,14 +68,21 @@ class SiteView(ApiView):
 
         With `compare` and so on its links are compared, too; CSV then has these.
         """
-        query = question.compared_question(request.query_params, also=("format",))
-        form = asked_format(request)
+        query = question.compared_question(request.query_params, also=("format", "end"))
+        form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)
+        if end and form not in FIGURE:
+            raise wrong("end", "end is of a figure: use format=plotly or format=html, too.")
         site = question.registered(name)
         now = timezone.now()
         report = reports.build(site.name, query, now)
         if form == "csv" and query.compare is None:
             return as_csv(row_and_column(report), CELLS, site.name)
-        site_is = site_now(report, notes.on_site(site, report.window, request.user), now)
+        notes_on_site = notes.on_site(site, report.window, request.user)
+        site_is = site_now(report, notes_on_site, now)
+        if form in FIGURE:
+            declared = downtimes.of_site(site, report.window, now)
+            ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
+            return as_figure(report, end or ENDS[0], ends, form)
         if form == "csv":
             return as_csv(list(compared_links(site_is)), COMPARED_LINKS, site.name)
         diagnoses = [
@@ -78,6 +93,16 @@ class SiteView(ApiView):
         if site_is.comparisons:
             answer["comparison"] = of_comparison(report, site_is, now)
         return as_json(answer)
+
+
+def as_figure(report: Report, end: str, ends: Mapping[str, Json], form: str) -> HttpResponse:
+    title = FigureTitle(
+        f"{report.name} as {end}, {report.query.size} files: rates of its links relative to usual",
+        report.window,
+        "",
+        simulated=report.links.simulated,
+    )
+    return figures.answer(ends[end], title, form, f"sonar-site-{end}")
 
 
 def of_overview(site: SiteOverview) -> Json:

@@ -13,15 +13,18 @@ from rest_framework.request import Request
 
 from matrix.answers import time_strip
 from matrix.answers.time_strip import AUTO, WIDTHS, StripQuestion, TimeStrip
+from matrix.api import figures
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, one_of, wrong
-from matrix.api.schema.strip import STRIP
+from matrix.api.schema.strip import FORMATS, STRIP
 from matrix.api.series import times
-from matrix.http.negotiation import CONTENT_TYPES, asked_format
+from matrix.http.negotiation import CONTENT_TYPES, FIGURE, asked_format
 from matrix.http.questions import read_once
-from matrix.query.filters import LINK_FILTERS, by_parameter
+from matrix.plots import time_strip as picture
+from matrix.plots.standalone import FigureTitle
+from matrix.query.filters import LINK_FILTERS, alternatives, by_parameter, words_of
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from sonar.windows import format_time
@@ -39,12 +42,14 @@ class StripView(ApiView, one_snapshot=False):
             lambda parts: time_strip.version(StripQuestion.of(parts[0], now, parts[1])),
         )
         question = StripQuestion.of(query, now, bucket)
-        write = as_csv if form == "csv" else as_json
-        return unless_known(
-            request,
-            version.shown(form),
-            lambda: write(question, time_strip.build(question, version)),
-        )
+
+        def make() -> HttpResponse:
+            strip = time_strip.build(question, version)
+            if form in FIGURE:
+                return as_figure(question, strip, form)
+            return as_csv(question, strip) if form == "csv" else as_json(question, strip)
+
+        return unless_known(request, version.shown(form), make)
 
 
 def read(request: Request, now: datetime) -> tuple[MatrixQuery, str, str]:
@@ -57,7 +62,7 @@ def read(request: Request, now: datetime) -> tuple[MatrixQuery, str, str]:
         StripQuestion.of(query, now, bucket)
     except ValueError as error:
         raise wrong("bucket", f"bucket: {error}.") from error
-    return query, bucket, asked_format(request)
+    return query, bucket, asked_format(request, FORMATS)
 
 
 def as_json(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
@@ -79,6 +84,16 @@ def echo(question: StripQuestion) -> dict[str, Any]:
         "end": format_time(question.window.end),
         **by_parameter(question.query.filters),
     }
+
+
+def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpResponse:
+    query = question.query
+    words = f"Links that failed or were slower than usual, {query.size} files"
+    filters = [words_of(group) for group in alternatives(query.filters)]
+    title = FigureTitle(
+        ", ".join([words, *filters]), question.window, "", simulated=strip.simulated
+    )
+    return figures.answer(picture.figure(question, strip), title, form, "sonar-strip")
 
 
 def as_csv(question: StripQuestion, strip: TimeStrip) -> HttpResponse:

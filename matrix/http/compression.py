@@ -22,7 +22,7 @@ from matrix.store.cache import ANSWERS
 # Numbers for the script of a page.
 ARRAYS = "application/octet-stream"
 # Data only: pages carry tokens, and are left to Django with its padding against BREACH.
-DATA = frozenset([*TYPES.values(), ARRAYS])
+DATA = frozenset([*TYPES.values(), ARRAYS]) - {TYPES["html"]}
 LARGE = 20_000  # bytes
 LEVEL = 1
 AS_GZIP = 16 + isal_zlib.MAX_WBITS

@@ -17,16 +17,26 @@ TYPES = {
     "ndjson": "application/x-ndjson",
     "markdown": "text/markdown",
     "latex": "application/x-latex",
+    "plotly": "application/vnd.plotly.v1+json",
+    "html": "text/html",
 }
 CONTENT_TYPES = TYPES | {
-    name: f"{TYPES[name]}; charset=utf-8" for name in ("csv", "markdown", "latex")
+    name: f"{TYPES[name]}; charset=utf-8" for name in ("csv", "markdown", "latex", "html")
 }
 # How names of files end.
-ENDINGS = {name: name for name in TYPES} | {"markdown": "md", "latex": "tex"}
-# Of an answer that is one thing, of one that is a list of things, and of what documents take.
+ENDINGS = {name: name for name in TYPES} | {
+    "markdown": "md",
+    "latex": "tex",
+    "plotly": "plotly.json",
+}
+# Of an answer that is one thing, of one that is a list of things, of what documents take, and of
+# the figure behind a picture.
 TABLE = ("json", "csv")
 LIST = ("json", "csv", "ndjson")
 DOCUMENT = ("markdown", "latex")
+FIGURE = ("plotly", "html")
+# Every browser accepts HTML, also from who follows a link to JSON.
+BY_NAME_ALONE = ("html",)
 
 
 class ErrorsInJson(DefaultContentNegotiation):
@@ -52,5 +62,5 @@ def asked_format(request: Request, allowed: Sequence[str] = TABLE) -> str:
         raise BadQueryError({"format": [sentence]})
     if values:
         return values[0]
-    by_type = {TYPES[name]: name for name in allowed}
+    by_type = {TYPES[name]: name for name in allowed if name not in BY_NAME_ALONE}
     return by_type.get(request.get_preferred_type(list(by_type)) or "", allowed[0])

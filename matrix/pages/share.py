@@ -12,6 +12,10 @@ CSV = "format=csv"
 # What stands under "more": the words of each, and its parameters.
 DOCUMENTS = (("Markdown", "format=markdown"), ("LaTeX", "format=latex"))
 WIDE = "format=csv&shape=wide"
+FIGURES = (
+    ("{} for a notebook (Plotly JSON)", "format=plotly"),
+    ("{} as one HTML file", "format=html"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,13 @@ class Share:
     @classmethod
     def of_matrix(cls, api_url: str) -> Share:
         """Make it of the call of the matrix: its CSV has a wide form with averages."""
-        return dataclasses.replace(cls.of_links(api_url), wide=with_format(api_url, WIDE))
+        share = dataclasses.replace(cls.of_links(api_url), wide=with_format(api_url, WIDE))
+        return share.drawing(api_url)
+
+    def drawing(self, api_url: str, subject: str = "Figure") -> Share:
+        """Add what a call draws; ``subject`` tells several pictures of a page apart."""
+        figures = ((words.format(subject), with_format(api_url, form)) for words, form in FIGURES)
+        return dataclasses.replace(self, documents=(*self.documents, *figures))
 
 
 def with_format(api_url: str, form: str) -> str:

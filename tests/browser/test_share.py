@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -275,6 +276,46 @@ def test_a_png_says_its_size_class_and_its_window(
     texts = page.evaluate("written.join(' ')")
     assert title in texts
     assert when in texts
+
+
+def test_a_figure_that_was_saved_draws_without_a_network(
+    visit: Visit, scene: Scene, tmp_path: Path
+) -> None:
+    page = visit.open("/")
+    page.locator("#export summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Figure as one HTML file").click()
+    saved = tmp_path / download.value.suggested_filename
+    download.value.save_as(saved)
+    assert saved.name == "sonar-large-mean.html"
+    # The file is no page of Sonar: nothing keeps it from other hosts but itself.
+    alone = page.context.new_page()
+    asked: list[str] = []
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.goto(saved.as_uri())
+    expect(alone).to_have_title(re.compile("Mean rate of large-file transfers"))
+    expect(alone.locator(".gtitle")).to_contain_text("Mean rate of large-file transfers")
+    expect(alone.get_by_text("129", exact=True).first).to_be_visible()
+    alone.mouse.move(*middle_of(alone, "RAL_DATADISK", "Glasgow_DATADISK"))
+    expect(alone.locator(".hoverlayer .hovertext")).to_contain_text(
+        "RAL_DATADISK → Glasgow_DATADISK129 MB/s, measured"
+    )
+    assert asked == [saved.as_uri()]
+    alone.close()
+
+
+def middle_of(alone: Page, source: str, destination: str) -> tuple[float, float]:
+    """Return where a cell of a figure without a page is on the screen."""
+    x, y = alone.evaluate(
+        """([source, destination]) => {
+          const { _fullLayout: { xaxis, yaxis } } = document.getElementById("figure");
+          const at = (axis, name) => axis._offset + axis.d2p(axis.ticktext.indexOf(name));
+          const { left, top } = document.getElementById("figure").getBoundingClientRect();
+          return [left + at(xaxis, destination), top + at(yaxis, source)];
+        }""",
+        [source, destination],
+    )
+    return x, y
 
 
 REFUSED = "Promise.reject(new DOMException('', 'NotAllowedError'))"

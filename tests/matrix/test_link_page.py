@@ -207,7 +207,7 @@ def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(
 ) -> None:
     many(small_world.ral, small_world.glasgow, 60, NOW)
     assert "are drawn as points" not in words(page(client, "?size=small"))
-    monkeypatch.setattr("matrix.pages.link.figures.MOST_POINTS", 10)
+    monkeypatch.setattr("matrix.plots.link_lines.MOST_POINTS", 10)
     html = page(client, "?size=small")
     said = "The newest 10 of 20 tests are drawn as points; the line covers all of them."
     assert said in words(html)

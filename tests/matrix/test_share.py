@@ -83,3 +83,26 @@ def test_every_link_of_the_block_answers(client: Client, small_world: World) -> 
             response = client.get(url)
             assert response.status_code == 200, (path, words)
             assert response.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/?window=24h&stat=max", "Figure for a notebook (Plotly JSON)"),
+        ("/?window=24h&stat=max", "Figure as one HTML file"),
+        (f"{LINK}?size=small&window=24h", "Figure for a notebook (Plotly JSON)"),
+        ("/sites/RAL/?window=24h", "Figure as source, for a notebook (Plotly JSON)"),
+        ("/sites/RAL/?window=24h", "Figure as destination, as one HTML file"),
+    ],
+)
+def test_the_figure_is_of_what_the_page_shows(
+    client: Client, small_world: World, path: str, words: str
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
+    url = offers(client, path)[words]
+    response = client.get(url)
+    assert response.status_code == 200
+    text = response.content.decode()
+    assert "2026-11-19 12:01 to 2026-11-20 12:01 UTC" in text
+    size = "small" if "small" in path else "large"
+    assert re.search(rf"{size}(-file| files)", text)

@@ -13,7 +13,7 @@ from matrix.api.schema.endpoints import GLASGOW, RAL, with_facts
 from matrix.api.schema.parameters import choice, text
 from matrix.api.schema.queries import QUERY, Echo
 from matrix.api.schema.schemas import Answer, CellChange, CellLevel, CellState
-from matrix.http.negotiation import DOCUMENT, TABLE
+from matrix.http.negotiation import DOCUMENT, FIGURE, TABLE
 from matrix.query.catalogue import UNITS
 
 Numbers = list[list[float | None]]
@@ -165,7 +165,7 @@ mean & 8.10 & 4.70 & 6.40 \\
 \end{tabular}
 \end{table}
 """
-FORMATS = (*TABLE, *DOCUMENT)
+FORMATS = (*TABLE, *DOCUMENT, *FIGURE)
 SHAPES = ("long", "wide")
 FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 

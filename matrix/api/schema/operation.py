@@ -24,6 +24,22 @@ IF_NONE_MATCH = OpenApiParameter(
     description="The ETag of a previous response: if nothing has changed, the response is a 304.",
 )
 Json = dict[str, Any]
+# Of what Plotly reads, which has a schema of its own.
+PLOTLY_SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "data": {"type": "array", "items": {"type": "object"}},
+        "layout": {"type": "object"},
+    },
+    "required": ["data", "layout"],
+}
+FIGURE_EXAMPLES = {
+    "plotly": {
+        "data": [{"type": "bar", "x": [1795255200000], "y": [3]}],
+        "layout": {"title": {"text": "Links that failed or were slower than usual, large files"}},
+    },
+    "html": '<!DOCTYPE html>\n<html lang="en">...</html>',
+}
 IN_PATHS = {"name": "Its name in the registry.", "id": "Its id, as lists have it."}
 ETAG = OpenApiParameter(
     "ETag", location=HEADER, response=[200, 304], description="The version of the response."
@@ -101,6 +117,7 @@ class Operation(AutoSchema):
             answers[call.status] = OpenApiResponse(description="Done; there is no content.")
         else:
             schemas: dict[str, Json] = {name: {"type": "string"} for name in call.formats}
+            schemas |= {"plotly": PLOTLY_SCHEMA} if "plotly" in schemas else {}
             schemas["json"] = shapes.of(call.answer, "response")
             for name, schema in schemas.items():
                 answers[call.status, MEDIA[name]] = OpenApiResponse(schema, call.summary)
@@ -123,6 +140,7 @@ class Operation(AutoSchema):
             "json": call.example,
             "csv": call.csv_example,
             "ndjson": lines_of(call.example),
+            **FIGURE_EXAMPLES,
             **call.document_examples,
         }
         for name in call.formats if call.answer is not None else ():

@@ -20,6 +20,7 @@ from matrix.api.schema.queries import (
     compared_by,
 )
 from matrix.api.schema.schemas import Answer
+from matrix.http.negotiation import FIGURE, TABLE
 from matrix.query.catalogue import QUANTILES, SERIES_FIELDS
 from matrix.query.filters import PROFILE_FILTERS
 
@@ -104,6 +105,8 @@ CSV = f"""start,ok,failed,{",".join(EXAMPLE_RATES)}
 2026-11-20T11:00:00Z,3,1,{",".join(map(str, EXAMPLE_RATES.values()))}
 """
 
+FORMATS = (*TABLE, *FIGURE)
+
 SERIES = described(
     "One link over time",
     answer=Series,
@@ -118,7 +121,7 @@ SERIES = described(
         choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
         choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
     ],
-    formats=("json", "csv"),
+    formats=FORMATS,
     example=EXAMPLE,
     csv_example=CSV,
     tag="results",

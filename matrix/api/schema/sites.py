@@ -11,6 +11,7 @@ from pydantic import Field, create_model
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
 from matrix.answers.series import BUCKETS
 from matrix.answers.site.overview import KEYS
+from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.sites_query import LONGEST_SEARCH
 from matrix.answers.site.verdict import KINDS
 from matrix.api.registry.sites import REGISTERED, SINCE, NewSite
@@ -30,6 +31,7 @@ from matrix.api.schema.queries import (
     compared_by,
 )
 from matrix.api.schema.schemas import Answer, CellLevel, CellState, Listed
+from matrix.http.negotiation import FIGURE, TABLE
 from matrix.query.filters import PROFILE_FILTERS
 
 FIELDS: dict[str, Any] = {
@@ -470,15 +472,18 @@ ALL_SITES = described(
     csv_example=LISTED_CSV,
     tag="registry",
 )
+FORMATS = (*TABLE, *FIGURE)
+
 REPORT_ON_SITE = described(
     "The report on a site",
     answer=SiteReport,
     parameters=[
         *(SIZE_CLASS, *WINDOW, *METHOD_FILTERED),
         *(*COMPARE, *compared_by(PROFILE_FILTERS)),
+        choice("end", ENDS, "Of a figure: links from the site (source, by default) or to it."),
     ],
     errors=(404,),
-    formats=("json", "csv"),
+    formats=FORMATS,
     example=REPORT,
     csv_example=CELLS_CSV,
     tag="results",

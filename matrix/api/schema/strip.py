@@ -9,6 +9,7 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW, Echo
 from matrix.api.schema.schemas import Answer
+from matrix.http.negotiation import FIGURE, TABLE
 
 Counts = list[int]
 
@@ -62,6 +63,8 @@ CSV = """start,links,failed_links,all_failed_links,slower_links,ok,failed
 2026-11-20T11:00:00Z,330,1,1,0,331,1
 """
 
+FORMATS = (*TABLE, *FIGURE)
+
 STRIP = described(
     "How many links failed or were slower than usual, by the hour or day",
     answer=Strip,
@@ -72,7 +75,7 @@ STRIP = described(
         *METHOD_FILTERED,
         choice("bucket", (AUTO, *WIDTHS), "Length of a bucket; for up to 8 days an hour.", AUTO),
     ],
-    formats=("json", "csv"),
+    formats=FORMATS,
     example=EXAMPLE,
     csv_example=CSV,
     tag="results",

@@ -16,6 +16,7 @@ from matrix.answers.link import report
 from matrix.answers.link.errors import where_at
 from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.verdict import Verdict, verdict_of
+from matrix.answers.series import check_length
 from matrix.pages import inside as inside_part
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.compare import compare_control
@@ -28,7 +29,7 @@ from matrix.pages.link.endpoints import endpoints_of
 from matrix.pages.link.figures import drawn
 from matrix.pages.link.notices import advice_for, paused_sites, planned_for, why_waits
 from matrix.pages.link.numbers import QUANTILE_COLUMNS, directions_of
-from matrix.pages.link.parameters import OWN, check_length, read_own
+from matrix.pages.link.parameters import OWN, read_own
 from matrix.pages.link.tiles import tiles_of
 from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.notices import mixed, with_filter
@@ -142,7 +143,9 @@ class LinkPage(QueryPage):
             "directions": directions_of(answer),
             "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
             "strip": strip_for(self, answer.window, now, of_link(*names), single=True),
-            "share": Share.of(self.results_url()),
+            "share": Share.of(self.results_url()).drawing(
+                self.query.url(address("api-series"), **ends)
+            ),
             "series_urls": [
                 (line.size, resized(self.query, line.size).url(address("api-series"), **ends))
                 for line in answer.classes

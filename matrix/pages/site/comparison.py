@@ -16,11 +16,8 @@ from matrix.answers.site.site_links import SiteLink, facts_of
 from matrix.answers.site.site_now import SiteNow
 from matrix.answers.site.verdict import KINDS, earliest
 from matrix.pages.site.partner_rows import name_of
-from matrix.plots.looks import other_look
-from matrix.plots.site import OtherSeries
 from matrix.query.addresses import link_url
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import Window
 
 ENDS = ("destination", "source")
 
@@ -48,12 +45,6 @@ class ComparedEnd:
     @property
     def words(self) -> str:
         return self.comparison.words
-
-    def other(self, window: Window) -> OtherSeries:
-        """Return the line of what is compared with, to be drawn over that of a window."""
-        there = self.comparison
-        look = other_look(there.words, has_own_times=there.window != window)
-        return OtherSeries(there.series, there.window, look)
 
 
 def compared_end(

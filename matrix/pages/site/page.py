@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Self
 
-from django.db.models import Q
 from django.http import QueryDict
 from django.utils.text import capfirst
 
@@ -37,21 +36,18 @@ from matrix.pages.site.sides import side_of
 from matrix.pages.site.together import drift_of, effect_lines
 from matrix.pages.site_work.part import site_work
 from matrix.pages.time_strip import strip_for
-from matrix.plots import bands
-from matrix.plots import site as picture
+from matrix.plots.site_ends import end_figures
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import notes, profiles
+from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar import roles
 from sonar.circuits import open_circuits
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.roles import Anyone
-from sonar.windows import Window, format_window
+from sonar.windows import format_window
 
-# Declared downtimes that begin within this time are said.
-SOON = timedelta(days=7)
 # What is slow or fast against its peers is coloured as what is so against its usual.
 PEER_COLOURS = {"slow": "slower", "fast": "faster"}
 # Reasons why tests wait, where their name alone does not say whose they are.
@@ -77,6 +73,14 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return address("site", self.site.name)
 
+    def share(self) -> Share:
+        """Return what the call of the report has, and the pictures of both ends."""
+        path = address("api-site", self.site.name)
+        share = Share.of(self.query.url(path))
+        for end in reversed(ENDS):
+            share = share.drawing(self.query.url(path, end=end), f"Figure as {end},")
+        return share
+
     def links_to(self, sizes: Sequence[str]) -> list[tuple[str, str]]:
         """Return the beginning of a sentence on these size classes, each with its view."""
         return [
@@ -90,7 +94,7 @@ class SitePage(QueryPage):
         circuits = open_circuits().filter(endpoint__site=self.site)
         endpoints = endpoint_lines(self, plan)
         notes_on_site = notes.on_site(self.site, report.window, reader)
-        declared = downtimes(self.site, report.window, now)
+        declared = downtimes.of_site(self.site, report.window, now)
         own = self.query.replace(filters=(Filter("site", self.site.name), *self.query.filters))
         return {
             "site": self.site,
@@ -111,7 +115,7 @@ class SitePage(QueryPage):
             "is_quiet": self.site.is_quiet(now),
             # As who wrote a note: for who is logged in.
             "paused_by": reader.is_authenticated and self.site.paused_by,
-            "downtimes": [downtime for downtime in declared if is_soon(downtime, now)],
+            "downtimes": [downtime for downtime in declared if downtimes.is_soon(downtime, now)],
             # Its ends that are tested thinly, as their tests keep failing.
             "failing": failing_endpoints.notices(
                 list(circuits.select_related("endpoint__site")), now
@@ -124,7 +128,7 @@ class SitePage(QueryPage):
             "queued": plan.probes("queued"),
             "costs": [cost(plan, report, end, self.site.wan_gbit_s) for end in ENDS],
             "strip": strip_for(self, report.window, now, [Filter("site", self.site.name)]),
-            "share": Share.of(self.query.url(address("api-site", self.site.name))),
+            "share": self.share(),
             **results_of(self, report, notes_on_site, declared, now),
             **errors_of(report),
             "insides": insides_of(report),
@@ -144,27 +148,13 @@ def results_of(
     now: datetime,
 ) -> dict[str, Any]:
     window, site_is = report.window, site_now(report, notes_on_site, now)
-    during = [downtime for downtime in declared if downtime.ends_at > window.start]
-    spans = bands.spans_of(during, notes_on_site, window)
-    size = report.query.size
     events = EventsPart.of_site(report, now)
-    axes = picture.axes_of(
-        [
-            *(history.series for history in site_is.histories.values()),
-            *(comparison.series for comparison in site_is.comparisons.values()),
-        ]
-    )
+    figures = end_figures(report, site_is, declared, notes_on_site, events.events)
     sides = []
     for end in ("destination", "source"):
         links, history = site_is.links[end], site_is.histories[end]
-        is_slower = any(link.level == "slower" for link in links)
-        marks = [*spans, *events.spans(size, end)]
         compared = compared_end(report, links, site_is.comparisons.get(end))
-        other = compared.other(window) if compared else None
-        figure = picture.figure(
-            history.series, window, marks, axes, is_slower=is_slower, other=other
-        )
-        side = side_of(report, page.site, end, links=links, history=history, figure=figure)
+        side = side_of(report, page.site, end, links=links, history=history, figure=figures[end])
         drift = None if compared else drift_of(page, site_is.drift, end)
         sides.append(replace(side, compared=compared, drift=drift))
     lines = [
@@ -201,19 +191,6 @@ def since_link(page: SitePage, site_is: SiteNow, now: datetime) -> tuple[str, st
     if since is None or page.query.compare:
         return None
     return COMPARE_SINCE, since_url(page, since, now)
-
-
-def downtimes(site: Site, window: Window, now: datetime) -> list[Downtime]:
-    """Return the declared downtimes of the site or its endpoints in the window, now or soon."""
-    of_site = Q(site=site) | Q(endpoint__site=site)
-    within = Q(starts_at__lt=window.end, ends_at__gt=window.start)
-    ahead = Q(starts_at__lt=now + SOON, ends_at__gt=now)
-    declared = Downtime.objects.filter(of_site, within | ahead)
-    return list(declared.select_related("site", "endpoint").order_by("starts_at"))
-
-
-def is_soon(downtime: Downtime, now: datetime) -> bool:
-    return now < downtime.ends_at and downtime.starts_at < now + SOON
 
 
 @dataclass(frozen=True)

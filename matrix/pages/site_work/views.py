@@ -213,7 +213,7 @@ def done(request: HttpRequest, site: Site, sentence: str, effect: str = "") -> H
 
 
 def ended(text: str) -> str:
-    """Return what somebody wrote, which another sentence follows, with a full stop if it has none."""
+    """Return what somebody wrote as a sentence that another can follow."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
