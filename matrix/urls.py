@@ -23,6 +23,7 @@ from matrix.pages.log_in.views import certificate_log_in, provider_callback, pro
 from matrix.pages.matrix.front import front
 from matrix.pages.note_forms import add_note, choose_my_site
 from matrix.pages.operations.page import OperationsPage
+from matrix.pages.previews import link_preview, matrix_preview, site_preview
 from matrix.pages.probes.views import cancel_probe, link_probes, order_probes
 from matrix.pages.saved_views import delete_view, own_views, rename_view
 from matrix.pages.site.page import SitePage
@@ -46,10 +47,12 @@ admin.site.login = log_in_to_admin  # type: ignore[method-assign]
 urlpatterns = [
     path("", front, name="matrix"),
     path("cells/", CellsView.as_view(), name="cells"),
+    path("preview/", matrix_preview, name="matrix-preview"),
     path("table/", showing(TablePage), name="table"),
     path("causes/", showing(CausesPage), name="causes"),
     path("links/<str:source>/<str:destination>/", showing(LinkPage), name="link"),
     path("links/<str:source>/<str:destination>/card/", link_card, name="link-card"),
+    path("links/<str:source>/<str:destination>/preview/", link_preview, name="link-preview"),
     path("links/<str:source>/<str:destination>/tests/", link_probes, name="link-probes"),
     path(
         "links/<str:source>/<str:destination>/experiments/",
@@ -61,6 +64,7 @@ urlpatterns = [
     path("transfers/<uuid:id>/", transfer, name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
     path("sites/<str:name>/", showing(SitePage), name="site"),
+    path("sites/<str:name>/preview/", site_preview, name="site-preview"),
     path("sites/<str:name>/downtimes/", declare_downtime, name="declare-downtime"),
     path("sites/<str:name>/downtimes/<int:id>/", change_downtime, name="change-downtime"),
     path("sites/<str:name>/endpoints/<str:endpoint>/", change_limits, name="change-limits"),

@@ -68,6 +68,11 @@ PAGE = {
     "/": Sample("/"),
     "/table/": Sample("/table/"),
     "/cells/": Sample("/cells/"),
+    "/preview/": Sample("/preview/"),
+    "/links/<str:source>/<str:destination>/preview/": Sample(
+        "/links/RAL_DATADISK/DESY_DATADISK/preview/"
+    ),
+    "/sites/<str:name>/preview/": Sample("/sites/RAL/preview/"),
     "/links/<str:source>/<str:destination>/": Sample("/links/RAL_DATADISK/DESY_DATADISK/"),
     "/links/<str:source>/<str:destination>/card/": Sample(
         "/links/RAL_DATADISK/DESY_DATADISK/card/"

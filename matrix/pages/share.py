@@ -59,6 +59,22 @@ def with_format(api_url: str, form: str) -> str:
 
 
 @dataclass(frozen=True)
+class ChatCard:
+    """What a chat and a search engine show of a page; ``image`` is the path of its image."""
+
+    title: str
+    description: str
+    image: str
+
+    @classmethod
+    def of(cls, page: Page, path: str, title: str, sentences: str, *, simulated: bool) -> ChatCard:
+        """Make it of a page whose image is at a path, with the page's own parameters."""
+        said = f"{sentences.rstrip('.')}." + " Simulated endpoints." * simulated
+        asked = page.url().partition("?")[2]
+        return cls(title, said, f"{path}?{asked}" if asked else path)
+
+
+@dataclass(frozen=True)
 class Permalinks:
     """The addresses of a view: ``newest`` shows it as it will be, ``exact`` its very numbers.
 

@@ -35,7 +35,7 @@ from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.notices import mixed, with_filter
 from matrix.pages.probes.page import LinkProbesPage, probes_part
 from matrix.pages.progress import TransferLine, every_words, progress_words, until_words
-from matrix.pages.share import Share
+from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import of_link, strip_for
 from matrix.pages.transfer.facts import profile_words, streams_words
 from matrix.plots import inside as inside_plot
@@ -122,14 +122,16 @@ class LinkPage(QueryPage):
         diagnosis = link_diagnosis.of_report(answer, newest, now)
         said = verdict_of(answer.link_now())
         fails = said.kind in FAILS
+        verdict = network.verdict_of(network_part) or self.verdict(answer, said)
         return {
+            "card": self.card(verdict["headline"]),
             "answer": answer,
             "heading": f"From {self.source.name} to {self.destination.name}",
             "sentence": self.sentence(),
             "window_times": format_window(answer.window),
             "simulated": self.source.simulated or self.destination.simulated,
             "controls": self.controls(answer, profile_choices),
-            "verdict": network.verdict_of(network_part) or self.verdict(answer, said),
+            "verdict": verdict,
             "fault": diagnosis.fault if fails else None,
             "against_others": None if said.kind in NOT_COMPARED else diagnosis.against_others,
             "diagnosis": diagnosis,
@@ -174,6 +176,13 @@ class LinkPage(QueryPage):
             "rest": rest,
             "links": [*advice.links, *self.since_links(answer)],
         }
+
+    def card(self, headline: str) -> ChatCard:
+        names = self.source.name, self.destination.name
+        title = f"From {names[0]} to {names[1]}, {self.query.size} files"
+        simulated = self.source.simulated or self.destination.simulated
+        path = address("link-preview", *names)
+        return ChatCard.of(self, path, title, headline, simulated=simulated)
 
     def since_links(self, answer: LinkReport) -> list[tuple[str, str]]:
         """Return where a change of level is compared with the time before it."""

@@ -19,7 +19,7 @@ from matrix.pages.matrix.legend import answer, counts, legend, palettes
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.number_table import summary_for, table_for
 from matrix.pages.matrix.payload import payload
-from matrix.pages.share import Share
+from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import strip_for
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
@@ -53,7 +53,15 @@ class MatrixPage(MatrixAddress):
         known_ways = profiles.read()
         headline = headline_of(answered)
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
+        card = ChatCard.of(
+            self,
+            address("matrix-preview"),
+            self.query.describe(),
+            headline.words(),
+            simulated=answered.simulated,
+        )
         return {
+            "card": card,
             "answer": answer(self, headline),
             "tail": headline.tail(),
             "together": together.sentence(answered, now),

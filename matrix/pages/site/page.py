@@ -28,7 +28,7 @@ from matrix.pages.compare import compare_control
 from matrix.pages.controls import bounds_of, filter_chips, resized, size_choices, window_choices
 from matrix.pages.events.part import EventsPart
 from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
-from matrix.pages.share import Share
+from matrix.pages.share import ChatCard, Share
 from matrix.pages.site.comparison import changed_since, compared_end, comparison_part
 from matrix.pages.site.inside import insides_of
 from matrix.pages.site.partner_rows import strips
@@ -80,6 +80,11 @@ class SitePage(QueryPage):
         for end in reversed(ENDS):
             share = share.drawing(self.query.url(path, end=end), f"Figure as {end},")
         return share
+
+    def card(self, report: Report, news: str) -> ChatCard:
+        title = f"{self.site.name}, {self.query.size} files, {self.query.window_words()}"
+        path = address("site-preview", self.site.name)
+        return ChatCard.of(self, path, title, news, simulated=report.links.simulated)
 
     def links_to(self, sizes: Sequence[str]) -> list[tuple[str, str]]:
         """Return the beginning of a sentence on these size classes, each with its view."""
@@ -166,6 +171,7 @@ def results_of(
         "window": window,
         "window_times": format_window(window),
         "verdict": site_is.verdict,
+        "card": page.card(report, site_is.verdict.news),
         "since_link": since_link(page, site_is, now),
         "cause": cause,
         "cause_kind": PEER_COLOURS.get(cause.kind, cause.kind),

@@ -1,0 +1,191 @@
+"""What a chat shows of a page: its answer in a sentence, and an image that says no more."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from io import BytesIO
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from PIL import Image
+from PIL.ImageDraw import ImageDraw
+
+from matrix.plots import raster, standalone
+from matrix.plots.palettes import PALETTES
+from sonar.models import Annotation, Endpoint
+from sonar.roles import Role
+from tests.accounts import account, logged_in
+from tests.browser import scene
+from tests.browser.scene import Scene
+from tests.matrix import world
+from tests.matrix.world import HOUR, NOW, World
+
+HOST = "http://testserver"
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
+PAGES = pytest.mark.parametrize("path", ["/", LINK, "/sites/RAL/"])
+TAG = re.compile(r'<meta (?:property|name)="([\w:]+)" content="([^"]*)">')
+
+
+@pytest.fixture
+def grid(db: None, at_noon: None) -> Scene:
+    return scene.make()
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the texts that are written into images from now on."""
+    texts: list[str] = []
+    write = ImageDraw.text
+
+    def noting(pen: ImageDraw, at: object, text: str, **looks: object) -> None:
+        texts.append(text)
+        write(pen, at, text, **looks)
+
+    monkeypatch.setattr(ImageDraw, "text", noting)
+    return texts
+
+
+def tags(client: Client, path: str) -> dict[str, str]:
+    found = TAG.findall(client.get(path).content.decode())
+    return {name: unescape(text) for name, text in found}
+
+
+def image(client: Client, path: str) -> tuple[HttpResponse, Image.Image]:
+    """Return the image that a page names, as a chat would ask for it."""
+    url = tags(client, path)["og:image"]
+    assert url.startswith(f"{HOST}/")
+    response = client.get(url.removeprefix(HOST))
+    assert response.status_code == 200
+    assert response["Content-Type"] == "image/png"
+    return response, Image.open(BytesIO(response.content))
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "answer"),
+    [
+        (
+            "/",
+            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint",
+            "1 link failing with large files.",
+        ),
+        (
+            LINK,
+            "From RAL_DATADISK to DESY_DATADISK, large files",
+            "All 6 tests have failed since 20 Nov 06:50.",
+        ),
+        (
+            "/sites/RAL/",
+            "RAL, large files, the last 7 days",
+            "1 link is failing: to DESY since 20 Nov 06:50.",
+        ),
+    ],
+)
+def test_a_page_says_its_answer_and_where_its_image_is(
+    client: Client, grid: Scene, written: list[str], path: str, title: str, answer: str
+) -> None:
+    said = tags(client, path)
+    assert (said["og:title"], said["og:description"]) == (title, answer)
+    assert said["description"] == said["og:image:alt"] == answer
+    assert said["og:url"] == HOST + path
+    _, drawn = image(client, path)
+    assert drawn.size == (1200, 630)
+    assert (said["og:image:width"], said["og:image:height"]) == ("1200", "630")
+    assert " ".join(written).startswith(answer.removesuffix("." if path == "/" else ""))
+
+
+@PAGES
+def test_what_is_simulated_is_said_in_words_and_in_the_image(
+    client: Client, grid: Scene, written: list[str], path: str
+) -> None:
+    for simulated in (False, True):
+        Endpoint.objects.update(simulated=simulated)
+        written.clear()
+        image(client, path)
+        assert ("Simulated endpoints" in " ".join(written)) is simulated
+        said = tags(client, path)["og:description"]
+        assert said.endswith(" Simulated endpoints.") is simulated
+
+
+@pytest.mark.parametrize("path", ["/", LINK, "/sites/DESY/"])
+def test_the_image_is_of_what_the_page_asks_for(
+    client: Client, grid: Scene, written: list[str], path: str
+) -> None:
+    image(client, f"{path}?size=small&window=24h")
+    text = " ".join(written)
+    assert "2026-11-19 12:01 to 2026-11-20 12:01 UTC" in text
+    assert re.search("small(-file| files)", text)
+
+
+@PAGES
+def test_who_has_the_image_gets_no_other(client: Client, grid: Scene, path: str) -> None:
+    response, _ = image(client, path)
+    assert response["Cache-Control"] == "private, no-cache"
+    url = tags(client, path)["og:image"].removeprefix(HOST)
+    again = client.get(url, headers={"If-None-Match": response["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    world.transfer(grid.world.ral, grid.world.desy, 77.0)
+    assert client.get(url, headers={"If-None-Match": response["ETag"]}).status_code == 200
+
+
+@pytest.mark.parametrize("path", [LINK, "/sites/RAL/"])
+def test_all_readers_have_the_same_image_whatever_notes_they_may_read(
+    client: Client, grid: Scene, path: str
+) -> None:
+    before, _ = image(client, path)
+    Annotation.objects.create(site=grid.world.ral.site, text="hush", starts_at=NOW - HOUR)
+    for reader in (client, logged_in(account(Role.OPERATOR))):
+        assert image(reader, path)[0].content == before.content
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/preview/?size=huge", 400),
+        ("/preview/?utm_source=mail", 400),
+        (f"{LINK}preview/?before=x", 400),
+        ("/links/RAL_DATADISK/nowhere/preview/", 404),
+        ("/sites/nowhere/preview/", 404),
+    ],
+)
+def test_what_there_is_no_page_of_has_no_image(
+    client: Client, grid: Scene, path: str, status: int
+) -> None:
+    assert client.get(path).status_code == status
+
+
+def test_cells_are_in_their_places_and_colours(client: Client, small_world: World) -> None:
+    world.transfer(small_world.ral, small_world.glasgow, 1.0)
+    world.transfer(small_world.glasgow, small_world.ral, 100.0)
+    _, drawn = image(client, "/?scale=whole")
+    colours = {colour for _, colour in drawn.convert("RGB").getcolors(1 << 20)}
+    least, most = (raster.colour_of(PALETTES["viridis"][at]) for at in (0, -1))
+    assert {least, most} <= colours
+
+
+@pytest.mark.parametrize("path", ["/?cloud=none", "/links/DESY_SCRATCHDISK/RAL_DATADISK/"])
+def test_where_nothing_is_there_is_an_image_all_the_same(
+    client: Client, small_world: World, path: str
+) -> None:
+    assert image(client, path)[1].size == (1200, 630)
+
+
+@pytest.mark.parametrize("more", ["?compare=reverse", "?compare=previous", "?window=30d"])
+def test_what_is_compared_is_drawn_on_its_own_axes(client: Client, grid: Scene, more: str) -> None:
+    for path in ("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/"):
+        image(client, path + more)
+
+
+def test_colours_are_read_as_the_style_sheet_writes_them() -> None:
+    light = standalone.light_colours()
+    assert raster.colour_of(light["there"]) == (11, 87, 164)
+    assert raster.colour_of("rgb(163, 163, 163)") == (163, 163, 163)
+    # 0.18 of it on white.
+    assert raster.colour_of(light["there-band"]) == (211, 225, 239)
+
+
+def test_what_was_asked_is_text_in_the_tags(client: Client, grid: Scene) -> None:
+    page = client.get('/?cloud="><script>x').content.decode()
+    assert "<script>x" not in page
+    assert '"><script>x' in tags(client, '/?cloud="><script>x')["og:title"]
