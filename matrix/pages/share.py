@@ -70,8 +70,8 @@ class ChatCard:
     def of(cls, page: Page, path: str, title: str, sentences: str, *, simulated: bool) -> ChatCard:
         """Make it of a page whose image is at a path, with the page's own parameters."""
         said = f"{sentences.rstrip('.')}." + " Simulated endpoints." * simulated
-        asked = page.url().partition("?")[2]
-        return cls(title, said, f"{path}?{asked}" if asked else path)
+        params = page.url().partition("?")[2]
+        return cls(title, said, f"{path}?{params}" if params else path)
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,9 @@ def value_words(arrangement: Arrangement, at: tuple[int, int]) -> str:
 
 def ends(arrangement: Arrangement) -> tuple[Names, Names]:
     """Return the source and the destination of each drawn cell."""
-    rows, columns = np.meshgrid(
-        np.array(arrangement.rows.names), np.array(arrangement.columns.names), indexing="ij"
-    )
+    shape = arrangement.state.shape
+    rows = np.broadcast_to(np.array(arrangement.rows.names)[:, None], shape)
+    columns = np.broadcast_to(np.array(arrangement.columns.names)[None, :], shape)
     if arrangement.own is None:
         return (columns, rows) if arrangement.display.transpose else (rows, columns)
     # Of strips, the first lines of the own side are sources, the others destinations.

@@ -42,7 +42,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Axis:
+class PlotAxis:
     """Turns values into pixels; an axis of logarithms has those as its range."""
 
     start: float
@@ -52,7 +52,7 @@ class Axis:
     last: float
 
     @classmethod
-    def of(cls, layout: Json, first: float, last: float) -> Axis:
+    def of(cls, layout: Json, first: float, last: float) -> PlotAxis:
         start, end = layout.get("domain", (0, 1))
         low, high = layout["range"]
         length = last - first
@@ -74,12 +74,12 @@ class Plot:
     layout: Json
     box: Box
 
-    def axis(self, name: str) -> Axis:
+    def axis(self, name: str) -> PlotAxis:
         left, top, right, bottom = self.box
         first, last = (left, right) if name[0] == "x" else (bottom, top)
-        return Axis.of(self.layout[f"{name[0]}axis{name[1:]}"], first, last)
+        return PlotAxis.of(self.layout[f"{name[0]}axis{name[1:]}"], first, last)
 
-    def place(self, trace: Json) -> tuple[Axis, Axis]:
+    def place(self, trace: Json) -> tuple[PlotAxis, PlotAxis]:
         return self.axis(trace.get("xaxis", "x")), self.axis(trace.get("yaxis", "y"))
 
 

@@ -31,8 +31,8 @@ def end_figures(
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = bands.spans_of(during, notes, window)
     histories, comparisons = site_is.histories, site_is.comparisons
-    drawn = [*histories.values(), *comparisons.values()]
-    axes = axes_of([each.series for each in drawn])
+    here = [history.series for history in histories.values()]
+    axes = axes_of([*here, *(comparison.series for comparison in comparisons.values())])
     return {
         end: figure(
             history.series,

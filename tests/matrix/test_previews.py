@@ -155,10 +155,12 @@ def test_what_there_is_no_page_of_has_no_image(
     assert client.get(path).status_code == status
 
 
-def test_cells_are_in_their_places_and_colours(client: Client, small_world: World) -> None:
+def test_cells_have_the_colours_of_the_page(
+    client: Client, small_world: World, at_noon: None
+) -> None:
     world.transfer(small_world.ral, small_world.glasgow, 1.0)
     world.transfer(small_world.glasgow, small_world.ral, 100.0)
-    _, drawn = image(client, "/?scale=whole")
+    _, drawn = image(client, "/")
     colours = {colour for _, colour in drawn.convert("RGB").getcolors(1 << 20)}
     least, most = (raster.colour_of(PALETTES["viridis"][at]) for at in (0, -1))
     assert {least, most} <= colours
