@@ -18,7 +18,7 @@ from matrix.pages.experiments.page import ExperimentPage
 from matrix.pages.experiments.views import cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
-from matrix.pages.log_in.form import LogIn, log_in_to_admin
+from matrix.pages.log_in.form import LogIn
 from matrix.pages.log_in.views import certificate_log_in, provider_callback, provider_log_in
 from matrix.pages.matrix.front import front
 from matrix.pages.note_forms import add_note, choose_my_site
@@ -41,8 +41,8 @@ from matrix.pages.tokens import own_tokens, revoke_token
 from matrix.pages.transfer.views import transfer
 from matrix.pages.views import search, showing
 
-# Before the admin gives its addresses: where people log in elsewhere, it sends them there.
-admin.site.login = log_in_to_admin  # type: ignore[method-assign]
+# Before the admin gives its addresses: one page offers all that people may log in by.
+admin.site.login = LogIn.as_view()  # type: ignore[method-assign]
 
 urlpatterns = [
     path("", front, name="matrix"),

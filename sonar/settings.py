@@ -316,7 +316,7 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "sonar.administration.site.SonarAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -457,6 +457,8 @@ LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+# Where Django writes a time by itself, as in the admin: 2026-11-24 14:20.
+FORMAT_MODULE_PATH = "sonar.dates"
 
 # A proxy takes this path off, and Sonar puts it before each address that it gives.
 FORCE_SCRIPT_NAME = envpath("SONAR_PATH")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 
 MB = 10**6
 # What a result may say: none is larger, takes longer or is faster, in bytes per second.
@@ -13,6 +14,7 @@ DASH = "–"
 THIN_SPACE = "\u202f"
 
 _DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_BYTES = {"TB": 10**12, "GB": 10**9, "MB": MB, "kB": 1000, "B": 1}
 
 
 def parse_duration(text: str) -> timedelta:
@@ -21,6 +23,34 @@ def parse_duration(text: str) -> timedelta:
     if match is None:
         raise ValueError(f"{text!r} is not a duration: write a number and s, m, h or d, like 10m")
     return timedelta(seconds=int(match[1]) * _DURATION_SECONDS[match[2]])
+
+
+def parse_seconds(text: str) -> int:
+    """Read a duration, or a bare number of seconds; raise ValueError with a sentence."""
+    if re.fullmatch(r"\d{1,10}", text.strip()):
+        return int(text)
+    return int(parse_duration(text).total_seconds())
+
+
+def exact_duration(seconds: int) -> str:
+    """Write seconds so that parse_seconds reads the same: `10m`, `90s`, `7d`."""
+    units = reversed(_DURATION_SECONDS.items())
+    unit, factor = next(pair for pair in units if seconds % pair[1] == 0)
+    return f"{seconds // factor}{unit}" if 0 < seconds < 10**7 * factor else str(seconds)
+
+
+def parse_bytes(text: str) -> int:
+    """Read `10 MB`, `1.5GB` or a bare number of bytes; raise ValueError with a sentence."""
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,12})?) ?([kMGT]?B)?", text.strip(), re.ASCII)
+    if match and (size := Decimal(match[1]) * _BYTES[match[2] or "B"]) == int(size):
+        return int(size)
+    raise ValueError(f"{text!r} is not a size: write a number and kB, MB, GB or TB, like 10 MB")
+
+
+def exact_bytes(size: int) -> str:
+    """Write bytes so that parse_bytes reads the same: `10 MB`, `1.5 GB`, `7 B`."""
+    unit, factor = next(pair for pair in _BYTES.items() if size >= pair[1] or pair[1] == 1)
+    return f"{Decimal(size) / factor:f} {unit}"
 
 
 def three_digits(value: float) -> str:

@@ -34,6 +34,7 @@ class Annotation(models.Model):
 
     class Meta:
         ordering = ["-starts_at"]
+        verbose_name = "note"
         constraints = [
             models.CheckConstraint(
                 condition=Q(site__isnull=False, source__isnull=True, destination__isnull=True)

@@ -58,6 +58,7 @@ class Probe(models.Model):
     )
 
     class Meta:
+        verbose_name = "test"
         constraints = [
             # Tests of one link would share it. Who plans or orders sees to that (scheduler.Room),
             # and this that nothing else ever does.
@@ -156,6 +157,8 @@ class Leftover(models.Model):
 
     class Meta:
         ordering = ["since"]
+        verbose_name = "file left behind"
+        verbose_name_plural = "files left behind"
         constraints = [
             models.UniqueConstraint(fields=["endpoint", "path"], name="leftover_once"),
         ]

@@ -187,6 +187,7 @@ class Transfer(models.Model):
     )
 
     class Meta:
+        verbose_name = "result"
         constraints = [
             models.CheckConstraint(
                 condition=~Q(source=F("destination")), name="transfer_is_between_two_endpoints"

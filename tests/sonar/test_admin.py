@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import Model
+from django.forms import Form
 from django.test import Client
 from django.urls import reverse
 
 from sonar import roles
-from sonar.models import Endpoint, Mesh, Site, SizeClass
+from sonar.models import Downtime, Endpoint, Mesh, Site, SizeClass
 from sonar.roles import Role
 from tests.accounts import account, logged_in
 from tests.sonar.world import endpoint, mesh, three_endpoints
@@ -148,11 +151,99 @@ def form_of(site: Site, **change: object) -> dict[str, object]:
 def test_the_page_of_an_account_says_its_role(admin):
     glasgow, _, _ = three_endpoints()
     shifter = account(Role.SITE_ADMIN, glasgow.site, name="shifter")
-    html = admin.get(reverse("admin:auth_user_change", args=[shifter.pk])).content.decode()
-    assert "a site admin of GLASGOW" in html
+    form = admin.get(reverse("admin:auth_user_change", args=[shifter.pk])).context["adminform"].form
+    assert form["role"].value() == Role.READER
+    assert form["sites"].value() == [glasgow.site_id]
     every = admin.get(reverse("admin:auth_user_changelist")).content.decode()
     assert "a site admin of GLASGOW" in every
     assert admin.get(reverse("admin:auth_user_add")).status_code == 200
+
+
+def account_form(user: User, **change: object) -> dict[str, object]:
+    return {"username": user.username, "is_active": "on", "role": "reader"} | change
+
+
+def change_account(client: Client, user: User, **change: object) -> str:
+    """Send the form of an account; return what the page says if it was not kept."""
+    url = reverse("admin:auth_user_change", args=[user.pk])
+    response = client.post(url, account_form(user, **change))
+    return "" if response.status_code == 302 else response.content.decode()
+
+
+def test_the_form_of_an_account_gives_each_role_and_takes_it(admin):
+    glasgow, _, _ = three_endpoints()
+    anna = account(name="anna")
+    steps = [
+        ({"sites": [glasgow.site_id]}, "a site admin of GLASGOW"),
+        ({"role": "operator"}, "an operator"),
+        ({"role": "administrator"}, "an administrator"),
+        ({}, "a reader"),
+    ]
+    for change, described in steps:
+        assert change_account(admin, anna, **change) == ""
+        assert roles.described(User.objects.get(pk=anna.pk)) == described
+
+
+def test_a_new_account_has_its_role_at_once(admin):
+    glasgow, _, _ = three_endpoints()
+    form = {"username": "anna", "usable_password": "false", "role": "reader"}
+    form |= {"sites": [glasgow.site_id]}
+    assert admin.post(reverse("admin:auth_user_add"), form).status_code == 302
+    assert roles.described(User.objects.get(username="anna")) == "a site admin of GLASGOW"
+
+
+def test_a_role_that_does_not_fit_is_an_error_in_the_form(admin):
+    glasgow, _, _ = three_endpoints()
+    anna = account(name="anna")
+    page = change_account(admin, anna, role="operator", sites=[glasgow.site_id])
+    assert "acts for all sites: choose no sites, or the role reader." in page
+    assert roles.role_of(User.objects.get(pk=anna.pk)) is Role.READER
+    root = User.objects.get(is_superuser=True)
+    for change in ({"role": "operator"}, {"role": "administrator", "is_active": ""}):
+        assert "This is the last active administrator." in change_account(admin, root, **change)
+    roles.give(anna, Role.ADMINISTRATOR)
+    assert change_account(admin, root, role="operator") == ""
+
+
+def test_sizes_and_durations_have_units_in_forms(admin):
+    form = change_form(admin, SizeClass.objects.get(name="medium"))
+    assert (form["from_bytes"].value(), form["timeout_seconds"].value()) == ("100 MB", "30m")
+    change(admin, "medium", from_bytes="50 MB", test_bytes="100 MB", timeout_seconds="90m")
+    kept = SizeClass.objects.get(name="medium")
+    assert (kept.from_bytes, kept.timeout_seconds) == (50_000_000, 5400)
+    assert "is not a size: write a number and kB, MB, GB or TB" in change(
+        admin, "medium", from_bytes="many"
+    )
+
+
+def change_form(admin: Client, row: Model) -> Form:
+    """Return the form of a row as the admin shows it."""
+    url = reverse(f"admin:sonar_{row._meta.model_name}_change", args=[row.pk])
+    return admin.get(url).context["adminform"].form
+
+
+def test_each_form_begins_with_what_a_row_is(admin):
+    firsts = {"site": "name", "endpoint": "name", "mesh": "name", "sizeclass": "name"}
+    firsts |= {"credential": "name", "downtime": "site", "annotation": "text"}
+    for name, first in firsts.items():
+        response = admin.get(reverse(f"admin:sonar_{name}_add"))
+        assert next(iter(response.context["adminform"].form.fields)) == first
+
+
+def test_words_and_times_are_those_of_the_pages(admin):
+    glasgow, _, _ = three_endpoints()
+    Downtime.objects.create(
+        site=glasgow.site,
+        starts_at=datetime(2026, 11, 24, 14, 20, tzinfo=UTC),
+        ends_at=datetime(2026, 11, 25, tzinfo=UTC),
+        reason="moves",
+    )
+    assert "2026-11-24 14:20" in admin.get("/admin/sonar/downtime/").content.decode()
+    index = admin.get(reverse("admin:index")).content.decode()
+    assert re.findall(r'<a href="/admin/\w+/\w+/">(.*?)</a>', index) == [
+        *("Sites", "Endpoints", "Meshes", "Size classes", "Credentials", "Downtimes", "Notes"),
+        *("Tests", "Results", "Files left behind", "Users", "Groups"),
+    ]
 
 
 def test_only_administrators_make_site_admins(admin, operator):

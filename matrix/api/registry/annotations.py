@@ -39,6 +39,7 @@ class NewAnnotation(Body):
 
 class Annotations(Resource[Annotation]):
     model = Annotation
+    word, plural = "annotation", "annotations"
     new = NewAnnotation
     answer = record_of(
         NewAnnotation,

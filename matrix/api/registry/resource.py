@@ -86,7 +86,9 @@ class Resource(Generic[Row]):
     def __init_subclass__(cls) -> None:
         """Derive the names, the body of a change, and which fields name another row."""
         names = cls.model._meta
-        cls.word, cls.plural = str(names.verbose_name), str(names.verbose_name_plural)
+        # A resource whose routes have another word than pages says it itself.
+        cls.word = vars(cls).get("word") or str(names.verbose_name)
+        cls.plural = vars(cls).get("plural") or str(names.verbose_name_plural)
         cls.slug, cls.field = cls.plural.replace(" ", "-"), cls.plural.replace(" ", "_")
         cls.route, cls.row_route = f"api-{cls.slug}", f"api-{cls.word.replace(' ', '-')}"
         cls.key = "name" if "name" in cls.new.model_fields else "id"

@@ -8,19 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 
-from matrix.pages.log_in.landing import (
-    front_of,
-    has_provider,
-    offers,
-    refused,
-    remember_own_site,
-)
-from matrix.query.addresses import address
+from matrix.pages.log_in.landing import front_of, offers, refused, remember_own_site
 
 NO_PASSWORDS = "Names and passwords are not accepted here."
 
@@ -48,13 +40,3 @@ class LogIn(LoginView):
 
     def get_default_redirect_url(self) -> str:
         return front_of(self.request)
-
-
-def log_in_to_admin(
-    request: HttpRequest, extra_context: dict[str, object] | None = None
-) -> HttpResponse:
-    """Lead from the admin to where all ways to log in are; its own form knows only passwords."""
-    if settings.SONAR_PASSWORDS and not has_provider() and not settings.SONAR_X509_PROXIES:
-        return admin.AdminSite.login(admin.site, request, extra_context)
-    query = request.META["QUERY_STRING"] or f"next={address('admin:index')}"
-    return HttpResponseRedirect(f"{address('login')}?{query}")

@@ -1,0 +1,1 @@
+"""The Django admin: what its lists, forms and front page show. sonar/admin.py registers it."""

@@ -1,0 +1,80 @@
+"""The admin looks like Sonar, breaks no rule, and gives a role to an account in few clicks."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from sonar import roles
+from sonar.models import Endpoint, Mesh
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.axe import by_day_and_night
+from tests.browser.cells import wait_until_drawn
+from tests.browser.conftest import Visit
+from tests.browser.pages import fits, look
+from tests.browser.readers import LAPTOP, NARROW, Reader, seen_by
+from tests.browser.scene import Scene
+from tests.browser.tasks import Hand
+from tests.browser.waiting import until_settled
+
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+
+
+@seen_by(LAPTOP, NARROW)
+def test_lists_and_forms_break_no_rule_by_day_and_night(
+    visit: Visit, scene: Scene, reader: Reader
+) -> None:
+    root = account(Role.ADMINISTRATOR)
+    visit.log_in(root)
+    end, mesh = Endpoint.objects.get(name="RAL_DATADISK"), Mesh.objects.earliest("id")
+    paths = {
+        "index": "/admin/",
+        "list": "/admin/sonar/endpoint/",
+        "results": "/admin/sonar/transfer/",
+        "endpoint": f"/admin/sonar/endpoint/{end.pk}/change/",
+        "mesh": f"/admin/sonar/mesh/{mesh.pk}/change/",
+        "account": f"/admin/auth/user/{root.pk}/change/",
+        "history": f"/admin/sonar/endpoint/{end.pk}/history/",
+    }
+    broken = {}
+    for name, path in paths.items():
+        page = visit.open(path)
+        until_settled(page)
+        broken[name] = by_day_and_night(page)
+        look(page, f"admin-{name}-{reader}")
+        if not fits(page):
+            broken[name].append("wider than the screen")
+    assert not any(broken.values()), "\n\n".join(f"{n}: {b}" for n, b in broken.items() if b)
+
+
+def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(
+    visit: Visit, scene: Scene
+) -> None:
+    visit.log_in(account(Role.ADMINISTRATOR))
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        ours = visit.open("/sites/").evaluate(BACKGROUND)
+        page = visit.open("/admin/sonar/mesh/add/")
+        assert page.evaluate(BACKGROUND) == ours
+        field = page.get_by_label("Name:")
+        assert field.evaluate("field => getComputedStyle(field).backgroundColor") == ours
+    expect(page.locator(".top [aria-current]")).to_have_text("Admin")
+    page.get_by_role("link", name="Sites").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Sites")
+
+
+@seen_by(LAPTOP, NARROW)
+def test_o_make_a_site_admin(visit: Visit, scene: Scene, reader: Reader) -> None:
+    """Task o: an account becomes the admin of a site, from the front page, in five clicks."""
+    anna = account(name="anna")
+    visit.log_in(account(Role.ADMINISTRATOR))
+    on = Hand(wait_until_drawn(visit.go("/")))
+    on.link("Admin")
+    on.link("Users")
+    on.link("anna")
+    on.click(on.page.get_by_label("RAL", exact=True))
+    on.click(on.page.get_by_role("button", name="Save", exact=True))
+    expect(on.page.get_by_role("status").filter(has_text="anna")).to_contain_text("successfully")
+    assert roles.described(anna) == "a site admin of RAL"
+    expect(on.page.get_by_role("row", name="anna")).to_contain_text("a site admin of RAL")
+    assert on.clicks == 5
