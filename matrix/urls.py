@@ -42,7 +42,7 @@ from matrix.pages.transfer.views import transfer
 from matrix.pages.views import search, showing
 
 # Before the admin gives its addresses: one page offers all that people may log in by.
-admin.site.login = LogIn.as_view()  # type: ignore[method-assign]
+admin.site.login = LogIn.as_view()  # type: ignore[method-assign, assignment]
 
 urlpatterns = [
     path("", front, name="matrix"),

@@ -32,13 +32,17 @@ UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
 
 @dataclass(frozen=True)
 class Match:
-    """Something with a page. ``kind`` is `site`, `endpoint` or `link`; a link has no ``site``."""
+    """Something with a page. ``kind`` is `site`, `endpoint` or `link`.
+
+    A link has no ``site``, but the names of its source and destination as ``ends``.
+    """
 
     kind: str
     name: str
     about: str
     url: str
     site: str = ""
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,18 @@ class Findings:
 
     @property
     def only(self) -> Match | None:
-        """Return what is meant: what is called so, or has only its own endpoints beside it."""
+        """Return what is meant: what is called so, or has only its own endpoints beside it.
+
+        Of two names without a direction it is the link from the first to the second, if each name
+        means a single endpoint.
+        """
         if not self.matches:
             return None
         first, *others = self.matches
         is_name = first.name.casefold() == self.text.casefold()
         is_alone = all(match.site == first.name for match in others) and not self.more
-        return first if is_name or is_alone else None
+        is_pair = bool(first.ends) and [match.ends for match in others] == [first.ends[::-1]]
+        return first if is_name or is_alone or is_pair else None
 
 
 _sites: Kept[tuple[Site, ...]] = Kept(LRUCache(2))
@@ -134,6 +143,7 @@ def links(text: str, places: Iterable[EndpointInfo]) -> list[Match]:
             f"{source.name} → {destination.name}",
             f"link from {source.site} to {destination.site}",
             link_url(source.name, destination.name, MatrixQuery()),
+            ends=(source.name, destination.name),
         )
         for source, destination in dict.fromkeys(pairs)
         if source != destination

@@ -30,9 +30,9 @@ MAY = {
     Role.ADMINISTRATOR: "You may do everything. This list shows the tokens of all accounts.",
 }
 SCOPE_WORDS = {
-    "read": "everything you may read",
-    "ingest": "store results measured elsewhere",
-    "operate": "everything else you may do",
+    "read": "see all that you may see",
+    "ingest": "store results that were measured elsewhere",
+    "operate": "order and cancel tests, and change notes, downtimes and the registry as you may",
 }
 USUAL_DAYS = 90
 

@@ -89,11 +89,11 @@ def is_last_administrator(user: User) -> bool:
     return was and not others.exists()
 
 
-class AccountForm(RoleForm, UserChangeForm):
+class AccountForm(RoleForm, UserChangeForm):  # type: ignore[type-arg]
     pass
 
 
-class NewAccountForm(RoleForm, AdminUserCreationForm):
+class NewAccountForm(RoleForm, AdminUserCreationForm):  # type: ignore[type-arg]
     pass
 
 

@@ -21,7 +21,7 @@ class WrittenField(forms.Field):
     """A whole number that people write and read in other words."""
 
     read: staticmethod[[str], int]
-    write: staticmethod[[int], str]
+    write: staticmethod[[int], str | None]
 
     def prepare_value(self, value: object) -> object:
         return self.write(value) if isinstance(value, int) else value

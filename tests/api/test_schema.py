@@ -206,11 +206,31 @@ def test_an_ordering_of_links_is_described_as_it_is_checked(schema: Json):
 
 
 def test_the_index_names_every_call_and_where_it_is(client: Client, schema: Json):
-    calls = client.get(BASE).json()["calls"]
+    index = client.get(BASE).json()
+    calls = index["calls"]
     here = "http://testserver"
+    assert index["docs"] == f"{here}{BASE}docs/"
     told = {(one["address"], method) for one in calls for method in one["methods"]}
     assert told == {(f"{here}{path}", method) for path, method, _ in operations(schema)}
     assert [one["address"] for one in calls if one["name"] == "matrix"] == [f"{here}{BASE}matrix/"]
+
+
+@pytest.mark.parametrize(
+    ("query", "accept", "is_led"),
+    [
+        ("", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", True),
+        ("?format=json", "text/html,*/*;q=0.8", False),
+        ("", "*/*", False),
+        ("", "application/json, text/html;q=0.5", False),
+    ],
+)
+def test_a_browser_is_led_from_the_index_to_its_page(
+    client: Client, query: str, accept: str, is_led: bool
+):
+    response = client.get(BASE + query, headers={"Accept": accept})
+    assert response.status_code == (302 if is_led else 200)
+    assert response.headers.get("Location") == (f"{BASE}docs/" if is_led else None)
+    assert "Accept" in response["Vary"]
 
 
 def test_the_page_of_the_docs_lists_every_call(schema: Json):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.template.loader import render_to_string
 from playwright.sync_api import Page
 
 from sonar.roles import Role
@@ -134,6 +135,10 @@ def test_pages_that_say_no_break_no_rule(visit: Visit, scene: Scene) -> None:
     found = {"bad parameter": looked_at(visit.open("/?size=huge", status=400))}
     for path in NOT_FOUND:
         found[path] = looked_at(visit.open(path, status=404))
+    for template in ("500.html", "unreadable.html"):
+        visit.page.set_content(render_to_string(template, {"sentence": "Too long."}))
+        found[template] = looked_at(visit.page)
+        assert fits(visit.page)
     assert not any(found.values()), in_words(found)
 
 

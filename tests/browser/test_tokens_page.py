@@ -46,7 +46,7 @@ def log_in(visit: Visit) -> Page:
 
 
 def make(page: Page, name: str) -> str:
-    page.get_by_label("What uses it").fill(name)
+    page.get_by_label("Name, for example").fill(name)
     page.get_by_label("read: ").check()
     page.get_by_label("Valid for (days)").fill("30")
     page.get_by_role("button", name="Create the token").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import psycopg
@@ -10,6 +11,7 @@ import pytest
 from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import path
 from psycopg.errors import QueryCanceled
@@ -101,6 +103,18 @@ def test_a_crash_of_a_page_is_a_page_that_needs_no_database(
     assert response.status_code == 500
     assert b"Something went wrong" in response.content
     assert TOKEN.encode() not in response.content
+
+
+@pytest.mark.parametrize(
+    "template", ["500.html", "503.html", "429.html", "unreadable.html", "403_csrf.html"]
+)
+def test_pages_of_trouble_are_whole_and_lead_on_without_another_file(template: str) -> None:
+    html = render_to_string(template, {"sentence": "Wait for 5 s."})
+    assert re.search(r"<h1>\S.*</h1>", html)
+    assert '<form method="get" action="/search/"' in html
+    for address in ("/", "/table/", "/sites/", "/operations/"):
+        assert f'<a href="{address}">' in html
+    assert not re.search(r"<script|<img|stylesheet| src=|url\(", html)
 
 
 def test_a_crash_is_logged_with_its_traceback_and_without_what_was_sent(

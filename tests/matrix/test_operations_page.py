@@ -97,7 +97,7 @@ def test_a_sonar_that_is_well_says_so_in_one_line(
     client: Client, small_world: World, well: None
 ) -> None:
     page = text(client)
-    assert "Sonar is healthy: the beat and the workers are alive" in page
+    assert "Operations: Sonar is healthy All workers answer, due tests are started" in page
     assert "silent" not in page
     assert page.count("1 alive") == 3
 
@@ -163,7 +163,7 @@ def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
 ) -> None:
     SignOfLife.objects.filter(name="keep_months").delete()
     assert "Sonar is healthy" in text(client)
-    assert "not seen yet" in text(client)
+    assert "not run yet: it runs every 1 h" in text(client)
     SignOfLife.objects.filter(name="sweep").update(seen_at=NOW - HOUR)
     assert "The task “sweep” does not finish" in text(client)
     assert "worker for the queue “control”" in text(client)
@@ -180,7 +180,7 @@ def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
     page = text(client)
     assert "1 test is queued, the oldest for 11 min" in page
-    assert "Sealing is late: 1 finished hour or day is not sealed" in page
+    assert "Results are packed late (sealing): 1 finished hour or day is not packed" in page
 
 
 def test_running_tests_have_a_bar_and_lead_to_their_pages(
@@ -305,7 +305,7 @@ def test_that_ends_keep_failing_stands_apart_from_whether_sonar_is_healthy(
     circuit(small_world.ral)
     page = client.get(URL).content.decode()
     healthy, _, apart = page.partition('<h2 id="failing-ends">Endpoints that keep failing</h2>')
-    assert "Sonar is healthy:" in healthy
+    assert "Sonar is healthy" in healthy
     assert "failed because of" not in healthy
     assert "7 tests in a row failed because of RAL_DATADISK" in apart
     SignOfLife.objects.filter(kind="beat").delete()

@@ -158,6 +158,18 @@ def test_a_site_with_its_endpoints_and_a_whole_name_are_one_result(
     assert (response.status_code, response["Location"]) == (302, address)
 
 
+def test_two_names_open_the_link_from_the_first_to_the_second(
+    client: Client, small_world: World
+) -> None:
+    response = client.get("/search/?q=glas+ral")
+    assert (response.status_code, response["Location"]) == (
+        302,
+        "/links/Glasgow_DATADISK/RAL_DATADISK/",
+    )
+    # DESY has two endpoints: which of them is meant?
+    assert client.get("/search/?q=desy+ral").status_code == 200
+
+
 def test_several_sites_are_listed(client: Client, small_world: World) -> None:
     Site.objects.create(name="Glasgow-2")
     assert client.get("/search/?q=glas").status_code == 200

@@ -33,18 +33,25 @@ from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
 from sonar.models.testing_times import end_words
 from sonar.mover_catalogue import carries_files
 from sonar.roles import Anyone
+from sonar.units import format_span
 from sonar.windows import preset
 
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 AHEAD = timedelta(days=7)
+# What the beat sends, by what it is for; the second word is what logs and settings call it.
 TASK_WORDS = {
-    PLAN: ("planner", "queues what is due"),
-    "sweep": ("sweep", "ends lost tests, resends stuck ones"),
-    CLEAN: ("cleaning", "deletes files left behind at endpoints"),
-    "check_credentials": ("credentials", "looks which work again, and which expire soon"),
+    PLAN: ("planner", "starts the tests that are due"),
+    "sweep": ("sweep", "ends lost tests and sends stuck ones again"),
+    CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
+    "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
-    "keep_months": ("months", "prepares the database for months to come, drops expired results"),
-    "find_changes": ("changes", "searches new results for changes of level and outages"),
+    "keep_months": ("months", "prepares the database for next month, drops expired results"),
+    "find_changes": ("changes", "searches new results for lasting changes and outages"),
+}
+QUEUE_WORDS = {
+    "transfers": "run the tests",
+    "control": "plan tests and keep results",
+    "cleaning": "clean up, check credentials and search for changes",
 }
 REASON_WORDS = {
     "downtime": "an endpoint is in a declared downtime",
@@ -58,18 +65,22 @@ REASON_WORDS = {
     "mover": "no worker can run the mover of their mesh",
     "paused": "the site of an endpoint has paused its tests",
     "quiet site": "the site of an endpoint has its quiet hours at this time of day",
-    NEXT_TICK: "became due since the planner last ran",
+    NEXT_TICK: "became due since tests were last planned",
 }
 
 
 @dataclass(frozen=True)
 class OperationsLine:
-    """A process or task in the list of what must live; ``sign`` is its last sign of life."""
+    """A process or task in the list of what must live; ``sign`` is its last sign of life.
+
+    ``every`` says how often a task runs.
+    """
 
     name: str
     does: str
     sign: SignOfLife | None
     late: bool
+    every: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,9 @@ class OperationsPage(Page):
             "failing_ends": failing_endpoints.notices(status.work.circuits, now),
             "credentials": failing_credentials.notices(status.work.credentials, now, reader),
             "lines": lines(status.life),
-            "workers": [(queue, status.life.workers(queue)) for queue in QUEUES],
+            "workers": [
+                (queue, QUEUE_WORDS[queue], status.life.workers(queue)) for queue in QUEUES
+            ],
             "running": running(now),
             "ordered": ordered(now, reader),
             "unsealed": unsealed(status.work.unsealed),
@@ -120,12 +133,20 @@ class OperationsPage(Page):
 def lines(life: Life) -> list[OperationsLine]:
     """List the beat and its tasks, with when they were last heard of."""
     beat = OperationsLine(
-        "beat", "sends the tasks below when they are due", life.beat, life.is_late(life.beat)
+        "beat", "sends each task below when it is due", life.beat, life.is_late(life.beat)
     )
     tasks = (
-        OperationsLine(*TASK_WORDS[name], life.task(name), life.is_stuck(name)) for name in TASKS
+        OperationsLine(*TASK_WORDS[name], life.task(name), life.is_stuck(name), every(name))
+        for name in TASKS
     )
     return [beat, *tasks]
+
+
+def every(task: str) -> str:
+    """Say how often a task of the beat runs: `1 h`."""
+    return format_span(
+        timedelta(seconds=float(str(settings.CELERY_BEAT_SCHEDULE[task]["schedule"])))
+    )
 
 
 def running(now: datetime) -> list[RunningProbe]:

@@ -38,7 +38,7 @@ def of_silence(life: Life) -> Iterator[Notice]:
     """Look which queues have no worker, and whether the beat lives."""
     does = {
         "transfers": "nothing is measured",
-        "control": "no tests are planned, and nothing is swept or sealed",
+        "control": "no tests are planned, lost tests are not ended, and no results are packed",
         "cleaning": "files left behind at endpoints are not deleted",
     }
     for queue in QUEUES:
@@ -99,7 +99,7 @@ def of_sealing(status: Status) -> Iterator[Notice]:
     if status.dirty_seconds > LONG_UNSEALED.total_seconds():
         yield Notice(
             "late-sealing",
-            "Sealing is late:",
+            "Results are packed late (sealing):",
             f"{unsealed(status.work.unsealed)}, so pages read their results one by one and get "
             "slower. Check whether the worker for “control” keeps up.",
         )
@@ -114,5 +114,5 @@ def age_of(life: Life, sign: SignOfLife | None) -> str:
 
 def unsealed(count: int) -> str:
     if count == 1:
-        return "1 finished hour or day is not sealed"
-    return f"{format_count(count)} finished hours and days are not sealed"
+        return "1 finished hour or day is not packed"
+    return f"{format_count(count)} finished hours and days are not packed"
