@@ -30,7 +30,7 @@ from matrix.api.parameters import WINDOW_AND_METHOD, one_of, text, wrong
 from matrix.api.schema.series import FORMATS, SERIES
 from matrix.http.negotiation import CONTENT_TYPES, FIGURE, asked_format
 from matrix.plots.event_marks import marks_of
-from matrix.plots.link_lines import lines_of, rates_over_time
+from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
 from matrix.plots.standalone import FigureTitle
 from matrix.query import comparison
 from matrix.query.addresses import about_link
@@ -207,12 +207,12 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
     report = link_report.answer(
         Question(question.source, question.destination, about_link(query)), now
     )
-    figure = rates_over_time(
+    spans = spans_drawn(
         report,
-        lines_of(report),
         notes.on_link(*names, report.window, reader),
         marks_of(events_of_link(report), query.size),
     )
+    figure = rates_over_time(report, lines_of(report), spans)
     title = FigureTitle(
         f"From {names[0]} to {names[1]}, {query.size} files",
         report.window,

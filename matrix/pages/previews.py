@@ -30,7 +30,7 @@ from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.site.page import SitePage
 from matrix.plots import preview
 from matrix.plots.arrangement import arrange
-from matrix.plots.link_lines import lines_of, rates_over_time
+from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
 from matrix.plots.matrix_alone import figure_alone
 from matrix.plots.preview import Preview
 from matrix.plots.site_ends import end_figures
@@ -58,7 +58,7 @@ def of_link(page: LinkPage, now: datetime) -> Preview:
     """Make it without notes, of which not everybody may read each."""
     report = link_report.answer(Question(page.source, page.destination, page.query), now)
     lines = lines_of(report, reverse=page.draws_reverse)
-    figure = with_colours(rates_over_time(report, lines, notes=(), changes=()))
+    figure = with_colours(rates_over_time(report, lines, spans_drawn(report, (), ())))
     alone = network.verdict_of(network.part_of(report.network, report.question.ends))
     return Preview(
         f"From {page.source.name} to {page.destination.name}, {page.query.size} files, MB/s",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from matrix.answers.link.class_words import shortened
 from matrix.pages.transfer.facts import profile_words
-from matrix.plots.labels import cut
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Transfer
 from sonar.units import format_age, format_bytes, three_digits
 
-LONGEST_ERROR, LONGEST_HOVER = 90, 1000
+LONGEST_HOVER = 1000
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,6 @@ class TransferLine:
 
     @classmethod
     def of(cls, transfer: Transfer) -> TransferLine:
-        one_line = " ".join(transfer.error.split())
         why_no_rate = "failed: it has no rate"
         if transfer.state == Transfer.State.LOST:
             why_no_rate = "lost: its worker died, so there is no rate"
@@ -36,7 +35,7 @@ class TransferLine:
             rate_of(transfer),
             why_no_rate,
             three_digits(transfer.seconds),
-            error=cut(one_line, LONGEST_ERROR),
+            error=shortened(transfer.error),
             hover=transfer.error[:LONGEST_HOVER],
         )
 

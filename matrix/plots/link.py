@@ -27,11 +27,17 @@ LEAST_APART = 0.12
 # Rates that differ by more than this are compared by ratio, others from zero on.
 LINEAR_UP_TO = 20
 # Parts of the height: of the strip with the failures of a direction, and above it.
-STRIP, GAP = 0.05, 0.035
+STRIP, GAP = 0.075, 0.03
 # Where the legend begins, and where it does above the times of another window.
 LEGEND, LEGEND_ABOVE = 1.01, 1.08
+# Pages and titles of files say the year and UTC.
+TICKS = [
+    {"dtickrange": [None, 43_200_000], "value": "%-d %b %H:%M"},
+    {"dtickrange": [43_200_000, "M1"], "value": "%-d %b"},
+    {"dtickrange": ["M1", None], "value": "%b %Y"},
+]
 TIME_AXIS = {
-    "title": {"text": "UTC", "standoff": 2},
+    "tickformatstops": TICKS,
     "anchor": "free",
     "position": 0,
     "gridcolor": "var(--line)",
@@ -148,7 +154,8 @@ def frame(legend: float) -> Json:
             "y": legend,
             "yanchor": "bottom",
             "x": 0,
-            "itemsizing": "constant",
+            "font": {"size": 11},
+            "itemwidth": 30,
         },
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},

@@ -19,6 +19,7 @@ from matrix.plots.bands import Noted, TimeSpan
 from matrix.plots.direction_traces import Line
 from matrix.plots.link import Json, UsualRange, figure, name_of
 from matrix.plots.looks import BACK, THERE, Look, other_look
+from matrix.plots.time_axes import filled
 from matrix.statistics.arrays import Floats
 from matrix.statistics.standing import LEVELS
 from sonar.windows import Window
@@ -65,15 +66,29 @@ def lines_of(answer: LinkReport, *, reverse: bool = False) -> list[DirectionLine
 
 
 def rates_over_time(
-    answer: LinkReport,
-    lines: Sequence[DirectionLine],
-    notes: Sequence[Noted],
-    changes: Sequence[TimeSpan],
+    answer: LinkReport, lines: Sequence[DirectionLine], spans: Sequence[TimeSpan]
 ) -> Json:
-    """Draw the lines, with notes and changes as downtimes are."""
-    there = drawn_class(answer).there
-    spans = [*spans_of(there, answer, notes), *changes]
-    return figure(newest_of(lines), answer.window, spans, usual_of(there), other_window(answer))
+    """Draw the lines over the part of the window that has anything."""
+    shown, usual = shown_window(answer, lines, spans), usual_of(drawn_class(answer).there)
+    return figure(newest_of(lines), shown, spans, usual, other_window(answer))
+
+
+def spans_drawn(
+    answer: LinkReport, notes: Sequence[Noted], changes: Sequence[TimeSpan]
+) -> list[TimeSpan]:
+    """Return the times that the picture names, notes and changes as downtimes are."""
+    return [*spans_of(drawn_class(answer).there, answer, notes), *changes]
+
+
+def shown_window(
+    answer: LinkReport, lines: Sequence[DirectionLine], spans: Sequence[TimeSpan]
+) -> Window:
+    """Return the window of the picture: that of the answer, or the part of it that has anything."""
+    started = np.concatenate([line.results.started for line in lines])
+    if answer.comparison or not started.size:
+        return answer.window
+    first = datetime.fromtimestamp(int(started.min()) / 1000, UTC)
+    return filled(answer.window, min([first, *(span.start for span in spans)]))
 
 
 def newest_of(lines: Sequence[DirectionLine]) -> list[Line]:

@@ -11,6 +11,9 @@ from sonar.windows import Window
 
 Json = dict[str, Any]
 
+# A window of which results fill a smaller part than this begins with the first of them; so much
+# stands before it at least.
+FILLED, BEFORE_FIRST = 0.1, timedelta(minutes=5)
 # Of windows whose lengths differ by more than this, the shorter would be too small to be seen.
 ALIKE = 2
 TIMES_IN_A_LINE = [
@@ -47,6 +50,17 @@ def time_axes(window: Window, other: Window | None, own: Json) -> Json:
             "tickformatstops": TIMES_IN_A_LINE,
         }
     return axes
+
+
+def filled(window: Window, first: datetime) -> Window:
+    """Return the part of a window that has results, of which the first began then.
+
+    That is all of it, unless they fill so little that they would all stand at its right edge.
+    """
+    rest = window.end - first
+    if rest >= FILLED * (window.end - window.start):
+        return window
+    return Window(max(window.start, first - max(rest / 20, BEFORE_FIRST)), window.end)
 
 
 def range_of(start: datetime, length: timedelta) -> list[int]:

@@ -79,21 +79,25 @@ def test_a_point_leads_to_its_transfer(visit: Visit, scene: Scene) -> None:
     expect(page.get_by_role("heading", name="Failed during the transfer")).to_be_visible()
 
 
-def test_a_tile_draws_its_size_class(visit: Visit, scene: Scene) -> None:
+def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(LINK))
-    tiles = page.get_by_role("navigation", name="Size class")
-    expect(tiles.locator("[aria-current]")).to_contain_text("large")
-    tiles.get_by_role("link", name="small").focus()
+    rows = page.get_by_role("region", name="Now, by file size")
+    expect(rows.locator("[aria-current]")).to_have_text("large")
+    sizes = page.get_by_role("group", name="size class", exact=True)
+    sizes.get_by_role("link", name="small").focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{LINK}?size=small")
     expect(page.locator(POINTS)).to_have_count(6)
-    expect(page.get_by_role("heading", name="Small files over time")).to_be_visible()
-    expect(tiles.locator("[aria-current]")).to_contain_text("small")
-    page.go_back()
+    expect(page.get_by_role("heading", name="Small files over time")).to_be_attached()
+    expect(rows.locator("[aria-current]")).to_have_text("small")
+    rows.get_by_role("link", name="large").click()
     page.wait_for_url(f"**{LINK}")
+    expect(sizes.locator("[aria-current]")).to_have_text("large")
+    page.go_back()
+    page.wait_for_url(f"**{LINK}?size=small")
 
 
-def test_the_verdict_and_failures_stand_above_the_picture(visit: Visit, scene: Scene) -> None:
+def test_verdict_and_picture_come_first_and_then_why_it_fails(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(FAILING))
     verdict = page.locator("#verdict")
     expect(verdict).to_contain_text("All 6 tests have failed since 20 Nov 06:50.")
@@ -101,12 +105,72 @@ def test_the_verdict_and_failures_stand_above_the_picture(visit: Visit, scene: S
         "Most often (5 of 6) until 20 Nov 10:50: at the destination, DESY"
     )
     expect(verdict).to_contain_text("Now: during the transfer: checksum differs.")
-    parts = ["h1", "#verdict", ".tiles", "#failures", "#rates"]
+    parts = ["h1", "#verdict", "#rates", "#strip", ".tabs", ".causes-of-failure", ".latest"]
     tops = [page.locator(part).bounding_box()["y"] for part in parts]  # type: ignore[index]
     assert tops == sorted(tops)
     assert tops[1] < 200, "it is the first thing in sight"
+    assert tops[2] < 520, "and so is the picture"
     edge = verdict.evaluate("box => getComputedStyle(box).borderLeftColor")
     assert edge == "rgb(179, 20, 27)"
+
+
+def seen_parts(page: Page) -> list[str]:
+    """Return the ids of the parts that can be seen."""
+    ids = "parts => parts.filter((part) => part.checkVisibility()).map((part) => part.id)"
+    return list(page.locator(".part").evaluate_all(ids))
+
+
+def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(FAILING))
+    tabs = page.get_by_role("navigation", name="Parts of this page")
+    assert seen_parts(page) == ["overview"]
+    expect(tabs.locator("[aria-current]")).to_have_text("Overview")
+    tabs.get_by_role("link", name="Failures").focus()
+    page.keyboard.press("Enter")
+    expect(tabs.locator("[aria-current]")).to_have_text("Failures 6")
+    assert seen_parts(page) == ["failures"]
+    assert page.url == visit.base + FAILING + "#failures"
+    assert page.locator("#rates").is_visible(), "the picture stays where it is"
+    world.transfer(scene.world.ral, scene.world.desy, None, ago=timedelta(minutes=1))
+    refresh(page)
+    expect(tabs.locator("[aria-current]")).to_have_text("Failures 7")
+    assert seen_parts(page) == ["failures"]
+    page.get_by_role("link", name="24h", exact=True).click()
+    page.wait_for_url(f"**{FAILING}?window=24h#failures")
+    assert seen_parts(page) == ["failures"]
+    page.reload()
+    expect(tabs.locator("[aria-current]")).to_have_text("Failures 7")
+    assert seen_parts(page) == ["failures"]
+    # What stands in a part opens it.
+    page.goto(f"{visit.base}{FAILING}#methods")
+    expect(page.get_by_role("heading", name="Ways of measuring")).to_be_in_viewport()
+    assert seen_parts(page) == ["measured"]
+    tabs.get_by_role("link", name="All results").click()
+    assert page.evaluate("location.hash") == "#all-results"
+    tabs.get_by_role("link", name="Overview").click()
+    assert page.evaluate("location.hash") == ""
+
+
+ALL_PARTS = ["overview", "failures", "inside-transfers", "measured", "all-results"]
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_without_a_script_tabs_are_a_table_of_contents(visit: Visit, scene: Scene) -> None:
+    page = visit.open(FAILING)
+    assert seen_parts(page) == ALL_PARTS
+    page.get_by_role("link", name="How it is measured").click()
+    expect(page.get_by_role("heading", name="How it is tested")).to_be_in_viewport()
+
+
+def test_on_paper_all_parts_stand_below_each_other(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open(LINK))
+    page.emulate_media(media="print")
+    assert seen_parts(page) == [part for part in ALL_PARTS if part != "failures"]
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    until(page, "document.querySelector('#inside-transfers .plot')?.clientWidth > 200")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert seen_parts(page) == ["overview"]
 
 
 def test_downtimes_and_notes_have_their_words_in_the_picture(visit: Visit, scene: Scene) -> None:
@@ -120,14 +184,15 @@ def test_downtimes_and_notes_have_their_words_in_the_picture(visit: Visit, scene
 def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(LINK))
     page.get_by_text("Rate over time as a table").click()
-    before = page.locator(".tile[aria-current]").inner_text()
+    row = page.locator(".by-size tr", has=page.locator("[aria-current]"))
+    before = row.inner_text()
     page.evaluate("scrollTo(0, 300)")
     world.transfer(scene.world.ral, scene.world.glasgow, 77.7, ago=timedelta(minutes=1))
     refresh(page)
     expect(page.locator(POINTS)).to_have_count(8)
     expect(page.get_by_role("cell", name="77.7", exact=True).first).to_be_visible()
-    expect(page.locator(".rail tr").first).to_contain_text("77.7")
-    assert page.locator(".tile[aria-current]").inner_text() != before
+    expect(page.locator(".latest tr").first).to_contain_text("77.7")
+    assert row.inner_text() != before
     assert page.evaluate("scrollY") == 300
     assert page.get_by_text("One row for each time bucket").is_visible()
 

@@ -34,7 +34,16 @@ def link(visit: Visit, scene: Scene) -> Page:
     """The page of a link, open for an operator."""
     visit.set_clock()
     visit.log_in(account(Role.OPERATOR))
-    return visit.open(LINK)
+    page = visit.open(LINK)
+    open_form(page)
+    return page
+
+
+def open_form(page: Page) -> None:
+    """The form is behind a button, and the browser itself opens it."""
+    expect(page.locator("#order")).to_be_hidden()
+    page.get_by_role("button", name="Test now…").click()
+    expect(page.locator("#order")).to_be_visible()
 
 
 def end(probe: Probe, rate: float) -> None:
@@ -56,10 +65,13 @@ def send(source: Endpoint, destination: Endpoint, rate: float, streams: int, **m
 def test_progress_and_results_come_by_themselves(link: Page, scene: Scene) -> None:
     form = link.locator("#test-now form").first
     form.locator("[name=streams]").fill("4")
-    form.locator("[name=compare]").check()
+    expect(form.locator("[name=compare]")).to_be_checked()
     form.locator("[name=count]").fill("1")
     form.locator("button").click()
+    expect(link.locator("#order")).to_be_hidden()
     expect(link.locator("#test-now-live li")).to_have_count(2)
+    expect(link.locator("#test-now-live li").first).to_be_in_viewport()
+    open_form(link)
     first, second = Probe.objects.order_by("id")
     Probe.objects.filter(id=first.id).update(
         state="running",
@@ -93,6 +105,7 @@ def test_a_refusal_stands_in_place_and_keeps_what_was_typed(
         "Number of tests must be a whole number from 1 to 10."
     )
     visit.expect_refusal(400)
+    expect(link.locator("#order")).to_be_visible()
     expect(form.locator("[name=count]")).to_have_value("99")
     expect(form.locator("[name=both]")).to_be_checked()
     assert link.url == visit.base + LINK
@@ -124,6 +137,9 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Re
             ago = timedelta(minutes=10 + number)
             send(made.ral, made.glasgow, rate + 7 * number, streams, ago=ago)
     page = visit.open(LINK)
+    open_form(page)
+    assert violations(page) == []
+    look(page, f"test-now-form-{reader}")
     page.locator("#test-now form button").first.click()
     expect(page.locator("#test-now-live li")).to_have_count(3)
     assert violations(page) == []
@@ -139,6 +155,7 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Re
 def test_it_works_without_javascript(visit: Visit, scene: Scene, reader: Reader) -> None:
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(LINK)
+    open_form(page)
     page.locator("#test-now form button").first.click()
     expect(page.locator("h1")).to_contain_text("Ordered tests from RAL_DATADISK")
     expect(page.locator("#test-now [role=status]")).to_have_text("3 tests were ordered.")
@@ -147,6 +164,7 @@ def test_it_works_without_javascript(visit: Visit, scene: Scene, reader: Reader)
     page.click("text=Check their progress again")
     waiting.nth(2).locator("button").click()
     expect(waiting).to_have_count(2)
+    open_form(page)
     page.fill("[name=count]", "11")
     page.locator("#test-now form button").first.click()
     visit.expect_refusal(400)

@@ -110,7 +110,7 @@ def test_transfers_without_enough_samples_say_nothing(client: Client, small_worl
     assert looked(small_world) is None
     run(small_world.ral, small_world.glasgow, STEADY[:4])
     assert looked(small_world) is None
-    assert "Inside transfers" not in words(client, LINK)
+    assert "progress samples" not in words(client, LINK)
     assert "Inside transfers" not in words(client, "/sites/RAL/")
 
 
@@ -143,7 +143,7 @@ def test_the_page_of_a_link_says_it(client: Client, small_world: World):
     assert "1 stalls; nothing moves for 5.7 % of all their time." in html
     assert "the median rate is 80.0 MB/s" in html
     assert "is 11 % of the nominal capacity of RAL (750 MB/s)." in html
-    assert "Inside transfers" not in words(client, f"{LINK}?size=small")
+    assert "progress samples" not in words(client, f"{LINK}?size=small")
 
 
 def test_a_full_link_is_called_so(client: Client, small_world: World):

@@ -88,7 +88,7 @@ def test_each_direction_has_its_numbers_and_a_comparison(
     )
     assert "From RAL_DATADISK to Glasgow_DATADISK" in words(there)
     large = words(there.split('<th scope="row">large</th>')[1].split("</tr>")[0])
-    assert "as usual 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 1 67 % 30 min ago 36.0 (5)" in large
+    assert "as usual 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 of 3 67 % 30 min ago 36.0 (5)" in large
     assert "0.33× 10×" in large
     assert "From Glasgow_DATADISK to RAL_DATADISK" in words(back)
     large = words(back.split('<th scope="row">large</th>')[1].split("</tr>")[0])
@@ -248,10 +248,15 @@ def test_without_a_script_tables_have_what_the_pictures_show(
     for rate in (10.0, 20.0):
         transfer(small_world.ral, small_world.glasgow, rate)
     transfer(small_world.ral, small_world.glasgow, None)
+    html = page(client)
+    assert 'id="distribution"' not in html
+    assert "Too few results for a distribution of rates: it takes 8." in words(html)
+    for _ in range(6):
+        transfer(small_world.ral, small_world.glasgow, 10.0, ago=20 * HOUR)
     table = words(section(page(client, "?window=6h"), "over-time").split("<tbody>")[1])
     assert "2026-11-20 11:30 large RAL_DATADISK → Glasgow_DATADISK 2 1 15.0 15.0 10.5 19.5" in table
     bins = words(section(page(client), "distribution-heading").split("<tbody>")[1])
-    assert "large RAL_DATADISK → Glasgow_DATADISK 10.0 12.6 1" in bins
+    assert "large RAL_DATADISK → Glasgow_DATADISK 10.0 12.6 7" in bins
 
 
 def test_results_say_where_they_failed_as_the_failures_do(
@@ -305,7 +310,8 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
     )
     html = section(page(client), "results")
     way = "http-tpc, 4 streams requested, IPv6"
-    assert f"2026-11-20 12:00:30 large 250 2.00 GB 8.00 done {way} w1" in words(html)
+    assert "2026-11-20 12:00:30 large 250 2.00 GB 8.00 done w1" in words(html)
+    assert f"All measured with {way}." in words(html)
     assert f'href="/transfers/{one}/"' in html
     everybodys = section(page(Client()), "results")
     assert "w1" not in words(everybodys)
@@ -371,12 +377,13 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, beside=1))
     html, mixed = page(client), "Mixes tests with mode pull and push, with 1 and 4 streams."
     assert mixed in html
-    lines = [words(line).strip() for line in section(html, "methods").split("<tr>")[2:]]
+    methods = section(html, "methods")
+    # What is the same in all rows is said above them.
+    assert "All: mover http-tpc, origin test." in words(methods)
+    lines = [words(line).strip() for line in methods.split("<tr>")[2:]]
     assert lines == [
-        "http-tpc pull 1 – – test – alone at both ends large 10.0 1 0 only these",
-        "http-tpc push 4 requested, not known or 1 used – – test – alongside other tests large "
-        "5.50 2 0 "
-        "only these",
+        "large pull 1 alone at both ends 10.0 1 0 only these",
+        "large push 4 requested, not known or 1 used alongside other tests 5.50 2 0 only these",
     ]
     assert "http-tpc push, 4 streams requested, 1 used, alongside other tests" in words(
         section(html, "results")
@@ -421,13 +428,14 @@ def test_the_schedule_says_how_often_when_and_why_it_waits(
     mine = Schedule.objects.filter(source=small_world.ral, destination=small_world.glasgow)
     mine.update(next_due=NOW + 12 * MINUTE, every_seconds=5400)
     html = section(page(client), "planned")
-    assert "everything large every 90 min in 12 min –" in words(html)
+    assert "All: mesh everything, mover http-tpc, mode pull, streams 1, priority 5." in words(html)
+    assert "large every 90 min in 12 min" in words(html)
     mine.update(next_due=NOW - 3 * HOUR, skipped_because="budget", skipped_since=NOW - HOUR)
     html = section(page(client), "planned")
-    assert "overdue by 3 h budget" in words(html)
-    assert 'title="since 2026-11-20 11:00:30 UTC"' in html
+    assert "waiting because of budget, since 2026-11-20 11:00:30 UTC" in words(html)
+    assert "overdue by 3 h" in words(html)
     Mesh.objects.update(name="other")
-    assert "other large" in words(section(page(client), "planned"))
+    assert "mesh other" in words(section(page(client), "planned"))
 
 
 def test_what_is_queued_or_running_is_said_for_both_directions(
@@ -516,7 +524,9 @@ def test_a_link_that_only_fails_says_so_above_its_failures(
     transfer(small_world.ral, small_world.glasgow, None)
     html = page(client)
     assert "Failed in this window: the only test with large files" in verdict(html)
-    assert html.index('id="verdict"') < html.index('id="failures"') < html.index('id="rates"')
+    parts = ("verdict", "rates", "why-failed", "last-tests", "failures")
+    places = [html.index(f'id="{part}"') for part in parts]
+    assert places == sorted(places)
     drawn = figure(html)
     assert drawn["layout"]["annotations"][0]["text"] == "no transfer succeeded"
 

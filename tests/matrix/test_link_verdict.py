@@ -144,8 +144,10 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(
     assert "The reverse direction has no test in this window." in said
     assert "The reverse direction is failing, with large files." in verdict(client, BACK)
     html = responses.html(client, LINK)
-    assert html.index("</h1>") < html.index('id="verdict"') < html.index('class="tiles"')
-    assert "failing" in words(html.split('<a class="tile failing"')[1].split("</a>")[0])
+    assert html.index("</h1>") < html.index('id="verdict"') < html.index('id="rates"')
+    failing = by_size(html)["large"]
+    assert failing.startswith("fails usual 7.50 16 of ")
+    assert failing.endswith("last 16 failed since 19 Nov 20:00")
 
 
 def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
@@ -254,20 +256,35 @@ def test_a_declared_downtime_is_told_before_what_it_explains(
     )
 
 
-def test_tiles_choose_the_class_that_is_drawn_and_keep_the_rest(
+def by_size(html: str) -> dict[str, str]:
+    """Return what the rail says of each size class, and of the reverse direction."""
+    table = html.split('id="by-size"')[1].split("</table>")[0]
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)(?=<th scope="row">|</tbody>)', table, re.S)
+    # Behind its name stands the size of its files.
+    heads = {re.sub(r" [\d.]+ \w?B$", "", words(head).strip()): rest for head, rest in rows}
+    return {head: words(rest).strip() for head, rest in heads.items()}
+
+
+def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(
     client: Client, small_world: World
 ) -> None:
     hourly(small_world, 7.5, 9 * DAY)
     hourly(small_world, 1.2, 9 * DAY, size="small")
     html = responses.html(client, f"{LINK}?window=24h&reverse=1")
-    tiles = re.findall(r'<a class="tile (\w+)" href="([^"]+)"[^>]*?( aria-current="true")?>', html)
-    assert tiles == [
+    rows = re.findall(
+        r'<tr class="(\w+)" title="[^"]*">\s*<th scope="row">\s*'
+        r'(?:<a href="([^"]+)"( aria-current)?)?',
+        html.split('id="by-size"')[1].split("</table>")[0],
+    )
+    assert rows == [
         ("usual", f"{LINK}?size=small&amp;window=24h&amp;reverse=1", ""),
         ("not_applicable", f"{LINK}?size=medium&amp;window=24h&amp;reverse=1", ""),
-        ("usual", f"{LINK}?window=24h&amp;reverse=1", ' aria-current="true"'),
+        ("usual", f"{LINK}?window=24h&amp;reverse=1", " aria-current"),
+        ("untested", "", ""),
     ]
-    small = words(html.split('<a class="tile usual"')[1].split("</a>")[0])
-    assert "small as usual 1.20 MB/s usual 1.20 · 1.0× 24 of 24 ok reverse: –" in small
+    said = by_size(html)
+    assert said["small"] == "1.20 usual 1.20 1.0×"
+    assert said["reverse, large"].endswith("no test in this window")
     small_page = responses.html(client, f"{LINK}?size=small")
     assert "Small files over time" in words(small_page)
 
@@ -296,11 +313,10 @@ def test_what_came_through_before_all_failed_is_no_rate_of_now(
     """The newest successes are from before the window: neither direction has a rate now."""
     hourly(small_world, 7.5, 12 * DAY, 2 * DAY)
     send(small_world.ral, small_world.glasgow, NOW - HOUR, error=NO_SPACE)
-    for path, figure in ((LINK, "failed"), (BACK, "reverse: failed")):
-        html = responses.html(client, f"{path}?window=24h")
-        tile = words(html.split('<a class="tile')[3].split("</a>")[0])
-        assert figure in tile
-        assert "1.0×" not in tile
+    for path, name in ((LINK, "large"), (BACK, "reverse, large")):
+        row = by_size(responses.html(client, f"{path}?window=24h"))[name]
+        assert row.startswith("failed")
+        assert "1.0×" not in row
 
 
 @pytest.mark.parametrize(

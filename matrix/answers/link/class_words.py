@@ -57,7 +57,11 @@ def shortened(error: str, longest: int = LONGEST_ERROR) -> str:
     if len(line) <= longest:
         return line
     head = longest // 3
-    return f"{line[:head].rstrip()} … {line[head + 3 - longest :].lstrip()}"
+    before, after = line[: head + 1], line[head + 2 - longest :]
+    # Whole words, but of those that have no end.
+    before = before.rpartition(" ")[0] or before[:head]
+    after = after.partition(" ")[2] or after[1:]
+    return f"{before.rstrip()} … {after.lstrip()}"
 
 
 def since_words(classes: Sequence[Direction], at: datetime) -> str:

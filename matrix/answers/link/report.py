@@ -44,7 +44,7 @@ from matrix.store.transfers import (
 from sonar.models import Downtime, Probe, Profile, Schedule, SizeClass, Transfer
 from sonar.windows import Window
 
-RESULTS_PER_PAGE = 50
+RESULTS_PER_PAGE = 25
 # A picture of more is drawn too slowly; medians and bands are of all.
 MOST_POINTS = 5000
 MOST_DOWNTIMES = 50

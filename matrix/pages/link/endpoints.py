@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,9 +16,18 @@ from matrix.store import registry
 
 def endpoints_of(source: str, destination: str) -> tuple[EndpointInfo, EndpointInfo]:
     """Return two registered endpoints; raise Http404 that says which name is none."""
-    endpoints = {
-        endpoint.name: endpoint for endpoint in registry.read_places(registry.read_versions())
-    }
+    return ends_among(registered(), source, destination)
+
+
+def registered() -> Sequence[EndpointInfo]:
+    return registry.read_places(registry.read_versions())
+
+
+def ends_among(
+    places: Sequence[EndpointInfo], source: str, destination: str
+) -> tuple[EndpointInfo, EndpointInfo]:
+    """Return two endpoints by their names; raise Http404 that says which name is none."""
+    endpoints = {endpoint.name: endpoint for endpoint in places}
     unknown = [name for name in (source, destination) if name not in endpoints]
     if unknown:
         names = " or ".join(f"“{name}”" for name in dict.fromkeys(unknown))

@@ -20,20 +20,25 @@ from matrix.plots.link_lines import (
     newest_of,
     other_window,
     rates_over_time,
+    shown_window,
+    spans_drawn,
     usual_of,
 )
 from matrix.query.catalogue import BAND_WORDS, OF_LINK
 from sonar.models import Annotation
 
-HEIGHT, HEIGHT_OF_DISTRIBUTION = 21, 13
+HEIGHT, HEIGHT_OF_DISTRIBUTION = 20, 13
+# Fewer rates have no distribution that a picture could show.
+FEWEST_IN_DISTRIBUTION = 8
 
 
 @dataclass(frozen=True)
 class Drawn:
     """One size class as pictures and tables.
 
-    ``points`` of ``results`` results are drawn singly; the running median is of all. ``other`` says
-    with what it is compared, and ``has_other_times`` whether that has an axis of time of its own.
+    ``points`` of ``results`` results are drawn singly; the running median is of all. ``first`` is
+    when the axis of time begins, None where that is with the window. ``other`` says with what it is
+    compared, and ``has_other_times`` whether that has an axis of time of its own.
     """
 
     size: str
@@ -44,6 +49,7 @@ class Drawn:
     buckets: list[Bucket]
     bins: list[Bin]
     usual: UsualRange | None
+    first: datetime | None
     other: str
     has_other_times: bool
     # Heights of the pictures in rem.
@@ -98,16 +104,19 @@ def drawn(
     """
     part = drawn_class(answer)
     lines = lines_of(answer, reverse=reverse)
+    spans = spans_drawn(answer, notes, changes)
+    shown = shown_window(answer, lines, spans)
     results = sum(len(line.results) for line in lines)
     return Drawn(
         size=part.size,
-        rates=rates_over_time(answer, lines, notes, changes) if results else None,
+        rates=rates_over_time(answer, lines, spans) if results else None,
         distribution=distribution_of(lines),
         points=sum(len(line.points) for line in newest_of(lines)),
         results=results,
         buckets=list(buckets_of(lines)),
         bins=list(bins_of(lines)),
         usual=usual_of(part.there),
+        first=None if shown == answer.window else shown.start,
         other=answer.comparison.words if answer.comparison else "",
         has_other_times=other_window(answer) is not None,
     )
@@ -115,7 +124,8 @@ def drawn(
 
 def distribution_of(lines: Sequence[DirectionLine]) -> Json | None:
     shapes = [Shape(line.name, line.rates, line.look) for line in lines]
-    return distribution.figure(shapes) if any(shape.rates.size for shape in shapes) else None
+    rates = sum(shape.rates.size for shape in shapes)
+    return distribution.figure(shapes) if rates >= FEWEST_IN_DISTRIBUTION else None
 
 
 def buckets_of(lines: Sequence[DirectionLine]) -> Iterator[Bucket]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -24,23 +25,25 @@ from matrix.pages.controls import Choice, bounds_of, filter_chips, resized, wind
 from matrix.pages.events.part import EventsPart
 from matrix.pages.experiments.page import LinkExperimentsPage, experiments_part
 from matrix.pages.link import network, overhead
+from matrix.pages.link.by_size import size_rows
 from matrix.pages.link.comparison import changed_since, comparison_part
-from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.link.endpoints import ends_among, registered
 from matrix.pages.link.figures import drawn
-from matrix.pages.link.notices import advice_for, paused_sites, planned_for, why_waits
+from matrix.pages.link.notices import advice_for, paused_sites
 from matrix.pages.link.numbers import QUANTILE_COLUMNS, directions_of
 from matrix.pages.link.parameters import OWN, read_own
-from matrix.pages.link.tiles import tiles_of
+from matrix.pages.link.tables import planned_tests, profile_table, schedule_table
 from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.notices import mixed, with_filter
 from matrix.pages.probes.page import LinkProbesPage, probes_part
-from matrix.pages.progress import TransferLine, every_words, progress_words, until_words
+from matrix.pages.progress import TransferLine, progress_words
 from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import of_link, strip_for
-from matrix.pages.transfer.facts import profile_words, streams_words
+from matrix.pages.transfer.facts import profile_words
 from matrix.plots import inside as inside_plot
+from matrix.plots.labels import short_names_of
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
-from matrix.query.attributes import ALONE, OF_PROFILES
+from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
@@ -56,8 +59,8 @@ from sonar.roles import Anyone
 from sonar.units import format_age
 from sonar.windows import format_window
 
-# So many stand beside the picture; all of them are listed below.
-LAST_TESTS = 6
+# So many of the newest results, and of the most frequent failures, are in the overview.
+LATEST, TOP_FAILURES = 10, 3
 # Verdicts that say whose it is, and those beside which no rate is worth a word.
 FAILS = ("failing", "failed")
 NOT_COMPARED = (*FAILS, "down", "untested")
@@ -78,14 +81,19 @@ class LinkPage(QueryPage):
     reverse: bool = False
     only: bool = False
     before: Cursor | None = None
+    # What lists call source and destination, among all endpoints.
+    short: tuple[str, str] = ("", "")
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        source, destination = endpoints_of(path["source"], path["destination"])
+        places = registered()
+        ends = ends_among(places, path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
         own = read_own(params)
         check_length(query)
-        return cls(about_link(query), source, destination, *own)
+        names = short_names_of(places)
+        short = names[ends[0].name], names[ends[1].name]
+        return cls(about_link(query), *ends, *own, short=short)
 
     def path(self) -> str:
         return link_path(self.source.name, self.destination.name)
@@ -137,7 +145,10 @@ class LinkPage(QueryPage):
             "diagnosis": diagnosis,
             "findings": diagnosis.beside_failing if fails else diagnosis.diagnoses,
             "comparison": comparison_part(self, answer),
-            "tiles": tiles_of(answer, lambda size: self.asking(resized(self.query, size)).url()),
+            "by_size": size_rows(
+                answer, lambda size: self.asking(resized(self.query, size)).url()
+            ),
+            "short": self.short,
             "reverse_url": self.reverse_url(),
             "elsewhere": self.elsewhere(),
             # A dash stands for it, with its reason.
@@ -199,8 +210,16 @@ class LinkPage(QueryPage):
         return capfirst(", ".join([self.query.window_words(), *filters]))
 
     def controls(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
-        """Return what can be changed; the size class is chosen by its tile."""
+        """Return what can be changed."""
         return {
+            "sizes": [
+                Choice(
+                    part.size,
+                    self.asking(resized(self.query, part.size)).url(),
+                    part.size == self.query.size,
+                )
+                for part in answer.classes
+            ],
             "windows": window_choices(self),
             "bounds": bounds_of(self, answer.window),
             "chips": filter_chips(self),
@@ -239,7 +258,7 @@ class LinkPage(QueryPage):
         both = self.query.replace(filters=(*ends, *self.query.filters))
         sites = dict.fromkeys([self.source.site, self.destination.site])
         return [
-            (f"Reverse direction, from {back} to {there}", link_url(back, there, self.query)),
+            ("Reverse direction", link_url(back, there, self.query)),
             *((f"Site {site}", site_url(site, self.query)) for site in sites),
             ("This link in the matrix", matrix_url(both)),
         ]
@@ -256,30 +275,37 @@ def lists(page: LinkPage, answer: LinkReport, choices: ProfileChoices) -> dict[s
     """Return the lists of results, of ways of measuring, and of tests to come."""
     sizes = {line.size for line in answer.classes}
     cursor = answer.listing.next
+    lines = [TransferLine.of(transfer) for transfer in answer.listing.results]
+    planned = planned_tests(answer)
+    ends = [
+        dataclasses.replace(end, name=name)
+        for end, name in zip(answer.question.ends, page.short, strict=True)
+    ]
+    failures = [
+        (group, TransferLine.of(group.example), where_at(group.where, *ends))
+        for group in answer.failures
+    ]
     return {
-        "transfers": [TransferLine.of(transfer) for transfer in answer.listing.results],
+        "transfers": lines,
+        "measured_alike": shared(line.profile_words for line in lines),
+        "have_errors": any(line.error for line in lines),
+        "results_count": len(answer.results),
         "further": dataclasses.replace(page, before=cursor).url() if cursor else "",
         "first": dataclasses.replace(page, before=None).url() if page.before else "",
         "last_tests": [
-            (TransferLine.of(transfer), format_age(answer.now - transfer.started_at))
-            for transfer in answer.listing.results[:LAST_TESTS]
+            (line, format_age(answer.now - line.transfer.started_at))
+            for line in lines[:LATEST]
             if not page.before
         ],
         "overhead": overhead.part_of(answer.overhead()),
         "list_choices": page.list_choices(),
-        "failures": [
-            (group, TransferLine.of(group.example), where_at(group.where, *answer.question.ends))
-            for group in answer.failures
-        ],
-        "profiles": [
-            (
-                line,
-                streams_words(line.profile.streams, line.used),
-                OF_PROFILES["beside"].words[line.profile.beside],
-                page.asking(page.query.replace(filters=line.profile.filters())).url(),
-            )
-            for line in answer.summaries
-        ],
+        "failures": failures,
+        "top_failures": failures[:TOP_FAILURES],
+        "failures_count": sum(group.count for group, _, _ in failures),
+        "profiles": profile_table(
+            answer.summaries,
+            lambda filters: page.asking(page.query.replace(filters=filters)).url(),
+        ),
         "mixed": mixed(
             page.query,
             lambda query: page.asking(query).url(),
@@ -288,15 +314,8 @@ def lists(page: LinkPage, answer: LinkReport, choices: ProfileChoices) -> dict[s
         "left_out": left_out(page, answer),
         "company": company_of(page, answer),
         "paused": paused_sites(answer.question.ends, answer.now),
-        "planned": [
-            (
-                schedule,
-                every_words(schedule.every_seconds),
-                until_words(schedule.next_due, answer.now),
-                why_waits(schedule, answer.question.ends, answer.now),
-            )
-            for schedule in planned_for(answer)
-        ],
+        "planned": planned,
+        "schedule": schedule_table(planned),
         "probes": [
             (probe, probe.source_id == page.source.id, progress_words(probe))
             for probe in answer.probes
@@ -304,6 +323,12 @@ def lists(page: LinkPage, answer: LinkReport, choices: ProfileChoices) -> dict[s
         ],
         "inside": inside(answer),
     }
+
+
+def shared(texts: Iterable[str]) -> str:
+    """Return what all of these texts are, empty if they differ or there is none."""
+    different = set(texts)
+    return different.pop() if len(different) == 1 else ""
 
 
 def left_out(page: LinkPage, answer: LinkReport) -> dict[str, Any] | None:
