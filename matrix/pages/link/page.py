@@ -89,11 +89,11 @@ class LinkPage(QueryPage):
         places = registered()
         ends = ends_among(places, path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
-        own = read_own(params)
+        reverse, only, before = read_own(params)
         check_length(query)
         names = short_names_of(places)
         short = names[ends[0].name], names[ends[1].name]
-        return cls(about_link(query), *ends, *own, short=short)
+        return cls(about_link(query), *ends, reverse, only, before, short)
 
     def path(self) -> str:
         return link_path(self.source.name, self.destination.name)
