@@ -108,7 +108,6 @@ fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 generated requests as each ac
 	@$(FUZZ) -s tests/api/test_fuzz.py -k $*
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
-	$(BIN)/python -m tests.history
 	$(BIN)/python -m tests.screenshots
 
 lint: $(VENV)/.test ## Check style and types only

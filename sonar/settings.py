@@ -274,6 +274,7 @@ REDIS_URL = os.environ.get("REDIS_URL") or _noted.get("redis_url", "redis://loca
 # What `make run` is to do: where to listen, and which registry to load instead of the sandbox.
 PORT = envint("PORT", 8000)
 SONAR_REGISTRY = os.environ.get("SONAR_REGISTRY", "")
+SONAR_PAST = envbool("SONAR_PAST", default=True)
 OWN_DATABASE = not os.environ.get("DATABASE_URL")
 OWN_REDIS = not os.environ.get("REDIS_URL")
 

@@ -65,6 +65,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "sonar.credential_states",
             "sonar.queueing",
             "sonar.purposes",
+            "sonar.made_up",
         }
     ),
     frozenset({"sonar.network_results"}),

@@ -25,7 +25,7 @@ from matrix.query.forms import BadQueryError
 from matrix.query.time_words import MOMENTS, in_iso
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
-from sonar import roles
+from sonar import made_up, roles
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,8 @@ def rendered(
         "permalinks": permalinks(page, now),
         "my_site": my_site(request),
         "needs_token": not settings.SONAR_PUBLIC_READ,
+        # Read where a page says that something is simulated.
+        "made_up_until": made_up.until,
     }
     context = own | page.context(now, version, request.user) | changes
     return render(request, page.template, context, status=status)

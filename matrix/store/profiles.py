@@ -11,6 +11,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from matrix.query.attributes import OF_PROFILES
 from matrix.statistics.arrays import Integers
 from matrix.store.profile_filters import IDS, PROFILE_FIELDS
+from sonar.made_up import MADE_UP
 from sonar.models import Profile
 
 # What must not be pooled unknowingly.
@@ -61,8 +62,8 @@ class ProfileChoices:
 
 
 def read() -> ProfileChoices:
-    """Read the ways of measuring, which are few. One SQL query."""
-    alike = Profile.objects.order_by().values(*PROFILE_FIELDS.values())
+    """Read the ways of measuring, which are few: what is made up has none. One SQL query."""
+    alike = Profile.objects.exclude(MADE_UP).order_by().values(*PROFILE_FIELDS.values())
     rows = list(alike.annotate(ids=ArrayAgg("id")))
     return ProfileChoices(
         tuple(

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
+from sonar import made_up
 from sonar.models import Probe, Schedule, Transfer
 from sonar.units import format_count
 from sonar.windows import format_time
@@ -34,13 +35,14 @@ def of_each_class(now: datetime) -> list[Coverage]:
     """Count the scheduled links by size class, with the results of the last seven days.
 
     Costs one look into the index of each link, at its newest results; only a link without a
-    success is looked at twice.
+    success is looked at twice. Results that are made up do not count.
     """
+    start = now - WINDOW
     newest = Transfer.objects.filter(
         source=OuterRef("source"),
         destination=OuterRef("destination"),
         size_class=OuterRef("size_class"),
-        started_at__gte=now - WINDOW,
+        started_at__gte=max(start, made_up.until() or start),
     ).order_by("-started_at")
     done, failed = (
         Subquery(newest.filter(state=state).values("state")[:1]) for state in ("done", "failed")

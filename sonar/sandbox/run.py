@@ -17,6 +17,7 @@ from types import FrameType
 import django
 import urllib3
 from django.db import OperationalError
+from django.utils import timezone
 from rich.console import Console
 
 from sonar import settings as project
@@ -26,12 +27,13 @@ from sonar.sandbox.steps import step
 
 # A slow reader must not hold the end up.
 WEB_STOP_SECONDS = "5"
-NODES, WEB = "nodes", "web"
+NODES, WEB, PAST = "nodes", "web", "past"
 SENDERS = ("worker", "control", "cleaning", "beat")
 # Others find nothing of Sonar's.
 ENVIRONMENTS = {
     **dict.fromkeys(SENDERS, environments.of_sender),
     WEB: environments.of_web,
+    PAST: environments.of_sender,
 }
 # The sandbox's links are local: it plans often, so that the matrix fills while one watches.
 SANDBOX_PLAN_SECONDS = "1"
@@ -90,12 +92,12 @@ class Children:
         return self._logs / f"{name}.log"
 
     def check(self) -> None:
-        """Raise StartError if one of them has ended by itself.
+        """Raise StartError if one of them has ended by itself, but for the past, once it is made.
 
         PostgreSQL and Redis come first: others may have ended because they had.
         """
         for name, (process, log) in self._watched.items():
-            if process.poll() is not None:
+            if process.poll() is not None and (name, process.returncode) != (PAST, 0):
                 raise StartError(
                     f"{name} ended unexpectedly ({processes.how_it_ended(process)}). The end of "
                     f"its log, {log}:\n{processes.tail(log)}"
@@ -208,6 +210,19 @@ def prepare(children: Children, place: Path, console: Console) -> None:
     console.print("Registry: " + changes.replace("\n", "; "))
 
 
+def start_past(children: Children, console: Console) -> None:
+    """Make a past for a new sandbox, beside its first tests."""
+    from sonar.sandbox import past_store
+
+    is_wanted = project.SONAR_PAST and not project.SONAR_REGISTRY
+    if is_wanted and past_store.is_missing(timezone.now()):
+        children.start(PAST, "sonar.sandbox.make_past")
+        console.print(
+            "Results of the five weeks before now are being made up, so that there is something "
+            "to compare with (SONAR_PAST=0 leaves them out)."
+        )
+
+
 @contextmanager
 def why_it_ends(children: Children, console: Console) -> Iterator[None]:
     """Say why a run ends before it stops everything, which takes some seconds."""
@@ -242,6 +257,7 @@ def run(console: Console) -> None:
         with step(console, "Starting the workers and the web server"):
             url = start_web(children, project.PORT)
         console.print(f"Sonar is at {url}   (Ctrl-C stops it; logs are in {place / 'log'})")
+        start_past(children, console)
         from sonar.sandbox import progress
 
         progress.watch(children.check, console)

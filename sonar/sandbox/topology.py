@@ -27,7 +27,7 @@ CAP = 4
 """Transfers at once into an endpoint, and out of it. With 8, two busy cores fall behind the
 pace of 100 transfers at once; with 4 the matrix fills within 40 s all the same."""
 
-SMALL_MB, LARGE_MB = 20, 2000
+SMALL_MB, MEDIUM_MB, LARGE_MB = 20, 200, 2000
 SPREAD = 0.12
 FAILURE_RATE = 0.01
 LONGEST_SETUP_SHARE = 0.25
@@ -272,7 +272,7 @@ def _glasgow(size_class: str) -> dict[Pair, float]:
 def _size_classes() -> list[dict[str, Any]]:
     return [
         _size_class("small", from_mb=0, test_mb=SMALL_MB, timeout_seconds=60),
-        _size_class("medium", from_mb=100, test_mb=200, timeout_seconds=60),
+        _size_class("medium", from_mb=100, test_mb=MEDIUM_MB, timeout_seconds=60),
         _size_class("large", from_mb=1000, test_mb=LARGE_MB, timeout_seconds=120),
     ]
 

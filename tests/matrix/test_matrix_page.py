@@ -16,6 +16,7 @@ from pytest_django import Settings
 
 from matrix.http.my_site import MY_SITE
 from matrix.store.cache import ANSWERS
+from sonar import made_up
 from sonar.models import Endpoint, Probe, Schedule, Site, SizeClass
 from tests.matrix import responses, world
 from tests.matrix.responses import words
@@ -360,6 +361,45 @@ def test_simulated_rates_are_called_so_before_anything_else(
     assert "Simulated" not in page(client)
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
     assert "Simulated" in page(client)
+    assert "made up, to show" not in page(client)
+
+
+def test_a_simulated_grid_says_what_sonar_is_and_how_large_files_are(
+    client: Client, small_world: World
+) -> None:
+    assert "Sonar copies" not in words(page(client))
+    Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
+    assert (
+        "Sonar copies test files between all storage endpoints and records the rates: "
+        "large files have 2.00 GB here."
+    ) in words(page(client))
+    SizeClass.objects.filter(name="large").update(test_bytes=3 * 10**9)
+    assert "large files have 3.00 GB here." in words(page(client))
+
+
+PAST = "Results before 2026-11-20 09:00:00 UTC are entirely made up, to show what weeks of tests"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/table/", "/sites/", "/sites/RAL/", "/events/", "/causes/", "/operations/"),
+        "/links/RAL_DATADISK/Glasgow_DATADISK/",
+    ],
+)
+def test_each_page_that_is_simulated_says_since_when_results_are_measured(
+    client: Client, small_world: World, path: str
+) -> None:
+    Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
+    end = NOW.replace(hour=9, second=0)
+    transfer(
+        small_world.ral,
+        small_world.glasgow,
+        1.0,
+        ago=4 * HOUR,
+        made=world.profile(**made_up.profile_fields(end)),
+    )
+    assert PAST in words(responses.html(client, path))
 
 
 def test_the_legend_counts_the_cells_of_each_state(client: Client, small_world: World) -> None:

@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.notices import Notice
+from sonar import made_up
 from sonar.models import Endpoint, Probe, Schedule, SizeClass
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
@@ -199,6 +200,13 @@ def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world: World) -> 
     assert notice.title == "Mixes tests with mode pull and push."
     assert notice.links == (("pull", "/?mode=pull"), ("push", "/?mode=push"))
     assert told("mode=push") == {}
+
+
+def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world: World) -> None:
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    made = world.profile(**made_up.profile_fields(NOW - HOUR))
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=2 * HOUR, made=made)
+    assert told() == {}
 
 
 def test_only_ways_that_one_cell_mixes_are_said_to_be_mixed(small_world: World) -> None:

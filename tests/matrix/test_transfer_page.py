@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from matrix.statistics.courses import stretches
+from sonar import made_up
 from sonar.models import Mesh, Probe, SizeClass
 from sonar.roles import Role
 from tests.accounts import account
@@ -414,6 +415,14 @@ def test_simulated_rates_are_called_so(client: Client, small_world: World) -> No
     small_world.ral.simulated = True
     small_world.ral.save()
     assert "Simulated" in page(client, transfer(small_world.ral, small_world.glasgow, 1.0).id)
+
+
+def test_a_result_that_is_made_up_is_called_so(client: Client, small_world: World) -> None:
+    made = world.profile(**made_up.profile_fields(NOW))
+    said = words(page(client, transfer(small_world.ral, small_world.glasgow, 1.0, made=made).id))
+    assert "Made up. No file was moved" in said
+    assert "It is made up: no file was moved." in said
+    assert "imported" not in said
 
 
 def test_without_public_read_the_page_leads_to_the_login(

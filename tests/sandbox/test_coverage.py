@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sonar import scheduler
+from sonar import made_up, scheduler
 from sonar.models import Endpoint, Profile, Schedule, SizeClass, Transfer
 from sonar.sandbox import coverage
 from sonar.sandbox.coverage import Coverage
@@ -67,6 +67,15 @@ def test_a_link_that_succeeded_once_is_measured_whatever_came_before_and_after(g
     result((glasgow, ral), "lost")
     assert small() == Coverage("small", LINKS, measured=1, failed=1)
     assert not small().is_full
+
+
+def test_results_that_are_made_up_measure_no_link(grid):
+    made_up_until = NOW - timedelta(hours=1)
+    Profile.objects.create(**made_up.profile_fields(made_up_until))
+    result((grid[0], grid[1]), "done", made_up_until - timedelta(hours=1))
+    assert small() == Coverage("small", LINKS, measured=0, failed=0)
+    result((grid[0], grid[1]), "done")
+    assert small() == Coverage("small", LINKS, measured=1, failed=0)
 
 
 def test_results_older_than_a_week_do_not_count(grid):

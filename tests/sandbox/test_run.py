@@ -30,6 +30,8 @@ from scipy.stats import spearmanr
 
 from sonar.sandbox import embedded, processes, progress
 from sonar.sandbox.run import Children, why_it_ends
+from sonar.sandbox.topology import ALWAYS_FAILS
+from tests.matrix.responses import words
 from tests.ports import free_port
 from tests.waiting import wait_for
 
@@ -43,6 +45,16 @@ LOADED = 30  # what a loaded machine adds
 CLASSES = ("small", "medium", "large")
 # Of tests of all links with a published rate: each takes half a minute, on a busy machine a minute.
 ROUNDS = 20
+# Where a newcomer looks, what happened on the grid before the first start.
+STORIES = {
+    "/": "1 link failing",
+    "/?compare=week": r"[12]\d slower , [67]\d faster with large files",
+    "/events/": "Cooling failed in the machine room",
+    "/causes/": r"TAIWAN-LCG2_DATADISK receives at \d\d %",
+    "/causes/?compare=month": "TAIWAN-LCG2_DATADISK receives at [56]. % of its 30-day rate",
+    "/sites/TRIUMF-LCG2/": "New network cards in the pool nodes",
+    "/links/UKI-SOUTHGRID-RALPP_DATADISK/NDGF-T1_DATADISK/": "the usual rate since",
+}
 # Of the log-in those that may be set alone; they all go where its secret goes.
 OF_THE_WEB = {"SONAR_SECRET_KEY": "planted-" * 8, "SONAR_OIDC_NAME": "Planted"}
 
@@ -93,11 +105,27 @@ class Run:
             return False
 
     def matrix(self, size: str, stat: str = "mean") -> dict[str, Any]:
-        params = {"size": size, "stat": stat}
+        """Return what is measured, without what is made up."""
+        params = {"size": size, "stat": stat, "origin": "test"}
         answer = requests.get(f"{self.url}/api/v1/matrix/", params, timeout=30)
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()
         return found
+
+    def words(self, path: str) -> str:
+        answer = requests.get(self.url + path, timeout=30)
+        answer.raise_for_status()
+        return words(answer.text)
+
+    def says(self, path: str, text: str) -> bool:
+        return text in self.words(path)
+
+    def failing(self, link: tuple[str, str]) -> int:
+        """Count the tests of a link that really failed."""
+        ends = {"source_site": link[0], "destination_site": link[1], "origin": "test"}
+        answer = requests.get(f"{self.url}/api/v1/matrix/", ends, timeout=30)
+        answer.raise_for_status()
+        return sum(map(sum, answer.json()["cells"]["failed"]))
 
     def measured(self, size: str) -> int:
         return sum(count > 0 for row in self.matrix(size)["cells"]["ok"] for count in row if count)
@@ -157,6 +185,18 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
         lambda: all(run.measured(size) >= ENOUGH for size in CLASSES),
         FILL_SECONDS,
     )
+
+
+@pytest.mark.long
+def test_a_newcomer_sees_stories_on_all_pages(run: Run):
+    """They are made up beside the first tests; those that go on are measured, too."""
+    run.wait_for("the past", partial(run.says, "/events/", "TAIWAN receives"), 300)
+    for path, saying in STORIES.items():
+        said = run.words(path)
+        assert re.search(saying, said), (path, said)
+        assert "are entirely made up, to show what weeks of tests look like." in said
+    assert "Mixes tests" not in run.words("/?size=large")
+    assert run.failing(ALWAYS_FAILS) > 0
 
 
 @pytest.mark.long
@@ -228,7 +268,8 @@ def test_secrets_of_the_web_are_in_no_other_environment(run: Run):
     having = {command for command, env in found.items() if OF_THE_WEB.keys() & env.keys()}
     assert having == {command for command in found if "gunicorn" in command}
     having = {command for command, env in found.items() if "DATABASE_URL" in env}
-    assert having == {command for command in found if "gunicorn" in command or "celery" in command}
+    users = ("gunicorn", "celery", "sonar.sandbox.make_past")
+    assert having == {command for command in found if any(one in command for one in users)}
     programs = ("postgres", "redis", "sonar.sandbox.nodes", "celery", "gunicorn")
     assert all(any(one in command for command in found) for one in programs)
 
@@ -308,10 +349,12 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(
     assert operator.patch(node, json={"inbound_cap": 3}, timeout=30).ok
     assert run.stop(signal.SIGTERM) == 0
     assert run.processes() == []
+    assert "being made up" in run.said
     password = (home / "admin-password").read_text()
     with Run(home, free_port()) as again:
         again.wait_for("the workers", lambda: "Sonar is at" in again.said, 180)
         assert again.measured("large") >= ENOUGH
+        assert "being made up" not in again.said
         assert "static files" not in again.said  # to compress them anew takes seconds
         assert (home / "admin-password").read_text() == password
         endpoints = f"{again.url}/api/v1/endpoints/"

@@ -29,6 +29,7 @@ from matrix.query.addresses import address, table_url
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import events, profiles
 from matrix.store.data_version import DataVersion
+from sonar.models import SizeClass
 from sonar.roles import Anyone
 
 # How many of a kind stand beside the matrix, if not three.
@@ -88,6 +89,11 @@ class MatrixPage(MatrixAddress):
             "strip": strip_for(self, answered.window, now),
             "share": Share.of_matrix(self.query.url(address("api-matrix"))),
         }
+
+    def test_bytes(self) -> int | None:
+        """Return the size of the test files that are shown. One SQL query."""
+        sizes = SizeClass.objects.filter(name=self.query.size)
+        return sizes.values_list("test_bytes", flat=True).first()
 
     def address(self, query: MatrixQuery, display: Display) -> str:
         return self.asking(query).displaying(display).url()

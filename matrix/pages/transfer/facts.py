@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from matrix.query.filters import either
 from matrix.statistics.courses import Stretch
+from sonar.made_up import is_made_up
 from sonar.models import Profile, Transfer
 from sonar.scitags import Scitag
 from sonar.units import format_bytes, format_estimate, three_digits
 
 # Servers send a progress marker about every 5 s.
 MARKER_SECONDS = 6.0
+NO_FILE = "It is made up: no file was moved."
+IMPORTED = "It was imported, and imported results have no progress samples."
 
 
 def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
@@ -46,6 +49,8 @@ def scitag_words(scitag: int | None) -> str:
 
 def profile_words(profile: Profile) -> str:
     """Say how a result was made: `http-tpc push, 4 streams requested, 1 used, IPv6, ordered`."""
+    if is_made_up(profile):
+        return "made up"
     mover = f"{profile.mover} {profile.mode}".strip()
     streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
     if profile.streams_used is None:
@@ -113,7 +118,7 @@ def why_no_samples(transfer: Transfer) -> str:
     if transfer.state == Transfer.State.LOST:
         return "Its worker died before it could store any progress."
     if transfer.profile.origin != Profile.Origin.TEST:
-        return "It was imported, and imported results have no progress samples."
+        return NO_FILE if is_made_up(transfer.profile) else IMPORTED
     if failed and not transfer.seconds:
         return "It failed before the transfer itself began."
     if transfer.profile.streams > 1:

@@ -36,6 +36,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.flows import times_of
 from matrix.store.probes import progress_of
 from sonar import roles
+from sonar.made_up import is_made_up
 from sonar.models import Probe, Transfer
 from sonar.mover_catalogue import CLOCKS
 from sonar.roles import Anyone
@@ -120,6 +121,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
         overhead = first_byte / transfer.seconds
     return {
         "transfer": transfer,
+        "made_up": is_made_up(transfer.profile),
         "line": line,
         "ended_at": ended_at,
         "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),

@@ -1,0 +1,131 @@
+"""Weeks of made-up results before the first start of a sandbox, drawn from a seed.
+
+A sandbox that was started just now has no usual rates, no events and nothing to be compared with.
+So its links get a past at the rates that its nodes have, and the ``stories``. The results say of
+themselves that they are made up: see sonar.made_up.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from sonar.sandbox import stories
+from sonar.sandbox.flow import Draws, closed_early
+from sonar.sandbox.stories import PAST_HOURS, Floats
+from sonar.sandbox.topology import (
+    LARGE_MB,
+    MB,
+    MEDIUM_MB,
+    SCALE,
+    SMALL_MB,
+    Link,
+    load_links,
+)
+
+SEED = 2011
+# The last hour has only what is measured.
+LAST_HOURS = 1
+OVERHEAD_SECONDS = 0.005
+"""What a test takes beside what its link takes, where others run: so measured on two cores."""
+
+SPREAD = 0.22
+"""More than the links have: what else a machine does shows in the rates of its nodes."""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """A size class: MB at the scale of the grid, and hours from a test to the next."""
+
+    size_class: str
+    size_mb: float
+    every_hours: float
+
+    @property
+    def bytes(self) -> int:
+        return round(self.size_mb * MB / SCALE)
+
+
+CLASSES = (
+    Tests("small", SMALL_MB, 8),
+    Tests("medium", MEDIUM_MB, 8),
+    Tests("large", LARGE_MB, 4),
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of one link and size class, oldest first; arrays of one length.
+
+    ``errors`` are why and where those failed that ``failed``, in their order.
+    """
+
+    link: Link
+    tests: Tests
+    ids: NDArray[np.uint64]
+    """Both halves of a UUID, in two columns."""
+    hours_ago: Floats
+    seconds: Floats
+    failed: NDArray[np.bool_]
+    errors: list[tuple[str, str]]
+
+    def __len__(self) -> int:
+        return len(self.hours_ago)
+
+
+def results(seed: int = SEED) -> Iterator[Results]:
+    """Draw the results of all links and size classes, each link the same for a seed."""
+    for link, tests in product(load_links(), CLASSES):
+        name = f"{link.source} {link.destination} {tests.size_class}"
+        yield drawn(np.random.default_rng([seed, zlib.crc32(name.encode())]), link, tests)
+
+
+def drawn(draws: Generator, link: Link, tests: Tests) -> Results:
+    """Draw the results of a link as its nodes draw them, and as its stories say."""
+    hours_ago = moments(draws, tests.every_hours)
+    factors, failing = stories.course(link, stories.of_link(link), hours_ago)
+    sigma = math.sqrt(math.log1p(SPREAD**2))
+    rates = factors * draws.lognormal(0, sigma, len(hours_ago))
+    seconds = tests.size_mb / SCALE / (link.rate_mb_s(tests.size_mb) * rates)
+    failed = draws.random(len(hours_ago)) < failing
+    shares, errors = draws.uniform(0.1, 0.9, len(hours_ago)), list[tuple[str, str]]()
+    for share in shares[failed]:
+        errors.append(error(draws, int(share * tests.bytes)))
+    seconds[failed] *= shares[failed]
+    seconds += OVERHEAD_SECONDS
+    ids = draws.integers(1 << 64, size=(len(hours_ago), 2), dtype=np.uint64)
+    return Results(link, tests, as_uuids(ids), hours_ago, seconds.round(4), failed, errors)
+
+
+def moments(draws: Generator, every_hours: float) -> Floats:
+    """Draw when tests began, in hours before the end, the last of them a while ago."""
+    first = PAST_HOURS - draws.random() * every_hours
+    steps = draws.uniform(0.9, 1.1, math.ceil(PAST_HOURS / every_hours / 0.9)) * every_hours
+    hours_ago = first - np.concatenate([[0], np.cumsum(steps)])
+    return hours_ago[hours_ago > LAST_HOURS]
+
+
+def error(draws: Generator, left_bytes: int) -> tuple[str, str]:
+    """Draw why and where a test failed, as the nodes say it."""
+    if draws.random() < 0.5:
+        return closed_early(left_bytes), "transfer"
+    return Draws.REFUSALS[draws.integers(len(Draws.REFUSALS))], "source"
+
+
+def as_uuids(halves: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Make random bits UUIDs of version 4."""
+    version, variant = np.uint64(0xF << 12), np.uint64(0b11 << 62)
+    return np.stack(
+        (
+            halves[:, 0] & ~version | np.uint64(4 << 12),
+            halves[:, 1] & ~variant | np.uint64(0b10 << 62),
+        ),
+        axis=1,
+    )

@@ -1,0 +1,95 @@
+"""The past of a sandbox, where results are: once, whole, and searched for events."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timedelta
+
+import numpy as np
+from django.core.management import call_command
+from django.db import transaction
+from django.db.models import Min
+from django.utils import timezone
+
+from sonar import made_up
+from sonar import results as door
+from sonar.models import Annotation, Endpoint, Profile, Site, SizeClass, Transfer
+from sonar.records import storing
+from sonar.records.columns import EPOCH_2000, MICROSECOND, NOTHING, ROW, Batch, Rows
+from sonar.sandbox import past
+from sonar.sandbox.past import Results
+from sonar.sandbox.stories import STORIES, Story
+from sonar.sandbox.topology import load_sites
+from sonar.units import format_count
+
+HOUR = timedelta(hours=1)
+# A sandbox whose results are older than this has a past of its own.
+NEW = timedelta(days=1)
+
+
+def make() -> None:
+    count = store(timezone.now())
+    sys.stdout.write(f"{format_count(count)} results are made up.\n")
+    call_command("find_changes")
+
+
+def is_missing(now: datetime) -> bool:
+    """Say whether a sandbox is new, and has no past yet."""
+    has_old = Transfer.objects.filter(started_at__lt=now - NEW).exists()
+    return not has_old and made_up.until() is None
+
+
+@transaction.atomic
+def store(now: datetime) -> int:
+    """Store results before the oldest, or before ``now``, and notes; return how many results.
+
+    All of it or, where it is broken off, nothing.
+    """
+    door.lock_imports()
+    end = Transfer.objects.aggregate(oldest=Min("started_at"))["oldest"] or now
+    profile = Profile.objects.create(**made_up.profile_fields(end))
+    accepted = storing.store(batch(end), [profile.id]).accepted
+    Annotation.objects.bulk_create(notes(end))
+    return accepted
+
+
+def batch(end: datetime) -> Batch:
+    """Return all results of links and size classes that there are."""
+    names = {site.name: site.endpoint for site in load_sites()}
+    endpoints = dict(Endpoint.objects.values_list("name", "id"))
+    classes = dict(SizeClass.objects.values_list("name", "id"))
+    rows, errors = list[Rows](), list[tuple[str, str]]()
+    for drawn in past.results():
+        ends = [endpoints.get(names[site]) for site in (drawn.link.source, drawn.link.destination)]
+        size_class = classes.get(drawn.tests.size_class)
+        if size_class and all(ends):
+            rows.append(rows_of(drawn, end, *ends, size_class))
+            errors += drawn.errors
+    return Batch(np.concatenate(rows), errors, [])
+
+
+def rows_of(drawn: Results, end: datetime, source: int, destination: int, size_class: int) -> Rows:
+    """Return results as they are stored, with their ends and size class as ids."""
+    rows = np.zeros(len(drawn), ROW)
+    rows["high"], rows["low"] = drawn.ids.T
+    rows["source"], rows["destination"], rows["size_class"] = source, destination, size_class
+    rows["started"] = (end - EPOCH_2000) // MICROSECOND - drawn.hours_ago * (HOUR // MICROSECOND)
+    rows["seconds"], rows["bytes"] = drawn.seconds, drawn.tests.bytes
+    rows["failed"], rows["account"] = drawn.failed, NOTHING
+    return rows
+
+
+def notes(end: datetime) -> list[Annotation]:
+    """Return a note for each story that has one, of which everyone may know."""
+    sites = Site.objects.in_bulk([story.site for story in STORIES], field_name="name")
+    return [
+        note_of(story, sites[story.site], end)
+        for story in STORIES
+        if story.note and story.site in sites
+    ]
+
+
+def note_of(story: Story, site: Site, end: datetime) -> Annotation:
+    starts_at, ends_at = (end - hours * HOUR for hours in story.noted)
+    text = f"{story.note} (Made up.)"
+    return Annotation(site=site, text=text, starts_at=starts_at, ends_at=ends_at, public=True)

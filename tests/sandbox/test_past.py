@@ -1,0 +1,170 @@
+"""The made-up past of a sandbox: drawn, stored whole and once, and never taken for measured."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from django.db.models import Max, Min, Q
+
+from sonar import made_up
+from sonar.models import Annotation, Endpoint, Profile, Transfer
+from sonar.sandbox import first_start, past, past_store, topology
+from sonar.sandbox.past import CLASSES, Results
+from sonar.sandbox.stories import PAST_HOURS, STORIES
+from sonar.sandbox.topology import ALWAYS_FAILS, MB, SCALE
+from tests.sonar.world import NOW
+
+DRAWN = {
+    (drawn.link.source, drawn.link.destination, drawn.tests.size_class): drawn
+    for drawn in past.results()
+}
+# What is stored here: links of three sites with stories.
+FEW = [
+    drawn
+    for (source, destination, _), drawn in DRAWN.items()
+    if {source, destination} <= {*ALWAYS_FAILS, "UKI-LT2-QMUL"}
+]
+# Without a story and without troubles.
+PLAIN = ("RAL-LCG2", "PIC")
+
+
+def rates(drawn: Results) -> past.Floats:
+    """Return MB/s of those that came through, as multiples of what the nodes' model gives."""
+    of_model = drawn.link.rate_mb_s(drawn.tests.size_mb)
+    seconds = drawn.seconds - past.OVERHEAD_SECONDS
+    return np.where(drawn.failed, np.nan, drawn.tests.bytes / MB / seconds / of_model)
+
+
+def medians(link: tuple[str, str], *bounds: float) -> list[float]:
+    """Return the medians between these hours ago, of large files."""
+    drawn = DRAWN[(*link, "large")]
+    return [
+        float(np.nanmedian(rates(drawn)[(drawn.hours_ago < start) & (drawn.hours_ago >= end)]))
+        for start, end in pairwise(bounds)
+    ]
+
+
+def test_a_seed_gives_the_same_results_and_another_one_others():
+    again, others = next(past.results()), next(past.results(seed=1))
+    first = next(iter(DRAWN.values()))
+    for name in ("ids", "hours_ago", "seconds", "failed"):
+        assert np.array_equal(getattr(first, name), getattr(again, name))
+    assert first.errors == again.errors
+    assert not np.isin(first.ids, others.ids).any()
+
+
+def test_each_link_and_class_is_tested_for_five_weeks_at_its_cadence():
+    assert len(DRAWN) == 342 * len(CLASSES)
+    for drawn in DRAWN.values():
+        every = drawn.tests.every_hours
+        assert drawn.hours_ago.max() > PAST_HOURS - every
+        assert past.LAST_HOURS < drawn.hours_ago.min() < past.LAST_HOURS + 1.1 * every
+        assert len(drawn) == pytest.approx(PAST_HOURS / every, rel=0.03)
+        assert len(drawn.errors) == drawn.failed.sum()
+
+
+def test_rates_are_those_that_the_nodes_have():
+    for tests in CLASSES:
+        drawn = DRAWN[(*PLAIN, tests.size_class)]
+        assert np.nanmedian(rates(drawn)) == pytest.approx(1, rel=0.08)
+        assert np.nanstd(rates(drawn)) == pytest.approx(past.SPREAD, rel=0.25)
+    lately = [
+        np.nanmedian(rates(drawn)[drawn.hours_ago < 36])
+        for drawn in DRAWN.values()
+        if drawn.link.failure_rate < 1
+    ]
+    assert np.median(lately) == pytest.approx(1, rel=0.02)
+    assert 0.6 < min(lately) < max(lately) < 1.6
+
+
+def test_sizes_are_those_of_the_registry():
+    registry = topology.registry({site.endpoint: "" for site in topology.load_sites()})
+    sizes = {entry["name"]: entry["test_bytes"] for entry in registry["size_classes"]}
+    assert {tests.size_class: tests.bytes for tests in CLASSES} == sizes
+    assert {tests.bytes for tests in CLASSES} == {round(mb * MB / SCALE) for mb in (20, 200, 2000)}
+
+
+def test_every_story_is_seen_in_the_results():
+    assert medians(("PIC", "TAIWAN-LCG2"), PAST_HOURS, 93, 0) == pytest.approx([3, 1], rel=0.15)
+    slow = medians(("UKI-SOUTHGRID-RALPP", "NDGF-T1"), PAST_HOURS, 38, 0)
+    assert slow == pytest.approx([2.8, 1], rel=0.15)
+    half = medians(("FZK-LCG2", "PIC"), PAST_HOURS, 300, 204, 0)
+    assert half == pytest.approx([1, 0.5, 1], rel=0.15)
+    jump = medians(("RAL-LCG2", "TRIUMF-LCG2"), PAST_HOURS, 120, 0)
+    assert jump == pytest.approx([0.55, 1], rel=0.15)
+    failing = DRAWN[(*ALWAYS_FAILS, "large")]
+    assert failing.failed[failing.hours_ago < 64].all()
+    assert failing.failed[failing.hours_ago >= 64].mean() < 0.05
+    evening = [
+        drawn.failed[(drawn.hours_ago < 50) & (drawn.hours_ago >= 43)]
+        for ends, drawn in DRAWN.items()
+        if "UKI-LT2-QMUL" in ends
+    ]
+    assert np.concatenate(evening).mean() == pytest.approx(0.6, abs=0.1)
+
+
+@pytest.fixture
+def sandbox(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry of a new sandbox, and a past of few links."""
+    monkeypatch.setattr(past, "results", lambda: iter(FEW))
+    registry = topology.registry(
+        {site.endpoint: f"http://127.0.0.1/{site.name}" for site in topology.load_sites()}
+    )
+    first_start.registry_file.load(first_start.yaml.safe_dump(registry, sort_keys=False))
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_past_is_stored_once_says_what_it_is_and_has_its_notes():
+    assert past_store.is_missing(NOW)
+    count = past_store.store(NOW)
+    assert count == sum(map(len, FEW)) == Transfer.objects.count()
+    assert not past_store.is_missing(NOW)
+    assert made_up.until() == NOW
+    profile = Profile.objects.get()
+    assert (profile.mover, profile.origin, profile.mesh) == ("fake", "external", None)
+    assert made_up.is_made_up(profile)
+    assert Transfer.objects.exclude(worker="").count() == 0
+    started = Transfer.objects.aggregate(first=Min("started_at"), last=Max("started_at"))
+    assert started["first"] > NOW - timedelta(hours=PAST_HOURS)
+    assert started["last"] < NOW - timedelta(hours=past.LAST_HOURS)
+    sizes = Transfer.objects.values_list("size_class__name", "bytes").distinct()
+    assert dict(sizes) == {tests.size_class: tests.bytes for tests in CLASSES}
+    failed = Transfer.objects.filter(state="failed")
+    assert failed.count() == sum(drawn.failed.sum() for drawn in FEW)
+    assert not failed.filter(Q(error="") | Q(error_where="")).exists()
+    notes = Annotation.objects.all()
+    assert len(notes) == sum(bool(story.note) for story in STORIES)
+    assert all(note.public and note.text.endswith("(Made up.)") for note in notes)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_past_ends_where_results_begin_and_is_none_of_a_sandbox_that_has_its_own():
+    one, two = Endpoint.objects.all()[:2]
+    result = {"source": one, "destination": two, "size_class_id": 1, "state": "done"}
+    profile = Profile.objects.create(mover="http-tpc")
+    result |= {"seconds": 1, "bytes": 10**7, "profile": profile}
+    Transfer.objects.create(started_at=NOW - timedelta(seconds=30), **result)
+    assert past_store.is_missing(NOW)
+    assert not past_store.is_missing(NOW + timedelta(days=2))
+    Endpoint.objects.get(site__name=ALWAYS_FAILS[1]).delete()
+    assert past_store.store(NOW) == sum(
+        len(drawn)
+        for drawn in FEW
+        if ALWAYS_FAILS[1] not in (drawn.link.source, drawn.link.destination)
+    )
+    assert made_up.until() == NOW - timedelta(seconds=30)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_past_that_is_broken_off_leaves_nothing(monkeypatch: pytest.MonkeyPatch):
+    def broken_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(past_store, "notes", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        past_store.store(NOW)
+    assert not Transfer.objects.exists()
+    assert past_store.is_missing(NOW)
