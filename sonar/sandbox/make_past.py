@@ -6,12 +6,8 @@ import os
 
 import django
 
-# First tests and pages, for which somebody waits, go first.
-NICENESS = 10
-
 
 def main() -> None:
-    os.nice(NICENESS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
     django.setup()
     from sonar.sandbox import past_store

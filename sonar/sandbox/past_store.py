@@ -17,7 +17,7 @@ from sonar.models import Annotation, Endpoint, Profile, Site, SizeClass, Transfe
 from sonar.records import storing
 from sonar.records.columns import EPOCH_2000, MICROSECOND, NOTHING, ROW, Batch, Rows
 from sonar.sandbox import past
-from sonar.sandbox.past import Results
+from sonar.sandbox.past import LinkPast
 from sonar.sandbox.stories import STORIES, Story
 from sonar.sandbox.topology import load_sites
 from sonar.units import format_count
@@ -60,19 +60,19 @@ def batch(end: datetime) -> Batch:
     classes = dict(SizeClass.objects.values_list("name", "id"))
     rows, errors = list[Rows](), list[tuple[str, str]]()
     for drawn in past.results():
-        ends = [endpoints.get(names[site]) for site in (drawn.link.source, drawn.link.destination)]
+        source, destination = (endpoints.get(names[site]) for site in drawn.link.ends)
         size_class = classes.get(drawn.tests.size_class)
-        if size_class and all(ends):
-            rows.append(rows_of(drawn, end, *ends, size_class))
+        if source and destination and size_class:
+            rows.append(rows_of(drawn, end, (source, destination, size_class)))
             errors += drawn.errors
     return Batch(np.concatenate(rows), errors, [])
 
 
-def rows_of(drawn: Results, end: datetime, source: int, destination: int, size_class: int) -> Rows:
-    """Return results as they are stored, with their ends and size class as ids."""
+def rows_of(drawn: LinkPast, end: datetime, ids: tuple[int, int, int]) -> Rows:
+    """Return results as they are stored; ``ids`` are those of source, destination and class."""
     rows = np.zeros(len(drawn), ROW)
     rows["high"], rows["low"] = drawn.ids.T
-    rows["source"], rows["destination"], rows["size_class"] = source, destination, size_class
+    rows["source"], rows["destination"], rows["size_class"] = ids
     rows["started"] = (end - EPOCH_2000) // MICROSECOND - drawn.hours_ago * (HOUR // MICROSECOND)
     rows["seconds"], rows["bytes"] = drawn.seconds, drawn.tests.bytes
     rows["failed"], rows["account"] = drawn.failed, NOTHING

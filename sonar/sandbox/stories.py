@@ -91,13 +91,12 @@ STORIES = (
         of_end=True,
     ),
     Story(
-        "an overheated evening",
-        began=50,
-        ended=43,
+        "an overheated night",
+        began=56,
+        ended=40,
         site="UKI-LT2-QMUL",
-        factor=0.4,
-        failure_rate=0.6,
-        note="Cooling failed in the machine room; disk servers were throttled, some switched off.",
+        failure_rate=1,
+        note="Cooling failed in the machine room: disk servers were switched off overnight.",
     ),
 )
 

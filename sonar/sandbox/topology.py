@@ -97,6 +97,10 @@ class Link:
     large_mb_s: float
     basis: str
 
+    @property
+    def ends(self) -> Pair:
+        return self.source, self.destination
+
     def rate_mb_s(self, size_mb: float) -> float:
         """Return what the model gives for a file of this size, in MB/s."""
         return size_mb / (self.setup_seconds + size_mb / self.bandwidth_mb_s)

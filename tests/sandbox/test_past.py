@@ -12,7 +12,7 @@ from django.db.models import Max, Min, Q
 from sonar import made_up
 from sonar.models import Annotation, Endpoint, Profile, Transfer
 from sonar.sandbox import first_start, past, past_store, topology
-from sonar.sandbox.past import CLASSES, Results
+from sonar.sandbox.past import CLASSES, LinkPast
 from sonar.sandbox.stories import PAST_HOURS, STORIES
 from sonar.sandbox.topology import ALWAYS_FAILS, MB, SCALE
 from tests.sonar.world import NOW
@@ -31,7 +31,7 @@ FEW = [
 PLAIN = ("RAL-LCG2", "PIC")
 
 
-def rates(drawn: Results) -> past.Floats:
+def rates(drawn: LinkPast) -> past.Floats:
     """Return MB/s of those that came through, as multiples of what the nodes' model gives."""
     of_model = drawn.link.rate_mb_s(drawn.tests.size_mb)
     seconds = drawn.seconds - past.OVERHEAD_SECONDS
@@ -69,7 +69,7 @@ def test_each_link_and_class_is_tested_for_five_weeks_at_its_cadence():
 def test_rates_are_those_that_the_nodes_have():
     for tests in CLASSES:
         drawn = DRAWN[(*PLAIN, tests.size_class)]
-        assert np.nanmedian(rates(drawn)) == pytest.approx(1, rel=0.08)
+        assert np.nanmedian(rates(drawn)) == pytest.approx(1, rel=0.12)
         assert np.nanstd(rates(drawn)) == pytest.approx(past.SPREAD, rel=0.25)
     lately = [
         np.nanmedian(rates(drawn)[drawn.hours_ago < 36])
@@ -77,7 +77,7 @@ def test_rates_are_those_that_the_nodes_have():
         if drawn.link.failure_rate < 1
     ]
     assert np.median(lately) == pytest.approx(1, rel=0.02)
-    assert 0.6 < min(lately) < max(lately) < 1.6
+    assert 0.5 < min(lately) < max(lately) < 2
 
 
 def test_sizes_are_those_of_the_registry():
@@ -98,12 +98,12 @@ def test_every_story_is_seen_in_the_results():
     failing = DRAWN[(*ALWAYS_FAILS, "large")]
     assert failing.failed[failing.hours_ago < 64].all()
     assert failing.failed[failing.hours_ago >= 64].mean() < 0.05
-    evening = [
-        drawn.failed[(drawn.hours_ago < 50) & (drawn.hours_ago >= 43)]
-        for ends, drawn in DRAWN.items()
-        if "UKI-LT2-QMUL" in ends
-    ]
-    assert np.concatenate(evening).mean() == pytest.approx(0.6, abs=0.1)
+    overheated = [drawn for ends, drawn in DRAWN.items() if "UKI-LT2-QMUL" in ends]
+    for drawn in overheated:
+        night = (drawn.hours_ago < 56) & (drawn.hours_ago >= 40)
+        assert night.any()
+        assert drawn.failed[night].all()
+        assert drawn.failed[~night].mean() < 0.5
 
 
 @pytest.fixture

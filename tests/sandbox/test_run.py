@@ -14,11 +14,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import psycopg
@@ -28,8 +29,9 @@ from django.db import OperationalError
 from rich.console import Console
 from scipy.stats import spearmanr
 
-from sonar.sandbox import embedded, processes, progress
-from sonar.sandbox.run import Children, why_it_ends
+from sonar import settings as project
+from sonar.sandbox import embedded, past_store, processes, progress
+from sonar.sandbox.run import PAST, Children, start_past, why_it_ends
 from sonar.sandbox.topology import ALWAYS_FAILS
 from tests.matrix.responses import words
 from tests.ports import free_port
@@ -190,7 +192,7 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
 @pytest.mark.long
 def test_a_newcomer_sees_stories_on_all_pages(run: Run):
     """They are made up beside the first tests; those that go on are measured, too."""
-    run.wait_for("the past", partial(run.says, "/events/", "TAIWAN receives"), 300)
+    run.wait_for("the past", partial(run.says, "/events/", "Cooling failed"), 300)
     for path, saying in STORIES.items():
         said = run.words(path)
         assert re.search(saying, said), (path, said)
@@ -553,6 +555,36 @@ def test_a_process_that_ends_by_itself_is_named_with_its_log_and_first_who_other
         f"Redis ended unexpectedly (exit code 1). The end of its log, {tmp_path / 'Redis.log'}:\n"
         "Redis full\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "registry", "missing", "made"),
+    [
+        (True, "", True, True),
+        (False, "", True, False),
+        (True, "grid.yaml", True, False),
+        (True, "", False, False),
+    ],
+)
+def test_a_past_is_made_for_a_new_sandbox_unless_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool, registry: str, missing: bool, made: bool
+):
+    monkeypatch.setattr(project, "SONAR_PAST", wanted)
+    monkeypatch.setattr(project, "SONAR_REGISTRY", registry)
+    monkeypatch.setattr(past_store, "is_missing", lambda _now: missing)
+    children, said = Mock(), io.StringIO()
+    start_past(children, Console(file=said, width=200))
+    assert children.start.called == ("being made up" in said.getvalue()) == made
+
+
+def test_a_past_may_end_once_it_is_made_and_not_before(children: Children, tmp_path: Path):
+    log = tmp_path / "past.log"
+    for code in (0, 1):
+        process = processes.start([sys.executable, "-c", f"raise SystemExit({code})"], log)
+        process.wait(60)
+        children.watch(PAST, process, log)
+        with nullcontext() if not code else pytest.raises(processes.StartError, match="past ended"):
+            children.check()
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path):
